@@ -107,6 +107,21 @@ impl Output {
             .clone()
     }
 
+    /// Collects output as it comes, without waiting for the ends of lines.
+    pub fn read_bytes(&self, mut stream: impl Read + Send + 'static) {
+        let pieces = self.0.clone();
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(length @ 1..) = stream.read(&mut piece) {
+                let text = String::from_utf8_lossy(&piece[..length]).into_owned();
+                pieces
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(text);
+            }
+        });
+    }
+
     fn read(&self, stream: impl Read + Send + 'static) {
         let lines = self.0.clone();
         std::thread::spawn(move || {

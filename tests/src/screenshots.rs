@@ -16,7 +16,7 @@ use crate::event_log::EventLog;
 /// A screenshot of a task.
 #[derive(Debug, Clone)]
 pub struct Screenshot {
-    /// Name, for example `moved-step1-marked`.
+    /// Name, for example `moved-step1-annotated`.
     pub name: String,
     /// The decoded image.
     pub pixels: RgbImage,
@@ -90,10 +90,13 @@ fn artifacts(event: &wire::Event) -> Vec<(String, wire::Artifact)> {
         artifact.clone().map(|artifact| (what, artifact))
     };
     let found = match &event.kind {
-        Some(Kind::Observed(observed)) => vec![
-            named(format!("step{step}"), &observed.image),
-            named(format!("step{step}-marked"), &observed.annotated_image),
-        ],
+        Some(Kind::Observed(observed)) => vec![named(format!("step{step}"), &observed.image)],
+        Some(Kind::Decided(decided)) => {
+            vec![named(
+                format!("step{step}-annotated"),
+                &decided.annotated_image,
+            )]
+        }
         Some(Kind::PointerChecked(checked)) => {
             vec![named(format!("step{step}-pointer"), &checked.image)]
         }

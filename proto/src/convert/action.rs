@@ -61,7 +61,7 @@ enumerations! {
     }
 
     // Unspecified is the left button.
-    default(Left) button("button"): wire::Button => Button { Left, Right, Middle }
+    default(Left) button("button"): wire::Button => Button { Left, Right, Middle, Back, Forward }
 
     default(AsKeys) control_characters("control_characters"): wire::ControlCharacters => ControlCharacters {
         AsKeys, AsText
@@ -243,6 +243,7 @@ fn drag<T: Aim>(drag: wire::DragAction) -> Result<Action<T>, FieldError> {
         button: button(drag.button)?,
         modifiers: keys("modifiers", &drag.modifiers)?,
         duration: duration("duration", drag.duration)?,
+        hold: duration("hold", drag.hold)?,
     })
 }
 
@@ -410,11 +411,13 @@ fn into_wire<T: Aim>(action: Action<T>) -> wire::Action {
             button,
             modifiers,
             duration,
+            hold,
         } => Wire::Drag(wire::DragAction {
             path: path.into_iter().map(Aim::into_wire).collect(),
             button: wire_button(button),
             modifiers: key_names(&modifiers),
             duration: duration.map(wire_duration),
+            hold: hold.map(wire_duration),
         }),
         Action::Scroll {
             at,

@@ -283,13 +283,14 @@ mod tests {
             },
             Action::MouseUp {
                 at: None,
-                button: Button::Left,
+                button: Button::Back,
             },
             Action::Drag {
                 path: vec![anchor(), Target::Point(CapturePoint::new(-3, 8))],
                 button: Button::Left,
                 modifiers: vec![],
                 duration: Some(Duration::from_millis(250)),
+                hold: Some(Duration::from_millis(400)),
             },
             Action::Scroll {
                 at: None,

@@ -188,6 +188,7 @@ conversions! {
         annotated_image: optional,
         since_frame: optional_id(FrameId),
         parsing: default,
+        include_prompt_lines: same,
     }
 
     wire::StageTiming => StageTiming {
@@ -210,6 +211,7 @@ conversions! {
         max_elements: limit,
         annotated_image: optional,
         parsing: default,
+        include_prompt_lines: same,
     }
 
     wire::ParseResponse => ParsedImage {
@@ -223,6 +225,7 @@ conversions! {
     wire::CompareResponse => Comparison {
         change: required,
         measured_shares: same,
+        vertical_shifts: same,
     }
 
     wire::WaitForIdleResponse => IdleReport {
@@ -316,6 +319,7 @@ impl TryFrom<wire::CompareRequest> for CompareRequest {
             threshold,
             ignore: try_from_messages("ignore", request.ignore)?,
             measured_regions: try_from_messages("measured_regions", request.measured_regions)?,
+            shift_regions: try_from_messages("shift_regions", request.shift_regions)?,
         })
     }
 }
@@ -328,6 +332,7 @@ impl From<CompareRequest> for wire::CompareRequest {
             threshold: request.threshold.into(),
             ignore: into_messages(request.ignore),
             measured_regions: into_messages(request.measured_regions),
+            shift_regions: into_messages(request.shift_regions),
         }
     }
 }

@@ -93,6 +93,7 @@ conversions! {
     wire::PlanResponse => PlannedDecision {
         decision: required,
         attempts: repeated,
+        annotated_image: optional,
     }
 
     wire::SummarizeRequest => SummarizeRequest {

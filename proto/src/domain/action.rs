@@ -91,6 +91,10 @@ pub enum Button {
     Left,
     Right,
     Middle,
+    /// The back button at the side of the mouse.
+    Back,
+    /// The forward button at the side of the mouse.
+    Forward,
 }
 
 /// Text to enter. Only the Executor resolves the name of a secret.
@@ -166,8 +170,10 @@ pub enum Action<T> {
         path: Vec<T>,
         button: Button,
         modifiers: Vec<Key>,
-        /// Duration of the drag; `None` lets the Executor choose.
+        /// Duration of the movement; `None` lets the Executor choose.
         duration: Option<Duration>,
+        /// Time for which the button is held before the pointer moves; `None` lets the Executor choose.
+        hold: Option<Duration>,
     },
     Scroll {
         at: Option<T>,
@@ -447,6 +453,7 @@ impl<T> Action<T> {
                 button,
                 modifiers,
                 duration,
+                hold,
             } => {
                 let path = path.into_iter().map(resolve).collect::<Result<_, _>>()?;
                 Action::Drag {
@@ -454,6 +461,7 @@ impl<T> Action<T> {
                     button,
                     modifiers,
                     duration,
+                    hold,
                 }
             }
             Action::Scroll {

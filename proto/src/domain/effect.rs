@@ -35,6 +35,8 @@ pub enum Verdict {
     Unknown,
     /// A scroll changed nothing.
     EndReached,
+    /// The target moved as it was clicked: it is not known whether the click reached it.
+    TargetMoved,
 }
 
 /// A verdict and its evidence.

@@ -46,7 +46,7 @@ named_keys! {
     Alt = "alt" | "altl" | "altleft" | "option" | "optionleft" | "opt",
     AltGr = "altgr" | "altr" | "altright" | "optionright" | "iso3levelshift" | "isolevel3shift",
     Super = "super" | "superl" | "superr" | "win" | "winleft" | "winright" | "windows" | "meta" | "metal" | "metar" | "cmd" | "command",
-    Enter = "enter" | "return" | "kpenter" | "\n" | "\r",
+    Enter = "enter" | "return" | "\n" | "\r",
     Tab = "tab" | "\t",
     Space = "space" | "spacebar" | " ",
     Backspace = "backspace" | "back",
@@ -67,24 +67,36 @@ named_keys! {
     ScrollLock = "scrolllock",
     PrintScreen = "printscreen" | "print" | "prtsc" | "prtscr" | "prntscrn",
     Pause = "pause" | "break",
+    Keypad0 = "kp0" | "numpad0" | "num0",
+    Keypad1 = "kp1" | "numpad1" | "num1",
+    Keypad2 = "kp2" | "numpad2" | "num2",
+    Keypad3 = "kp3" | "numpad3" | "num3",
+    Keypad4 = "kp4" | "numpad4" | "num4",
+    Keypad5 = "kp5" | "numpad5" | "num5",
+    Keypad6 = "kp6" | "numpad6" | "num6",
+    Keypad7 = "kp7" | "numpad7" | "num7",
+    Keypad8 = "kp8" | "numpad8" | "num8",
+    Keypad9 = "kp9" | "numpad9" | "num9",
+    KeypadAdd = "kpadd" | "numpadadd" | "add",
+    KeypadSubtract = "kpsubtract" | "numpadsubtract" | "subtract",
+    KeypadMultiply = "kpmultiply" | "numpadmultiply" | "multiply",
+    KeypadDivide = "kpdivide" | "numpaddivide" | "divide",
+    KeypadDecimal = "kpdecimal" | "numpaddecimal" | "decimal",
+    KeypadEqual = "kpequal" | "numpadequal",
+    KeypadEnter = "kpenter" | "numpadenter" | "numenter",
 }
 
 impl Key {
     /// Names of punctuation keys, from X11 and other systems.
     pub const PUNCTUATION: &[(&str, Key)] = &[
         ("plus", Key::Character('+')),
-        ("add", Key::Character('+')),
-        ("kpadd", Key::Character('+')),
         ("minus", Key::Character('-')),
-        ("subtract", Key::Character('-')),
-        ("kpsubtract", Key::Character('-')),
         ("equal", Key::Character('=')),
         ("equals", Key::Character('=')),
         ("comma", Key::Character(',')),
         ("period", Key::Character('.')),
         ("dot", Key::Character('.')),
         ("slash", Key::Character('/')),
-        ("divide", Key::Character('/')),
         ("backslash", Key::Character('\\')),
         ("semicolon", Key::Character(';')),
         ("colon", Key::Character(':')),
@@ -96,7 +108,6 @@ impl Key {
         ("bracketleft", Key::Character('[')),
         ("bracketright", Key::Character(']')),
         ("asterisk", Key::Character('*')),
-        ("multiply", Key::Character('*')),
         ("underscore", Key::Character('_')),
     ];
 
@@ -155,6 +166,32 @@ impl Key {
         Ok(keys)
     }
 
+    /// Returns the key of the main block that does the same as a key of the keypad, and any other key unchanged. Rules
+    /// about keys apply to both.
+    #[must_use]
+    pub fn in_main_block(self) -> Key {
+        match self {
+            Key::Keypad0 => Key::Character('0'),
+            Key::Keypad1 => Key::Character('1'),
+            Key::Keypad2 => Key::Character('2'),
+            Key::Keypad3 => Key::Character('3'),
+            Key::Keypad4 => Key::Character('4'),
+            Key::Keypad5 => Key::Character('5'),
+            Key::Keypad6 => Key::Character('6'),
+            Key::Keypad7 => Key::Character('7'),
+            Key::Keypad8 => Key::Character('8'),
+            Key::Keypad9 => Key::Character('9'),
+            Key::KeypadAdd => Key::Character('+'),
+            Key::KeypadSubtract => Key::Character('-'),
+            Key::KeypadMultiply => Key::Character('*'),
+            Key::KeypadDivide => Key::Character('/'),
+            Key::KeypadDecimal => Key::Character('.'),
+            Key::KeypadEqual => Key::Character('='),
+            Key::KeypadEnter => Key::Enter,
+            other => other,
+        }
+    }
+
     /// Returns true for modifier keys.
     #[must_use]
     pub fn is_modifier(self) -> bool {
@@ -201,6 +238,9 @@ mod tests {
         check("ctrl+minus", &[Key::Control, Key::Character('-')]);
         check("+", &[Key::Character('+')]);
         check("你", &[Key::Character('你')]);
+        check("KP_7", &[Key::Keypad7]);
+        check("ctrl+KP_Add", &[Key::Control, Key::KeypadAdd]);
+        check("KP_Enter", &[Key::KeypadEnter]);
     }
 
     #[test]
@@ -227,6 +267,8 @@ mod tests {
             "a",
             "enter",
             "printscreen",
+            "kp0",
+            "kpenter",
             "+",
         ] {
             let keys = Key::parse_chord("keys", chord).unwrap();

@@ -155,6 +155,8 @@ pub struct ObserveRequest {
     /// Also return the changes since the scene of this frame.
     pub since_frame: Option<FrameId>,
     pub parsing: ParseOptions,
+    /// True to return [`Observation::prompt_lines`].
+    pub include_prompt_lines: bool,
 }
 
 /// Duration of a stage.
@@ -180,6 +182,7 @@ pub struct Observation {
     pub image: Option<Image>,
     pub scene: Scene,
     pub annotated_image: Option<Image>,
+    /// One line per element. Empty if not requested.
     pub prompt_lines: Vec<String>,
     /// `None` if not requested, or if that scene is no longer stored.
     pub delta: Option<SceneDelta>,
@@ -194,6 +197,8 @@ pub struct ParseRequest {
     pub max_elements: Option<u32>,
     pub annotated_image: Option<ImageOptions>,
     pub parsing: ParseOptions,
+    /// True to return [`ParsedImage::prompt_lines`].
+    pub include_prompt_lines: bool,
 }
 
 /// A parsed image. The frame id of its scene is empty.
@@ -202,6 +207,7 @@ pub struct ParsedImage {
     pub size: CaptureSize,
     pub scene: Scene,
     pub annotated_image: Option<Image>,
+    /// One line per element. Empty if not requested.
     pub prompt_lines: Vec<String>,
     pub timings: Vec<StageTiming>,
 }
@@ -217,6 +223,8 @@ pub struct CompareRequest {
     pub ignore: Vec<CaptureRect>,
     /// Regions whose own fraction of changed pixels to measure.
     pub measured_regions: Vec<CaptureRect>,
+    /// Regions of the earlier frame to examine for a vertical shift.
+    pub shift_regions: Vec<CaptureRect>,
 }
 
 impl CompareRequest {
@@ -233,6 +241,7 @@ impl CompareRequest {
             threshold: Self::DEFAULT_THRESHOLD,
             ignore: Vec::new(),
             measured_regions: Vec::new(),
+            shift_regions: Vec::new(),
         }
     }
 }
@@ -243,6 +252,8 @@ pub struct Comparison {
     pub change: ChangeMap,
     /// Fraction of changed pixels in each of `measured_regions`, 0 to 1.
     pub measured_shares: Vec<f64>,
+    /// Distance in pixels by which each of `shift_regions` has moved down together with what is above it; 0 if it has not.
+    pub vertical_shifts: Vec<i32>,
 }
 
 /// Request of [`Perception::wait_for_idle`].

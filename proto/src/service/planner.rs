@@ -13,7 +13,7 @@ use crate::domain::element::Scene;
 use crate::domain::frame::{Frame, Image};
 use crate::domain::geometry::{CapturePoint, CaptureRect};
 use crate::domain::id::ElementId;
-use crate::limits::{MAX_IMAGE_MESSAGE_BYTES, MAX_MESSAGE_BYTES};
+use crate::limits::MAX_IMAGE_MESSAGE_BYTES;
 use crate::v1::planner::planner_service_client::PlannerServiceClient;
 use crate::v1::planner::planner_service_server::{PlannerService, PlannerServiceServer};
 
@@ -27,7 +27,7 @@ macro_rules! planner_service {
                 proto "motorium.planner.v1.PlannerService";
                 transport {
                     server PlannerServer(PlannerService, PlannerServiceServer, MAX_IMAGE_MESSAGE_BYTES);
-                    client PlannerClient(PlannerServiceClient, MAX_MESSAGE_BYTES);
+                    client PlannerClient(PlannerServiceClient, MAX_IMAGE_MESSAGE_BYTES);
                 };
 
                 /// Decides the next step.
@@ -103,6 +103,8 @@ pub struct BackendAttempt {
 pub struct PlannedDecision {
     pub decision: Decision,
     pub attempts: Vec<BackendAttempt>,
+    /// Annotated screenshot, as the model received it; `None` if the backend sent none.
+    pub annotated_image: Option<Image>,
 }
 
 /// Request of [`Planner::summarize`].

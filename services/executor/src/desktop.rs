@@ -26,6 +26,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::drivers::clipboard_content::ClipboardContent;
 use crate::drivers::{
     self, Driver, DriverFailure, DriverOutcome, HumanInputReceiver, PreparedAction,
 };
@@ -406,6 +407,14 @@ impl Desktop {
     pub async fn release_all(&self) -> Result<Vec<String>, Error> {
         self.stop_everything();
         Ok(self.driver.release_all().await?)
+    }
+
+    /// Restores the clipboard, and returns the content that would be lost with this process.
+    ///
+    /// # Errors
+    /// If the display cannot be reached.
+    pub async fn remaining_clipboard(&self) -> Result<ClipboardContent, Error> {
+        Ok(self.driver.remaining_clipboard().await?)
     }
 
     /// Stops everything and restores the display, at the end of the process. Leases stay valid.

@@ -19,6 +19,7 @@ use motorium_proto::service::{
 };
 
 use crate::desktop::Desktop;
+use crate::drivers::clipboard_content::ClipboardContent;
 use crate::error::Error;
 use crate::guard::lease::MAX_TTL;
 
@@ -53,6 +54,20 @@ impl ExecutorService {
     /// Stops everything and restores all displays, at the end of the process.
     pub async fn close(&self) {
         futures::future::join_all(self.desktops.values().map(|desktop| desktop.close())).await;
+    }
+
+    /// Restores the clipboards, and returns the contents that would be lost with this process, by display.
+    pub async fn remaining_clipboards(
+        &self,
+    ) -> Vec<(DisplayId, std::result::Result<ClipboardContent, Error>)> {
+        let mut remaining = Vec::new();
+        for (display, desktop) in &self.desktops {
+            let content = desktop.remaining_clipboard().await;
+            if !content.as_ref().is_ok_and(ClipboardContent::is_empty) {
+                remaining.push((display.clone(), content));
+            }
+        }
+        remaining
     }
 
     fn desktop(&self, display: Option<&DisplayId>) -> std::result::Result<&Arc<Desktop>, Error> {

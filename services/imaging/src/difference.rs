@@ -88,12 +88,12 @@ impl GreyFrame {
         &self.luma
     }
 
-    fn row(&self, y: usize, columns: Range<usize>) -> &[u8] {
+    pub(crate) fn row(&self, y: usize, columns: Range<usize>) -> &[u8] {
         &self.luma[y * self.width..][columns]
     }
 
     /// Returns the columns and rows of a region, clipped to the frame.
-    fn spans(&self, region: CaptureRect) -> (Range<usize>, Range<usize>) {
+    pub(crate) fn spans(&self, region: CaptureRect) -> (Range<usize>, Range<usize>) {
         let span = |low: i32, high: i32, side: usize| {
             let high = (high.max(0) as usize).min(side);
             (low.max(0) as usize).min(high)..high

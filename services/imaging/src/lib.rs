@@ -9,4 +9,5 @@ pub mod difference;
 pub mod exact_diff;
 pub mod marks;
 pub mod resize;
+pub mod shift;
 pub mod space;

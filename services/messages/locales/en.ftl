@@ -9,9 +9,18 @@ sentence-separator = {" "}
 with-detail = { $text }: { $detail }
 quoted-label = "{ $text }"
 
+## Waits of a task that has not started
+
+desktops-awaited = waiting for a desktop: { $holds }; place { $position } in the queue
+desktop-held = { $desktop } is held by { $holder }
+desktop-unavailable = { $desktop } is unreachable or draining
+desktop-not-registered = no registered desktop matches
+start-time-awaited = waiting for its start time
+
 ## Limits of a task
 
 time-limit = the time limit of { $seconds } s is used up; raise limits.max_duration if the task needs longer
+time-limit-while-waiting = the time limit of { $seconds } s is used up while waiting for a person: { $request }; raise limits.max_duration if an answer takes longer
 step-limit = the limit of { $max } steps is used up; raise limits.max_steps if the task needs more
 token-limit = the limit of { $max } tokens is used up; raise limits.max_tokens if the task needs more
 cost-limit = the limit of { $amount } USD is used up; raise limits.max_cost_micros_usd if the task needs more
@@ -59,11 +68,15 @@ paused-on-input = a person uses the mouse or the keyboard
 person-clicked = clicked at ({ $x }, { $y }){ $button ->
     [right] {" "}with the right button
     [middle] {" "}with the middle button
+    [back] {" "}with the back button
+    [forward] {" "}with the forward button
    *[left] {""}
 }
 person-clicked-element = clicked { $element } at ({ $x }, { $y }){ $button ->
     [right] {" "}with the right button
     [middle] {" "}with the middle button
+    [back] {" "}with the back button
+    [forward] {" "}with the forward button
    *[left] {""}
 }
 person-typed = { $characters ->
@@ -133,6 +146,7 @@ effect-elsewhere = { $pixels ->
    *[other] { $pixels } pixels
 } changed, but not at the target
 effect-none = nothing changed
+effect-target-moved = the target moved as it was clicked; it is not known whether the click reached it
 effect-own-look = nothing came of it; only the look under the pointer changed
 effect-end-reached = nothing moved: the end is reached
 effect-not-settled = the screen did not settle in time
@@ -194,6 +208,10 @@ progress-retrying = { $action } (retrying)
 progress-calling = calling { $name } { $arguments }
 progress-recovered = the orchestrator was restarted; continuing
 progress-skipped = skipped { $backend }: { $problem }
+progress-looks = ({ $looks ->
+    [one] 1 look
+   *[other] { $looks } looks
+})
 progress-attempts = ({ $attempts ->
     [one] 1 attempt
    *[other] { $attempts } attempts
@@ -204,6 +222,7 @@ progress-not-fetched = could not fetch a file: { $problem }
 progress-not-complete = not complete yet: { $missing }
 progress-disturbed = retrying: { $problem }
 progress-taken-over = taken over by the user
+progress-desktop-released = { $desktop } is free for other tasks until the question is answered
 progress-handed-back = handed back by the user
 progress-paused = paused: { $reason }
 progress-injection = possible prompt injection on the screen: { $quotes }
@@ -222,8 +241,22 @@ task-cancelled-because = cancelled: { $reason }
 ## Command line: questions
 
 prompt-answer = your answer
-prompt-done = press Enter when done
-prompt-approve = approve? [y/N]
-hint-answer = answer with `motorium tasks answer { $task } "…"`
-hint-approve = approve with `motorium tasks approve { $approval }`, or deny with `motorium tasks deny { $approval } "…"`
+prompt-done = type "done" when it is done, or a message
+prompt-approve = approve? [yes/no]
+hint-answer = answer with `motorium tasks answer { $task } "…"{ $flags }`
+hint-approve = approve with `motorium tasks approve { $approval }{ $flags }`, or deny with `motorium tasks deny { $approval } "…"{ $flags }`
+run-cancelling = { $cause }: cancelling the task
+run-cancel-cause = { $cause } at the command line
+run-detached = watch it with `motorium tasks watch { $task }{ $flags }`
+watch-ended = the watch ends; { $task } goes on
+nobody-answers = nobody can answer: { $request }
+hint-nobody-answers = run the task at a terminal, or choose with --on-approval wait or --on-approval approve
+hint-nobody-answers-in-process = run the task at a terminal, or choose with --on-approval approve
+approved-in-advance = approved by `--on-approval approve`: { $action }
+safety-check-approved-in-advance = this includes a safety check of the model's provider ({ $code }): { $message }
+unfinished-tasks = { $count } unfinished { $count ->
+    [one] task
+   *[other] tasks
+} of earlier runs: { $names }
+hint-resume = continue one with `motorium run --in-process --resume { $task }`
 up-hint = submit a task with `motorium run 'click "Save"'`; stop with Ctrl-C

@@ -9,9 +9,18 @@ sentence-separator = {""}
 with-detail = { $text }：{ $detail }
 quoted-label = “{ $text }”
 
+## 尚未开始的任务的等待
+
+desktops-awaited = 正在等待桌面：{ $holds }；排在第 { $position } 位
+desktop-held = { $desktop } 由 { $holder } 占用
+desktop-unavailable = { $desktop } 无法连接或正在停用
+desktop-not-registered = 没有符合条件的已注册桌面
+start-time-awaited = 正在等待开始时间
+
 ## 任务的限额
 
 time-limit = 已达到 { $seconds } 秒的时间上限；如果任务需要更长时间，请调高 `limits.max_duration`
+time-limit-while-waiting = 在等待用户时已达到 { $seconds } 秒的时间上限：{ $request }；如果回答需要更长时间，请调高 `limits.max_duration`
 step-limit = 已达到 { $max } 步的步数上限；如果任务需要更多步骤，请调高 `limits.max_steps`
 token-limit = 已达到 { $max } 个词元的上限；如果任务需要更多词元，请调高 `limits.max_tokens`
 cost-limit = 已达到 { $amount } 美元的费用上限；如果任务需要更多费用，请调高 `limits.max_cost_micros_usd`
@@ -65,11 +74,15 @@ paused-on-input = 有人正在使用鼠标或键盘
 person-clicked = { $button ->
     [right] 右键单击了
     [middle] 中键单击了
+    [back] 用后退侧键单击了
+    [forward] 用前进侧键单击了
    *[left] 单击了
 } ({ $x }, { $y }) 处
 person-clicked-element = { $button ->
     [right] 右键单击了
     [middle] 中键单击了
+    [back] 用后退侧键单击了
+    [forward] 用前进侧键单击了
    *[left] 单击了
 } ({ $x }, { $y }) 处的{ $element }
 person-typed = 输入了 { $characters } 个字符
@@ -121,6 +134,7 @@ effect-window = 当前窗口变为“{ $title }”
 effect-at-target = 目标处有 { $pixels } 个像素发生变化
 effect-elsewhere = 有 { $pixels } 个像素发生变化，但不在目标处
 effect-none = 没有变化
+effect-target-moved = 点击时目标移动了，无法确定是否点中
 effect-own-look = 没有任何结果；只有指针下的外观发生了变化
 effect-end-reached = 画面没有移动：已到尽头
 effect-not-settled = 屏幕未能及时稳定
@@ -179,6 +193,7 @@ progress-retrying = { $action }（正在重试）
 progress-calling = 正在调用 { $name } { $arguments }
 progress-recovered = 编排器已重启，任务继续
 progress-skipped = 跳过 { $backend }：{ $problem }
+progress-looks = （共查看 { $looks } 次）
 progress-attempts = （共 { $attempts } 次尝试）
 progress-copied = 已将 { $name } 复制到桌面
 progress-fetched = 已取回 { $name }
@@ -186,6 +201,7 @@ progress-not-fetched = 无法取回文件：{ $problem }
 progress-not-complete = 尚未完成：{ $missing }
 progress-disturbed = 正在重试：{ $problem }
 progress-taken-over = 用户已接管
+progress-desktop-released = 在问题得到回答之前，{ $desktop } 可供其他任务使用
 progress-handed-back = 用户已交还
 progress-paused = 已暂停：{ $reason }
 progress-injection = 屏幕上可能有提示词注入：{ $quotes }
@@ -204,8 +220,19 @@ task-cancelled-because = 已取消：{ $reason }
 ## 命令行：提问
 
 prompt-answer = 请输入回答
-prompt-done = 完成后按回车键
-prompt-approve = 是否批准？[y/N]
-hint-answer = 用 `motorium tasks answer { $task } "…"` 回答
-hint-approve = 用 `motorium tasks approve { $approval }` 批准，或用 `motorium tasks deny { $approval } "…"` 拒绝
+prompt-done = 完成后输入“完成”，或输入一条消息
+prompt-approve = 是否批准？[是/否]
+hint-answer = 用 `motorium tasks answer { $task } "…"{ $flags }` 回答
+hint-approve = 用 `motorium tasks approve { $approval }{ $flags }` 批准，或用 `motorium tasks deny { $approval } "…"{ $flags }` 拒绝
+run-cancelling = { $cause }：正在取消任务
+run-cancel-cause = 命令行收到 { $cause }
+run-detached = 用 `motorium tasks watch { $task }{ $flags }` 查看
+watch-ended = 不再查看；{ $task } 继续运行
+nobody-answers = 没有人可以回答：{ $request }
+hint-nobody-answers = 请在终端中运行任务，或用 --on-approval wait 或 --on-approval approve 选择处理方式
+hint-nobody-answers-in-process = 请在终端中运行任务，或用 --on-approval approve 选择处理方式
+approved-in-advance = 已按 `--on-approval approve` 批准：{ $action }
+safety-check-approved-in-advance = 其中包括模型提供方的安全检查（{ $code }）：{ $message }
+unfinished-tasks = 之前的运行留下 { $count } 个未完成的任务：{ $names }
+hint-resume = 用 `motorium run --in-process --resume { $task }` 继续其中一个
 up-hint = 用 `motorium run '点击“保存”'` 提交任务；按 Ctrl-C 停止

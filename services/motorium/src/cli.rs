@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use motorium_kit::config::{ConfigFlags, HumanDuration};
 
+use crate::exit;
+
 /// Control a computer like a person does: see the screen, decide, move the mouse and type
 #[derive(Debug, Parser)]
 #[command(name = "motorium", version, propagate_version = true)]
@@ -22,8 +24,10 @@ pub(crate) enum Command {
     /// Start every service in this process, with a virtual desktop if there is no display
     Up(Up),
     /// Run a task and show every step; exits with 0 only if it succeeds
-    Run(Run),
+    #[command(after_help = exit::HELP)]
+    Run(Box<Run>),
     /// Manage tasks: list, watch, pause, cancel, answer, approve, export
+    #[command(after_help = exit::HELP)]
     Tasks(Tasks),
     /// List the available desktops
     Desktops(Server),
@@ -33,6 +37,10 @@ pub(crate) enum Command {
     See(See),
     /// Perform one action on a display, under the configured rules; exits with 0 only if it was performed
     Act(Act),
+    /// Hold the content of a clipboard, which is read from standard input, until another program copies something
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    HoldClipboard(HoldClipboard),
     /// Replay an exported task from its recording and report differences; exits with 0 only if there are none
     Replay(Replay),
     /// Check this machine for missing requirements and show how to install them
@@ -44,15 +52,9 @@ pub(crate) enum Command {
 /// Options for connecting to the Orchestrator.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Server {
-    /// URL of the Orchestrator
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        env = "MOTORIUM_SERVER",
-        default_value = "http://127.0.0.1:7700"
-    )]
-    pub(crate) server: String,
+    /// URL of the Orchestrator [default: the configured `orchestrator.listen`]
+    #[arg(long, global = true, value_name = "URL", env = "MOTORIUM_SERVER")]
+    pub(crate) server: Option<String>,
     /// File with the access token for the Orchestrator
     #[arg(long, global = true, value_name = "FILE", env = "MOTORIUM_TOKEN_FILE")]
     pub(crate) token_file: Option<PathBuf>,
@@ -73,21 +75,75 @@ pub(crate) struct Up {
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// Goal of the task, as a sentence
-    pub(crate) goal: String,
+    #[arg(required_unless_present = "resume")]
+    pub(crate) goal: Option<String>,
     #[command(flatten)]
     pub(crate) server: Server,
     /// Run everything in this process, on the current display, without a server
     #[arg(long)]
     pub(crate) in_process: bool,
+    /// Continue this unfinished task of an earlier `run --in-process` instead of a new one
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "in_process",
+        conflicts_with_all = ["goal", "Specification"]
+    )]
+    pub(crate) resume: Option<String>,
+    #[command(flatten)]
+    pub(crate) specification: Specification,
+    /// Policy for questions and approvals: fail (exit code 3), wait until they are answered elsewhere, or approve (your own
+    /// decision in advance: it also approves safety checks of the model's provider, and says so; a question still fails)
+    /// [default: ask at a terminal, otherwise fail]
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub(crate) on_approval: Option<OnApproval>,
+    /// Create the task, print its name and leave it running. Without this, a command that is ended by Ctrl-C, SIGTERM
+    /// or SIGHUP cancels its task
+    #[arg(long, conflicts_with_all = ["in_process", "on_approval", "save", "json"])]
+    pub(crate) detach: bool,
+    /// Save the plain and annotated screenshots of every step, and the fetched files, in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) save: Option<PathBuf>,
+    /// Print every event as a line of JSON instead of the progress
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Policy for the questions and approvals of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnApproval {
+    Fail,
+    Wait,
+    Approve,
+}
+
+/// Specification of a new task, besides its goal.
+#[derive(Debug, Args)]
+pub(crate) struct Specification {
+    /// Instructions in addition to the goal, for example how to name files
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instructions: Option<String>,
+    /// Session that the task belongs to; created if it does not exist
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<String>,
+    /// Label of the task; repeatable
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    pub(crate) labels: Vec<(String, String)>,
     /// Planner backend to use; repeat for fallbacks, in order
     #[arg(long = "planner", value_name = "NAME")]
     pub(crate) planners: Vec<String>,
     /// Maximum number of steps
     #[arg(long, value_name = "N")]
     pub(crate) max_steps: Option<u32>,
-    /// Maximum duration, for example 90s or 5m
+    /// Maximum duration including the time that questions and approvals wait, for example 90s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) max_time: Option<Duration>,
+    /// Maximum number of tokens of all model calls
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_tokens: Option<u64>,
+    /// Maximum cost of all model calls in US dollars, for example 0.50
+    #[arg(long, value_name = "USD", value_parser = micros_usd)]
+    pub(crate) max_cost: Option<u64>,
     /// Desktop to run on
     #[arg(long, value_name = "NAME")]
     pub(crate) desktop: Option<String>,
@@ -106,12 +162,6 @@ pub(crate) struct Run {
     /// Language of questions, reasons and progress, for example en or zh [default: the language of the goal]
     #[arg(long, value_name = "TAG")]
     pub(crate) language: Option<String>,
-    /// Save the plain and annotated screenshots of every step, and the fetched files, in this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) save: Option<PathBuf>,
-    /// Print every event as a line of JSON instead of the progress
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// `motorium tasks`.
@@ -131,6 +181,9 @@ pub(crate) enum TasksCommand {
         /// Maximum number of tasks
         #[arg(long, default_value_t = 20)]
         limit: i32,
+        /// List only the tasks of this session
+        #[arg(long, value_name = "NAME")]
+        session: Option<String>,
         /// Print only the names, one per line
         #[arg(long)]
         names: bool,
@@ -139,7 +192,7 @@ pub(crate) enum TasksCommand {
     Show { name: String },
     /// Show the steps of a task
     Steps { name: String },
-    /// Watch a task until it ends; exits with 0 only if it succeeds
+    /// Watch a task until it ends; exits with 0 only if it succeeds. Ctrl-C ends the watch, not the task
     Watch {
         #[arg(required_unless_present = "session")]
         name: Option<String>,
@@ -153,7 +206,7 @@ pub(crate) enum TasksCommand {
     Pause { name: String },
     /// Resume a paused task
     Resume { name: String },
-    /// Answer a task's question; without a message, confirm that the requested user action is done
+    /// Answer a task's question; without a message, acknowledge that the requested user action is done
     Answer {
         name: String,
         message: Option<String>,
@@ -235,6 +288,13 @@ pub(crate) struct See {
     pub(crate) omniparser: bool,
 }
 
+/// `motorium hold-clipboard`.
+#[derive(Debug, Args)]
+pub(crate) struct HoldClipboard {
+    /// Display of the clipboard
+    pub(crate) display: String,
+}
+
 /// `motorium act`.
 #[derive(Debug, Args)]
 pub(crate) struct Act {
@@ -278,9 +338,12 @@ pub(crate) enum ActionCommand {
         /// Modifier keys to hold
         #[arg(long, value_name = "KEYS")]
         with: Option<String>,
-        /// Duration of the drag, for example 500ms or 2s
+        /// Duration of the movement, for example 500ms or 2s
         #[arg(long = "for", value_name = "TIME", value_parser = duration)]
         duration: Option<Duration>,
+        /// Time to hold the button before the pointer moves, for lists that are reordered by a long press [default: 250ms]
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        hold: Option<Duration>,
     },
     /// Scroll with the wheel
     Scroll {
@@ -362,6 +425,10 @@ pub(crate) enum MouseButton {
     Left,
     Right,
     Middle,
+    /// The back button at the side of the mouse
+    Back,
+    /// The forward button at the side of the mouse
+    Forward,
 }
 
 /// A scroll direction.
@@ -394,6 +461,29 @@ fn size(text: &str) -> Result<(u16, u16), String> {
             "use the form WIDTHxHEIGHT with 320 to 8192 pixels per side, for example 1920x1080"
                 .to_owned()
         })
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
+    pair.map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .ok_or_else(|| "use the form KEY=VALUE, for example team=billing".to_owned())
+}
+
+/// Parses an amount of US dollars into millionths.
+fn micros_usd(text: &str) -> Result<u64, String> {
+    let wrong = || "use an amount above 0 with up to six decimals, for example 0.50".to_owned();
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |text: &str| text.chars().all(|digit| digit.is_ascii_digit());
+    if whole.is_empty() || decimals.len() > 6 || !is_number(whole) || !is_number(decimals) {
+        return Err(wrong());
+    }
+    let micros = format!("{whole}{decimals:0<6}");
+    let micros: u64 = micros.parse().map_err(|_| wrong())?;
+    if micros == 0 {
+        Err(wrong())
+    } else {
+        Ok(micros)
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -433,6 +523,42 @@ mod tests {
         check("motorium act drag 1 2 3 4 5 6 --for 500ms", true);
         check("motorium act drag 1 2 3", false);
         check("motorium act wait 2s --in-process", true);
+    }
+
+    #[test]
+    fn a_run_is_one_of_its_kinds() {
+        let check = |line: &str, understood: bool| {
+            let parsed = Cli::try_parse_from(line.split(' '));
+            assert_eq!(parsed.is_ok(), understood, "{line}: {:?}", parsed.err());
+        };
+        check("motorium run goal", true);
+        check("motorium run", false);
+        check("motorium run goal --detach", true);
+        check("motorium run goal --detach --in-process", false);
+        check("motorium run goal --detach --on-approval wait", false);
+        check("motorium run --in-process --resume one", true);
+        check("motorium run --resume one", false);
+        check("motorium run goal --in-process --resume one", false);
+        check(
+            "motorium run --in-process --resume one --max-steps 3",
+            false,
+        );
+        check("motorium run goal --label a=b --label c=", true);
+        check("motorium run goal --label =b", false);
+        check("motorium run goal --on-approval maybe", false);
+    }
+
+    #[test]
+    fn an_amount_of_dollars_is_exact() {
+        let check = |text: &str, expected: Option<u64>| {
+            assert_eq!(micros_usd(text).ok(), expected, "{text}");
+        };
+        check("0.50", Some(500_000));
+        check("2", Some(2_000_000));
+        check("0.000001", Some(1));
+        for wrong in ["0", "", ".5", "-1", "1e3", "0.0000001", "$1"] {
+            check(wrong, None);
+        }
     }
 
     #[test]

@@ -3,18 +3,24 @@
 //! - [`commands`]: one file per command
 //! - [`process`]: all services in one process
 //! - [`virtual_desktop`]: a desktop on machines without a display
+//! - [`browser_preferences`]: preferences of its browser
 //! - [`show`]: output for terminals
+//! - [`terminal`]: typed lines, and the signals that end a command
+//! - [`exit`]: exit codes
 //!
 //! This is the only crate that depends on all services. It makes no decisions about tasks: it starts services, calls
 //! them and shows the results.
 
+mod browser_preferences;
 mod cli;
 mod commands;
 mod error;
+mod exit;
 mod output;
 mod png;
 mod process;
 mod show;
+mod terminal;
 mod virtual_desktop;
 
 use std::process::ExitCode;
@@ -26,6 +32,7 @@ use motorium_kit::telemetry;
 
 use cli::{Cli, Command};
 use error::Error;
+use exit::Exit;
 
 /// Images use buffers of several megabytes. The system allocator returns each buffer to the kernel at once; page
 /// faults then took a quarter of the Planner's time.
@@ -38,7 +45,7 @@ async fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error}");
-            ExitCode::from(2)
+            Exit::Usage.into()
         }
     }
 }
@@ -49,12 +56,14 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
     telemetry::init(&commands::log(&loaded, quiet)?).map_err(motorium_kit::Error::from)?;
     match cli.command {
         Command::Up(args) => commands::up::up(&loaded, args).await,
-        Command::Run(args) => commands::run::run(&loaded, args).await,
-        Command::Tasks(args) => commands::tasks::tasks(args).await,
-        Command::Desktops(server) => commands::desktops::desktops(server).await,
+        Command::Run(args) => commands::run::run(&loaded, *args).await,
+        Command::Tasks(args) => commands::tasks::tasks(&loaded, args).await,
+        Command::Desktops(server) => commands::desktops::desktops(&loaded, server).await,
         Command::Tools => commands::tools::tools(&loaded).await,
         Command::See(args) => commands::see::see(&loaded, args).await,
         Command::Act(args) => commands::act::act(&loaded, args).await,
+        #[cfg(target_os = "linux")]
+        Command::HoldClipboard(args) => commands::hold_clipboard::hold_clipboard(args).await,
         Command::Replay(args) => commands::replay::replay(args).await,
         Command::Doctor => commands::doctor::doctor(&loaded).await,
         Command::Config(args) => commands::config::config(&loaded, &args),

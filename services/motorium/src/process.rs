@@ -25,7 +25,7 @@ use motorium_perception::config::{Config as PerceptionConfig, Settings as Percep
 use motorium_planner::Settings as PlannerSettings;
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::desktop::{Desktop, Platform};
-use motorium_proto::domain::id::{DesktopName, DisplayId};
+use motorium_proto::domain::id::{DesktopName, DisplayId, TaskName};
 use motorium_proto::service::{
     Executor, ExecutorServer, Perception, PerceptionServer, Planner, PlannerServer,
 };
@@ -58,18 +58,25 @@ pub(crate) enum DesktopChoice {
 #[derive(Debug)]
 pub(crate) struct ProcessOptions {
     desktop: DesktopChoice,
-    /// Serve every service on its configured address. Otherwise only the Orchestrator is served, and only within this
-    /// process.
-    served: bool,
+    scope: Scope,
+}
+
+/// The callers and the tasks of a process.
+#[derive(Debug)]
+enum Scope {
+    /// Every service is served on its configured address, and every task is run.
+    Served,
+    /// Only the Orchestrator is served, only within this process, and it runs only this task.
+    OneTask(TaskName),
 }
 
 impl ProcessOptions {
-    /// Returns options for one task on the current display.
+    /// Returns options for one task on the current display. Unfinished tasks of earlier processes are left alone.
     #[must_use]
-    pub(crate) fn in_process() -> Self {
+    pub(crate) fn in_process(task: TaskName) -> Self {
         Self {
             desktop: DesktopChoice::Current,
-            served: false,
+            scope: Scope::OneTask(task),
         }
     }
 
@@ -78,7 +85,7 @@ impl ProcessOptions {
     pub(crate) fn served(desktop: DesktopChoice) -> Self {
         Self {
             desktop,
-            served: true,
+            scope: Scope::Served,
         }
     }
 }
@@ -107,7 +114,8 @@ impl Process {
         options: ProcessOptions,
     ) -> Result<Self, Error> {
         let common = loaded.common()?;
-        let data = state_folder(common.data()?, options.served);
+        let served = matches!(options.scope, Scope::Served);
+        let data = state_folder(common.data()?, served);
         let virtual_desktop = start_desktop(options.desktop, &data).await?;
         let display = virtual_desktop
             .as_ref()
@@ -125,7 +133,7 @@ impl Process {
             executor: Some(Arc::clone(&executor) as Arc<dyn Executor>),
         };
 
-        let shutdown = Shutdown::on_signals().map_err(motorium_kit::Error::from)?;
+        let shutdown = shutdown(&options.scope)?;
         let settings: OrchestratorSettings = loaded.section()?;
         let config = settings.resolve().map_err(start_error)?;
         let storage = loaded
@@ -137,13 +145,16 @@ impl Process {
         desktops.register(desktop(&display)).map_err(start_error)?;
         let restored = desktops.restore(storage.tasks.as_ref()).await;
         restored.map_err(start_error)?;
-        let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
+        let mut orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
+        if let Scope::OneTask(task) = options.scope {
+            orchestrator = orchestrator.only(task);
+        }
 
         let mut servers = Vec::new();
         let builder_for =
             |config| Builder::new(config).service(orchestrator.edge().tonic(), FILE_DESCRIPTOR_SET);
         let mut in_process = None;
-        let server = if options.served {
+        let server = if served {
             let server = builder_for(common.server(config.listen)?);
             server.start(&shutdown).await?
         } else {
@@ -153,7 +164,7 @@ impl Process {
             running
         };
         servers.push(("orchestrator", server));
-        if options.served {
+        if served {
             let listen = loaded.section::<PerceptionSettings>()?.listen;
             let ready = perception.ready();
             let service = PerceptionServer::tonic(perception);
@@ -238,6 +249,15 @@ impl Process {
         if let Err(error) = self.until_shutdown().await {
             tracing::warn!(%error, "a server failed during shutdown");
         }
+    }
+}
+
+/// Returns the shutdown signal. A process for one task ends when its command has ended the task, not by a signal: the
+/// task would be released instead of cancelled.
+fn shutdown(scope: &Scope) -> Result<Shutdown, Error> {
+    match scope {
+        Scope::Served => Ok(Shutdown::on_signals().map_err(motorium_kit::Error::from)?),
+        Scope::OneTask(_) => Ok(Shutdown::new()),
     }
 }
 
@@ -391,6 +411,8 @@ const CHROMIUM: &[&str] = &[
     "--disable-gpu",
     "--no-first-run",
     "--no-default-browser-check",
+    "--disable-search-engine-choice-screen",
+    "--hide-crash-restore-bubble",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",

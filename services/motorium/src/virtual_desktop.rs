@@ -16,6 +16,8 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::browser_preferences;
+
 /// Timeout of the start of the X server and the session bus.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -99,6 +101,7 @@ fn prepare_home(folder: &Path) -> Result<PathBuf, Error> {
     fs::create_dir_all(&icewm).map_err(failed)?;
     fs::write(icewm.join("preferences"), ICEWM_PREFERENCES).map_err(failed)?;
     fs::create_dir_all(folder.join("run")).map_err(failed)?;
+    browser_preferences::write(folder).map_err(failed)?;
     Ok(folder.to_owned())
 }
 

@@ -54,7 +54,8 @@ pub struct Settings {
     pub desktops: BTreeMap<String, DesktopSettings>,
     /// Maximum number of steps of a task that sets no limit.
     pub max_steps: u32,
-    /// Maximum wall-clock duration of a task that sets no limit.
+    /// Maximum wall-clock duration of a task that sets no limit. Includes the time in which an answer or an approval is
+    /// waited for.
     pub max_duration: HumanDuration,
     /// Duration of a task lease: how long a task waits for another orchestrator after its own has died. The same
     /// orchestrator takes its tasks back at once after a restart.
@@ -77,6 +78,11 @@ pub struct Settings {
     pub lexicon: Option<PathBuf>,
     /// Time within which an approval has to be given.
     pub approval_timeout: HumanDuration,
+    /// Time after which a task that waits for the answer to a question lets other tasks use its desktop. It continues on
+    /// the same desktop after the answer, whatever is on the screen then. By default, it keeps the desktop. A task that
+    /// waits for an approval or for a user action keeps it always: both depend on what is on the screen.
+    #[schemars(example = &"2m")]
+    pub release_desktop_after: Option<HumanDuration>,
     /// Pauses a task when a person uses the mouse or the keyboard of its desktop.
     pub pause_on_human_input: bool,
     /// Tools by name: services and programs that provide functions to tasks.
@@ -107,6 +113,7 @@ impl Default for Settings {
             policy: "careful".to_owned(),
             lexicon: None,
             approval_timeout: HumanDuration(DEFAULT_APPROVAL_TIMEOUT),
+            release_desktop_after: None,
             pause_on_human_input: true,
             tools: BTreeMap::new(),
             allowed_tool_addresses: Vec::new(),
@@ -271,10 +278,12 @@ impl Settings {
                 verify_evidence: self.verify_evidence,
                 policy: policy(&self.policy, self.lexicon.as_deref())?,
                 approval_timeout: approval_timeout(self.approval_timeout.0)?,
+                release_desktop_after: self.release_desktop_after.map(|after| after.0),
                 pause_on_human_input: self.pause_on_human_input,
                 tools: Tools::resolve(self.tools, self.allowed_tool_addresses)?,
                 hooks: hooks::settings::chain(self.hooks)?,
                 recording: recording(&self.recording)?,
+                correct_progress: true,
             },
         })
     }

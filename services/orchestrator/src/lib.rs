@@ -5,6 +5,7 @@
 //! - [`run`]: runs one task and finds the next one
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the gRPC service
+//! - `queue`: why a task has not started
 //! - [`replay`]: runs a task again from its recording
 //!
 //! It never handles pixels, never moves the mouse and never calls a model: the services that do are behind traits. It
@@ -18,6 +19,7 @@ pub mod edge;
 mod error;
 pub mod functions;
 pub mod hooks;
+mod queue;
 pub mod replay;
 pub mod run;
 pub mod storage;
@@ -34,7 +36,8 @@ pub use config::{Config, Settings};
 use desktops::{DesktopPool, heartbeat};
 use edge::Edge;
 pub use error::{Error, reason};
-use run::Dispatcher;
+use motorium_proto::domain::id::TaskName;
+use run::{Dispatcher, TaskScope};
 use storage::Storage;
 
 /// An orchestrator: the gRPC service and the dispatcher that runs tasks.
@@ -82,6 +85,7 @@ impl Orchestrator {
             wake: news,
             run_config: config.run.clone(),
             lease_duration: config.lease_duration,
+            scope: TaskScope::All,
         };
         Self {
             edge,
@@ -95,6 +99,13 @@ impl Orchestrator {
     #[must_use]
     pub fn with_hook(mut self, hook: Arc<dyn hooks::Hook>) -> Self {
         self.dispatcher.run_config.hooks.push(hook);
+        self
+    }
+
+    /// Restricts the orchestrator to one task, which may not exist yet. It leaves all others as they are.
+    #[must_use]
+    pub fn only(mut self, task: TaskName) -> Self {
+        self.dispatcher.scope = TaskScope::Only(task);
         self
     }
 

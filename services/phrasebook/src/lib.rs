@@ -2,6 +2,7 @@
 //!
 //! - [`grammar`]: from a sentence to clauses, each one step
 //! - [`matcher`]: from a description to the element or text on a screen that it means
+//! - [`target`]: from the target of a decision to a point on a screen
 //!
 //! Pure: no clock, no I/O, no model. Carrying the clauses out, one decision at a time, is the Planner's backend of the same name.
 
@@ -9,3 +10,4 @@ pub mod grammar;
 pub mod matcher;
 #[cfg(feature = "screens")]
 pub mod screens;
+pub mod target;

@@ -21,13 +21,13 @@ const SIZE: CaptureSize = CaptureSize::new(1000, 800);
 
 /// A frame and its elements.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct DescribedScreen {
     pub frame: Frame,
     pub scene: Scene,
 }
 
 /// Parses a screen description.
-pub fn screen(description: &str) -> Seen {
+pub fn screen(description: &str) -> DescribedScreen {
     let mut windows = Vec::new();
     let mut elements = Vec::new();
     for line in description
@@ -54,7 +54,7 @@ pub fn screen(description: &str) -> Seen {
         monitors: Vec::new(),
         windows,
     };
-    Seen {
+    DescribedScreen {
         frame,
         scene: Scene {
             frame: id,

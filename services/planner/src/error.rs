@@ -1,7 +1,7 @@
 //! Errors of this service, and their only conversion to an error report.
 
+use motorium_phrasebook::target::TargetError;
 use motorium_proto::domain::decision::Usage;
-use motorium_proto::domain::id::ElementId;
 use motorium_proto::error::{ErrorReport, FieldError};
 use motorium_proto::service::{BackendAttempt, TargetCandidate};
 use tonic::Code;
@@ -22,29 +22,10 @@ pub enum Error {
         /// `true` if a failure may be temporary, so that the call can be retried.
         retryable: bool,
     },
-    /// The scene has no element with this number.
-    #[error(
-        "the scene has no element {0}; it may have disappeared since the frame of the decision"
-    )]
-    ElementNotFound(ElementId),
-    /// No element of the scene matches the target.
-    #[error("{description} is not on the screen{}", nearest_words(nearest))]
-    TargetNotFound {
-        description: String,
-        /// Most similar texts, best first.
-        nearest: Vec<String>,
-        /// Usage of the model that was asked.
-        usage: Box<Usage>,
-    },
-    /// Several elements match the target equally well.
-    #[error(
-        "{description} matches {} elements; add a kind, a place or an ordinal",
-        candidates.len()
-    )]
-    TargetAmbiguous {
-        description: String,
-        /// At least two.
-        candidates: Vec<TargetCandidate>,
+    /// The target cannot be resolved on the scene.
+    #[error("{error}")]
+    Target {
+        error: TargetError,
         /// Usage of the model that was asked.
         usage: Box<Usage>,
     },
@@ -57,6 +38,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Creates the error of a target that a model was asked for.
+    pub(crate) fn target(error: TargetError, usage: Usage) -> Self {
+        Self::Target {
+            error,
+            usage: Box::new(usage),
+        }
+    }
+
     /// Returns the usage of the failed call.
     #[must_use]
     pub fn usage(&self) -> Usage {
@@ -65,9 +54,15 @@ impl Error {
                 let used = attempts.iter().map(|attempt| attempt.usage);
                 used.fold(Usage::default(), Usage::plus)
             }
-            Error::TargetNotFound { usage, .. } | Error::TargetAmbiguous { usage, .. } => **usage,
+            Error::Target { usage, .. } => **usage,
             _ => Usage::default(),
         }
+    }
+}
+
+impl From<TargetError> for Error {
+    fn from(error: TargetError) -> Self {
+        Self::target(error, Usage::default())
     }
 }
 
@@ -88,14 +83,6 @@ fn attempts_text(attempts: &[BackendAttempt]) -> String {
         .map(|attempt| format!("{} {}", attempt.backend, attempt.message))
         .collect::<Vec<_>>()
         .join("; ")
-}
-
-fn nearest_words(nearest: &[String]) -> String {
-    if nearest.is_empty() {
-        String::new()
-    } else {
-        format!("; the most similar texts are {}", quoted(nearest))
-    }
 }
 
 /// Maximum number of candidates in an error message.
@@ -164,19 +151,7 @@ impl From<Error> for ErrorReport {
                     report.with(&attempt.backend, &attempt.reason)
                 })
             }
-            Error::ElementNotFound(id) => {
-                ErrorReport::new(Code::NotFound, reason::ELEMENT_NOT_FOUND, message)
-                    .with("element_id", id)
-            }
-            Error::TargetNotFound { nearest, .. } => {
-                ErrorReport::new(Code::NotFound, reason::TARGET_NOT_FOUND, message)
-                    .with("nearest", quoted(&nearest))
-            }
-            Error::TargetAmbiguous { candidates, .. } => {
-                ErrorReport::new(Code::FailedPrecondition, reason::TARGET_AMBIGUOUS, message)
-                    .with("count", candidates.len())
-                    .with("candidates", numbered(&candidates))
-            }
+            Error::Target { error, .. } => target_report(error, message),
             Error::NeedsModel { call } => {
                 ErrorReport::new(Code::FailedPrecondition, reason::MODEL_REQUIRED, message)
                     .with("call", call)
@@ -191,11 +166,34 @@ impl From<Error> for ErrorReport {
     }
 }
 
+fn target_report(error: TargetError, message: String) -> ErrorReport {
+    match error {
+        TargetError::PointOutside { .. } => {
+            ErrorReport::invalid(FieldError::new("target.point", message))
+        }
+        TargetError::ElementNotFound(id) => {
+            ErrorReport::new(Code::NotFound, reason::ELEMENT_NOT_FOUND, message)
+                .with("element_id", id)
+        }
+        TargetError::NotFound { nearest, .. } => {
+            ErrorReport::new(Code::NotFound, reason::TARGET_NOT_FOUND, message)
+                .with("nearest", quoted(&nearest))
+        }
+        TargetError::Ambiguous { candidates, .. } => {
+            ErrorReport::new(Code::FailedPrecondition, reason::TARGET_AMBIGUOUS, message)
+                .with("count", candidates.len())
+                .with("candidates", numbered(&candidates))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
     use std::path::PathBuf;
 
+    use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+    use motorium_proto::domain::id::ElementId;
     use motorium_proto::error::reason as common;
 
     use super::*;
@@ -244,25 +242,38 @@ mod tests {
                 reason::ALL_BACKENDS_FAILED,
             ),
             (
-                Error::ElementNotFound(ElementId(7)),
+                TargetError::PointOutside {
+                    point: CapturePoint::new(500, 500),
+                    frame: CaptureSize::new(100, 80),
+                }
+                .into(),
+                Code::InvalidArgument,
+                common::INVALID_FIELD,
+            ),
+            (
+                TargetError::ElementNotFound(ElementId(7)).into(),
                 Code::NotFound,
                 reason::ELEMENT_NOT_FOUND,
             ),
             (
-                Error::TargetNotFound {
-                    description: description(),
-                    nearest: vec!["Saved".to_owned()],
-                    usage: Box::new(usage),
-                },
+                Error::target(
+                    TargetError::NotFound {
+                        description: description(),
+                        nearest: vec!["Saved".to_owned()],
+                    },
+                    usage,
+                ),
                 Code::NotFound,
                 reason::TARGET_NOT_FOUND,
             ),
             (
-                Error::TargetAmbiguous {
-                    description: description(),
-                    candidates: vec![candidate(3), candidate(7)],
-                    usage: Box::new(usage),
-                },
+                Error::target(
+                    TargetError::Ambiguous {
+                        description: description(),
+                        candidates: vec![candidate(3), candidate(7)],
+                    },
+                    usage,
+                ),
                 Code::FailedPrecondition,
                 reason::TARGET_AMBIGUOUS,
             ),

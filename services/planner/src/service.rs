@@ -14,8 +14,9 @@ use crate::backends::question::{Question, QuestionResult};
 use crate::error::Error;
 use crate::prompt::Prompts;
 use crate::router::Router;
-use crate::target::described::{self, DescribedTarget, NameMatch};
-use crate::{extract, injection, pointer, summary, target};
+use crate::target::{self, DescribedTarget, NameMatch};
+use crate::{extract, injection, pointer, summary};
+use motorium_phrasebook::target::{TargetError, resolve};
 
 /// Planner service over the backends of its router.
 #[derive(Debug)]
@@ -64,21 +65,21 @@ impl PlannerService {
             scene,
             ..
         } = sought;
-        let several = match described::match_by_name(description, frame, scene) {
+        let several = match target::match_by_name(description, frame, scene) {
             NameMatch::One(resolved) => return Ok(resolved),
             NameMatch::Several(candidates) => Some(candidates),
             NameMatch::Nothing => None,
         };
         if let (Some(candidates), false) = (several, self.router.has_model(backends)?) {
-            return Err(Error::TargetAmbiguous {
+            let error = TargetError::Ambiguous {
                 description: format!("`{description}`"),
                 candidates,
-                usage: Box::default(),
-            });
+            };
+            return Err(error.into());
         }
-        let question = described::question(sought, &self.prompts)?;
+        let question = target::question(sought, &self.prompts)?;
         let answered = self.router.answer(CALL, backends, question).await?;
-        described::resolved(description, answered, frame, scene)
+        target::resolved(description, answered, frame, scene)
     }
 }
 
@@ -137,7 +138,7 @@ impl Planner for PlannerService {
             scene,
         } = request;
         Ok(match target {
-            TargetQuery::Target(target) => target::resolve(&target, &frame, &scene)?,
+            TargetQuery::Target(target) => resolve(&target, &frame, &scene).map_err(Error::from)?,
             TargetQuery::Described {
                 description,
                 image,

@@ -9,7 +9,7 @@ use motorium_proto::service::SummarizeRequest;
 use serde_json::Value;
 
 use crate::backends::question::Question;
-use crate::prompt::history::PlaceFormat;
+use crate::prompt::history::CoordinateFormat;
 use crate::prompt::{self, Language, Prompts, context};
 
 /// Summarises a task without a model.
@@ -38,7 +38,7 @@ pub fn question(request: &SummarizeRequest, prompts: &Prompts) -> Result<Questio
     let system = minijinja::context! { language => spoken };
     let values = minijinja::context! {
         goal => request.goal.as_str(),
-        history => context::past(&request.history, language, PlaceFormat::Capture),
+        history => context::past(&request.history, language, CoordinateFormat::Capture),
         data => context::data(&request.history),
         succeeded => request.succeeded,
         answer => request.answer.trim(),

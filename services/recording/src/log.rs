@@ -124,7 +124,16 @@ pub async fn load(store: &dyn TaskStore, name: &TaskName) -> Result<Task, Error>
     })
 }
 
-/// Appends the events that `decide` returns for the current task, and returns true if there were any. Retries with the new
+/// A task after an attempt to extend its log.
+#[derive(Debug, Clone)]
+pub struct Extension {
+    /// The task as the log tells it now.
+    pub task: Task,
+    /// True if there were events to append.
+    pub has_grown: bool,
+}
+
+/// Appends the events that `decide` returns for the current task, and returns the task after them. Retries with the new
 /// task if the log has grown meanwhile. The events belong to no step.
 ///
 /// # Errors
@@ -135,7 +144,7 @@ pub async fn extend<E: From<Error>>(
     epoch: Option<TaskEpoch>,
     request: Option<&RequestId>,
     decide: impl Fn(&Task) -> Result<Vec<Event>, E>,
-) -> Result<bool, E> {
+) -> Result<Extension, E> {
     loop {
         let mut task = load(store, name).await?;
         let (now, expected_seq) = (SystemTime::now(), task.last_seq);
@@ -151,7 +160,8 @@ pub async fn extend<E: From<Error>>(
             rows.push(encode(name, &recorded, view::state(&task.lifecycle)));
         }
         if rows.is_empty() {
-            return Ok(false);
+            let has_grown = false;
+            return Ok(Extension { task, has_grown });
         }
         let append = Append {
             name: name.clone(),
@@ -165,7 +175,14 @@ pub async fn extend<E: From<Error>>(
             now,
         };
         match store.append(append).await {
-            Ok(_) => return Ok(true),
+            Ok(appended) => {
+                if appended.repeated {
+                    // Nothing was appended this time, so the events above are not in the log.
+                    task = load(store, name).await?;
+                }
+                let has_grown = true;
+                return Ok(Extension { task, has_grown });
+            }
             Err(motorium_store::Error::Conflict { .. }) => {}
             Err(error) => return Err(Error::Store(error).into()),
         }
@@ -188,6 +205,8 @@ fn kind_name(kind: &wire::event::Kind) -> &'static str {
         Kind::Recovered(_) => "recovered",
         Kind::DesktopAcquired(_) => "desktop_acquired",
         Kind::LiveFrame(_) => "live_frame",
+        Kind::DesktopReleased(_) => "desktop_released",
+        Kind::DesktopAwaited(_) => "desktop_awaited",
         Kind::AttachmentPut(_) => "attachment_put",
         Kind::Observed(_) => "observed",
         Kind::Decided(_) => "decided",

@@ -18,6 +18,7 @@ use motorium_proto::service::{BackendAttempt, StageTiming};
 use motorium_proto::v1::orchestrator as wire;
 
 use super::approval::Approval;
+use super::desktop_wait::DesktopWait;
 use super::loop_notice::LoopNotice;
 use super::retry_strategy::RetryStrategy;
 use super::screen::Fingerprint;
@@ -93,6 +94,15 @@ pub enum Event {
     LiveFrame {
         desktop: DesktopName,
     },
+    /// The task waits for an answer, and other tasks may use its desktop meanwhile.
+    DesktopReleased {
+        desktop: DesktopName,
+    },
+    /// The task has not started, because it waits for a desktop.
+    DesktopAwaited {
+        wait: DesktopWait,
+        message: String,
+    },
     AttachmentPut {
         name: String,
         size_bytes: u64,
@@ -102,6 +112,8 @@ pub enum Event {
     Decided {
         decision: Box<Decision>,
         elapsed: Duration,
+        /// Annotated screenshot, as the model received it.
+        annotated_image: Option<Artifact>,
     },
     ProgressAdded {
         text: String,
@@ -221,6 +233,7 @@ impl Event {
         !matches!(
             self,
             Event::Created(_)
+                | Event::DesktopAwaited { .. }
                 | Event::DesktopAcquired { .. }
                 | Event::Recovered { .. }
                 | Event::TransientFailure { .. }
@@ -243,6 +256,7 @@ impl Event {
 pub struct Observed {
     pub frame: Frame,
     pub image: Option<Artifact>,
+    /// Only in logs of earlier versions; now in [`Event::Decided`].
     pub annotated_image: Option<Artifact>,
     pub element_count: u32,
     pub elapsed: Duration,

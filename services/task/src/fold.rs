@@ -16,14 +16,16 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use motorium_messages::{Message, join_clauses};
 use motorium_proto::domain::decision::Usage;
+use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
 
 use self::user_input::{acknowledgement, handed_back};
 use super::approval::{Approval, ApprovalState};
 use super::artifact::Artifact;
-use super::event::{Event, Failure, RecordedEvent, UserRequest};
+use super::desktop_wait::DesktopWait;
+use super::event::{Event, Failure, RecordedEvent, UserRequest, UserRequestKind};
 use super::loop_notice::IssuedNotice;
-use super::record::StepRecord;
+use super::record::{Abandonment, StepRecord};
 use super::risk;
 use super::secret_fields::SecretFields;
 use super::spec::TaskSpec;
@@ -57,6 +59,10 @@ pub struct Task {
     pub spec: TaskSpec,
     pub lifecycle: Lifecycle,
     pub desktop: Option<(DesktopName, DesktopEpoch)>,
+    /// Other tasks may use the desktop while this one waits for an answer.
+    pub desktop_released: bool,
+    /// The wait for a desktop that was recorded last.
+    pub desktop_wait: Option<DesktopWait>,
     pub steps: Vec<StepRecord>,
     pub usage: Usage,
     pub risky_actions: u32,
@@ -98,8 +104,11 @@ pub struct Task {
     pub updated_at: SystemTime,
     pub started_at: Option<SystemTime>,
     pub ended_at: Option<SystemTime>,
-    /// Time in the running state before `running_since`.
+    /// Time that counted towards the limit before `counted_since`.
     accumulated_active_time: Duration,
+    /// Set while time counts towards the limit.
+    counted_since: Option<SystemTime>,
+    /// Set in the running state.
     running_since: Option<SystemTime>,
     /// Time of the last event written by a run loop.
     last_active_at: SystemTime,
@@ -113,6 +122,8 @@ impl Task {
             spec,
             lifecycle: Lifecycle::Pending,
             desktop: None,
+            desktop_released: false,
+            desktop_wait: None,
             steps: Vec::new(),
             usage: Usage::default(),
             risky_actions: 0,
@@ -141,6 +152,7 @@ impl Task {
             started_at: None,
             ended_at: None,
             accumulated_active_time: Duration::ZERO,
+            counted_since: None,
             running_since: None,
             last_active_at: at,
         }
@@ -169,6 +181,14 @@ impl Task {
 
     fn open_step_mut(&mut self) -> Option<&mut StepRecord> {
         self.steps.last_mut().filter(|step| step.ended_at.is_none())
+    }
+
+    /// Returns the number of steps that count towards the limit: a wait counts once, however often it looks.
+    #[must_use]
+    pub fn counted_steps(&self) -> usize {
+        let pairs = self.steps.iter().zip(self.steps.iter().skip(1));
+        let again = pairs.filter(|(before, step)| step.looks_again_after(before));
+        self.steps.len() - again.count()
     }
 
     /// Returns the number of the next step.
@@ -200,13 +220,14 @@ impl Task {
         message.text(self.spec.message_language())
     }
 
-    /// Returns the time the task has run, without the time it waited for the user.
+    /// Returns the time that counts towards the limit: the task runs, or waits for an answer. Time in which it is paused,
+    /// or a person has taken over its desktop, is that person's.
     #[must_use]
     pub fn active_time(&self, now: SystemTime) -> Duration {
-        let running = self
-            .running_since
+        let counted = self
+            .counted_since
             .and_then(|since| now.duration_since(since).ok());
-        self.accumulated_active_time + running.unwrap_or_default()
+        self.accumulated_active_time + counted.unwrap_or_default()
     }
 
     /// Applies an event.
@@ -249,6 +270,8 @@ impl Task {
             }
             Event::Recovered { .. } => self.recover(*at),
             Event::DesktopAcquired { desktop, epoch } => self.acquired(desktop, *epoch),
+            Event::DesktopReleased { .. } => self.desktop_released = true,
+            Event::DesktopAwaited { wait, .. } => self.desktop_wait = Some(wait.clone()),
             Event::AttachmentPut { name, .. } => {
                 self.attachments_put.insert(name.clone());
             }
@@ -256,7 +279,11 @@ impl Task {
                 self.current_messages.append(&mut self.pending_messages);
                 self.steps.push(StepRecord::begin(*step, *at, observed));
             }
-            Event::Decided { decision, .. } => self.decided(decision),
+            Event::Decided {
+                decision,
+                annotated_image,
+                ..
+            } => self.decided(decision, annotated_image.as_ref()),
             Event::ActionIntended(intended) => self.intended(intended),
             Event::ActionPerformed { action_id, outcome } => self.performed(action_id, outcome),
             Event::EffectJudged { action_id, effect } => self.judged(action_id, effect),
@@ -266,7 +293,7 @@ impl Task {
                 self.artifacts.extend(checked.image.clone());
             }
             Event::TargetNotResolved { message } => {
-                self.abort_step(message);
+                self.abandon_step(message, ActionResult::Failed);
             }
             Event::StepFinished { timings, .. } => {
                 if let Some(step) = self.open_step_mut() {
@@ -376,20 +403,37 @@ impl Task {
             step.frame = None;
         }
         self.desktop = Some((desktop.clone(), epoch));
+        self.desktop_wait = None;
+        self.desktop_released = false;
     }
 
     /// Handles a recovery by another orchestrator. Time in which no run loop worked on the task does not count as active.
     fn recover(&mut self, at: SystemTime) {
-        if self.running_since.is_some() {
+        if self.counted_since.is_some() {
             self.accumulated_active_time = self.active_time(self.last_active_at);
-            self.running_since = Some(at);
+            self.counted_since = Some(at);
         }
+        self.running_since = self.running_since.map(|_| at);
     }
 
     fn enter(&mut self, lifecycle: Lifecycle, at: SystemTime) {
         self.accumulated_active_time = self.active_time(at);
         self.running_since = (lifecycle == Lifecycle::Running).then_some(at);
         self.lifecycle = lifecycle;
+        self.desktop_released &= self.awaited_answer().is_some();
+        let counts = self.running_since.is_some() || self.awaited_answer().is_some();
+        self.counted_since = counts.then_some(at);
+    }
+
+    /// Returns the request that the task waits for. A take-over is none: the person is there.
+    #[must_use]
+    pub fn awaited_answer(&self) -> Option<&UserRequest> {
+        match &self.lifecycle {
+            Lifecycle::AwaitingUser(request) if request.kind != UserRequestKind::TakeOver => {
+                Some(request)
+            }
+            _ => None,
+        }
     }
 
     fn end(&mut self, lifecycle: Lifecycle, at: SystemTime) {
@@ -408,9 +452,12 @@ impl Task {
     }
 
     /// Drops the rest of the open step and tells the planner why.
-    fn abort_step(&mut self, message: &str) {
+    fn abandon_step(&mut self, message: &str, result: ActionResult) {
         if let Some(step) = self.open_step_mut() {
-            step.abort_reason = Some(message.to_owned());
+            step.abandonment = Some(Abandonment {
+                reason: message.to_owned(),
+                result,
+            });
         }
         self.notices.push(message.to_owned());
     }

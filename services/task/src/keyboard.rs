@@ -67,7 +67,8 @@ impl KeyboardHistory {
     }
 
     fn press(&mut self, keys: &[Key], repeat: u32) {
-        match keys {
+        let keys: Vec<Key> = keys.iter().map(|key| key.in_main_block()).collect();
+        match keys.as_slice() {
             [Key::Character(letter)] | [Key::Shift, Key::Character(letter)] => {
                 (0..repeat).for_each(|_| self.line.push(*letter));
             }

@@ -7,6 +7,7 @@
 pub mod approval;
 mod artifact;
 pub mod completion;
+mod desktop_wait;
 mod directive;
 pub mod effect;
 pub mod event;
@@ -30,7 +31,8 @@ pub mod spec;
 pub mod view;
 
 pub use approval::{Approval, ApprovalState, ApprovalSubject};
+pub use desktop_wait::{DesktopHold, DesktopWait};
 pub use event::{Event, RecordedEvent};
 pub use fold::{Lifecycle, Task};
-pub use record::{ActionRecord, StepRecord};
+pub use record::{Abandonment, ActionRecord, StepRecord};
 pub use spec::TaskSpec;

@@ -18,8 +18,13 @@ pub(super) fn time_limit_exceeded(task: &Task, now: SystemTime) -> Option<Failur
     if task.active_time(now) < limit {
         return None;
     }
-    let message = Message::TimeLimit {
-        seconds: limit.as_secs_f64().round() as u64,
+    let seconds = limit.as_secs_f64().round() as u64;
+    let message = match task.awaited_answer() {
+        Some(request) => Message::TimeLimitWhileWaiting {
+            seconds,
+            request: &request.message,
+        },
+        None => Message::TimeLimit { seconds },
     };
     Some(failure(task, reason::TIME_LIMIT, message))
 }
@@ -40,7 +45,7 @@ pub(super) fn exceeded(task: &Task, next: &Directive) -> Option<Failure> {
 
 fn step_limit_exceeded(task: &Task) -> Option<Failure> {
     let max = task.spec.limits.max_steps;
-    if (task.steps.len() as u64) < u64::from(max) {
+    if (task.counted_steps() as u64) < u64::from(max) {
         return None;
     }
     let message = Message::StepLimit { max: max.into() };
@@ -87,7 +92,7 @@ fn risk_limit_exceeded(task: &Task, index: usize) -> Option<Failure> {
 fn call_risk_limit_exceeded(task: &Task, index: usize) -> Option<Failure> {
     let max = task.spec.limits.max_risky_actions?;
     let step = task.open_step()?;
-    let is_new = step.abort_reason.is_none() && step.open_call().is_none();
+    let is_new = step.abandonment.is_none() && step.open_call().is_none();
     let rule = risk::assess_call(step.decided_call(index)?, &task.spec.tool_endpoints)?;
     if !is_new || task.risky_actions < max {
         return None;
@@ -117,7 +122,7 @@ pub fn counted_tokens(usage: Usage) -> u64 {
 #[must_use]
 pub fn remaining(task: &Task, now: SystemTime) -> RemainingLimits {
     let limits = &task.spec.limits;
-    let steps = u32::try_from(task.steps.len()).unwrap_or(u32::MAX);
+    let steps = u32::try_from(task.counted_steps()).unwrap_or(u32::MAX);
     RemainingLimits {
         steps: Some(limits.max_steps.saturating_sub(steps)),
         time: Some(limits.max_duration.saturating_sub(task.active_time(now))),
@@ -138,7 +143,7 @@ mod tests {
     use motorium_proto::domain::effect::ActionResult;
     use motorium_proto::service::BackendAttempt;
 
-    use crate::event::Event;
+    use crate::event::{Event, UserRequest, UserRequestKind};
     use crate::machine::{Directive, directive};
     use crate::samples::*;
     use crate::spec::Limits;
@@ -178,6 +183,24 @@ mod tests {
             },
         ];
         assert_eq!(reason(brief, paused, 1000), "AwaitUser");
+        let asked = |kind| {
+            vec![
+                started(),
+                Event::UserAsked(UserRequest::new(kind, "which?")),
+            ]
+        };
+        let question = || asked(UserRequestKind::Question);
+        assert_eq!(reason(brief, question(), 9), "AwaitUser");
+        for kind in [
+            UserRequestKind::Question,
+            UserRequestKind::ManualAction,
+            UserRequestKind::Approval,
+        ] {
+            assert_eq!(reason(brief, asked(kind), 10), "TIME_LIMIT", "{kind:?}");
+        }
+        let taken = Event::TakenOver { user: "u".into() };
+        let taken = [question(), vec![taken]].concat();
+        assert_eq!(reason(brief, taken, 1000), "AwaitUser");
         let done = decided(Next::Done {
             answer: "ok".into(),
             evidence: vec![],

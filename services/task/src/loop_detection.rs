@@ -74,7 +74,7 @@ pub fn notice(task: &Task) -> Option<LoopNotice> {
 pub fn refusal(task: &Task) -> Option<String> {
     let step = task.open_step()?;
     let has_begun = !step.actions.is_empty() || !step.function_calls.is_empty();
-    if has_begun || step.abort_reason.is_some() {
+    if has_begun || step.abandonment.is_some() {
         return None;
     }
     let rounds = rounds(task);

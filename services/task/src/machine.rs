@@ -33,12 +33,14 @@ pub fn directive(task: &Task, now: SystemTime) -> Directive {
             reason: reason.clone(),
         };
     }
-    match &task.lifecycle {
-        Lifecycle::Paused | Lifecycle::AwaitingUser(_) => return Directive::AwaitUser,
-        _ => {}
+    if task.lifecycle == Lifecycle::Paused || task.is_taken_over() {
+        return Directive::AwaitUser;
     }
     if let Some(failure) = time_limit_exceeded(task, now) {
         return Directive::Fail(failure);
+    }
+    if task.awaited_answer().is_some() {
+        return Directive::AwaitUser;
     }
     let next = match task.open_step() {
         Some(step) => within_step(task, step),
@@ -53,7 +55,7 @@ pub fn directive(task: &Task, now: SystemTime) -> Directive {
 fn within_step(task: &Task, step: &StepRecord) -> Directive {
     let Some(decision) = &step.decision else {
         // If a person took over meanwhile, the screen of this step no longer applies.
-        return match step.abort_reason {
+        return match step.abandonment {
             Some(_) => Directive::FinishStep,
             None => Directive::Decide,
         };
@@ -70,7 +72,7 @@ fn within_step(task: &Task, step: &StepRecord) -> Directive {
         Next::Extract {
             json_schema,
             instruction,
-        } if step.extracted.is_none() && step.abort_reason.is_none() => Directive::Extract {
+        } if step.extracted.is_none() && step.abandonment.is_none() => Directive::Extract {
             json_schema: json_schema.clone(),
             instruction: instruction.clone(),
         },
@@ -90,7 +92,7 @@ fn within_step(task: &Task, step: &StepRecord) -> Directive {
 /// Returns true if the last action was performed and its effect has not been judged.
 fn is_unjudged(step: &StepRecord) -> bool {
     // After a take-over, changes on the screen are the person's.
-    step.abort_reason.is_none()
+    step.abandonment.is_none()
         && step.actions.last().is_some_and(|last| {
             last.performed()
                 && last.effect.is_none()
@@ -101,7 +103,7 @@ fn is_unjudged(step: &StepRecord) -> bool {
 
 /// Returns the index of the action to perform next, or `None` if the rest of the step is dropped.
 fn next_action(step: &StepRecord) -> Option<usize> {
-    if step.abort_reason.is_some() {
+    if step.abandonment.is_some() {
         return None;
     }
     match step.actions.last() {
@@ -115,7 +117,7 @@ fn next_action(step: &StepRecord) -> Option<usize> {
 /// Returns the directive after a finished step, from its decision if that was not to act.
 fn between_steps(task: &Task) -> Directive {
     // A decision from before a take-over was made on another screen.
-    let last = task.steps.last().filter(|step| step.abort_reason.is_none());
+    let last = task.steps.last().filter(|step| step.abandonment.is_none());
     let decision = last.and_then(|step| step.decision.as_ref());
     let answered = !task.pending_messages.is_empty();
     match decision.map(|decision| &decision.next) {

@@ -2,11 +2,11 @@
 
 use std::time::SystemTime;
 
-use motorium_proto::domain::action::Action;
+use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::decision::{
     Decision, FunctionCall, FunctionResult, Next, PlannedAction,
 };
-use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect, Verdict};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::{ActionId, EventSeq};
@@ -50,6 +50,16 @@ impl ActionRecord {
     }
 }
 
+/// The end of a step before all of its actions were performed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Abandonment {
+    /// Reason for people and for the planner.
+    pub reason: String,
+    /// Result of the action that the step was abandoned at: refused by a person, failed before any input was sent (a target
+    /// that could not be resolved, a policy), or cancelled by a take-over.
+    pub result: ActionResult,
+}
+
 /// One round of the loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepRecord {
@@ -58,6 +68,7 @@ pub struct StepRecord {
     pub started_at: SystemTime,
     pub ended_at: Option<SystemTime>,
     pub image: Option<Artifact>,
+    /// Annotated screenshot, as the model received it.
     pub annotated_image: Option<Artifact>,
     pub frame_size: Option<CaptureSize>,
     /// The parsed scene, if scenes are stored.
@@ -71,8 +82,8 @@ pub struct StepRecord {
     /// Line of progress for people, with the event that added it.
     pub progress: Option<(EventSeq, String)>,
     pub actions: Vec<ActionRecord>,
-    /// The reason why the rest of the step was dropped, for example a target that could not be resolved.
-    pub abort_reason: Option<String>,
+    /// Why the rest of the step was dropped.
+    pub abandonment: Option<Abandonment>,
     pub extracted: Option<String>,
     /// Calls that were made or that have a result.
     pub function_calls: Vec<FunctionCall>,
@@ -105,7 +116,7 @@ impl StepRecord {
             decision: None,
             progress: None,
             actions: Vec::new(),
-            abort_reason: None,
+            abandonment: None,
             extracted: None,
             function_calls: Vec::new(),
             function_results: Vec::new(),
@@ -120,6 +131,46 @@ impl StepRecord {
         match self.decision.as_ref().map(|decision| &decision.next) {
             Some(Next::Act(actions)) => actions,
             _ => &[],
+        }
+    }
+
+    /// Returns why the step did not do what it announced: the reason why its rest was dropped, or what went wrong with its
+    /// last action or function call.
+    #[must_use]
+    pub fn setback(&self) -> Option<&str> {
+        if let Some(abandonment) = &self.abandonment {
+            return Some(&abandonment.reason);
+        }
+        let call = self.function_results.last();
+        if let Some(Err(error)) = call.map(|result| result.outcome.as_ref()) {
+            return Some(error);
+        }
+        let action = self.actions.last()?;
+        match (&action.outcome, &action.effect) {
+            (Some(outcome), _) if outcome.result != ActionResult::Performed => {
+                Some(&outcome.detail)
+            }
+            (_, Some(effect)) if effect.verdict == Verdict::NoEffect => Some(&effect.explanation),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the step only looks again for what the step before it waited for, without another model call.
+    #[must_use]
+    pub fn looks_again_after(&self, before: &Self) -> bool {
+        let is_free = self
+            .decision
+            .as_ref()
+            .is_some_and(|decision| decision.usage.calls == 0);
+        let wait = self.awaited();
+        is_free && wait.is_some() && wait == before.awaited()
+    }
+
+    /// Returns the purpose of the wait, if the step decided nothing else.
+    fn awaited(&self) -> Option<&str> {
+        match self.planned() {
+            [planned] if planned.action.kind() == ActionKind::Wait => Some(&planned.intent),
+            _ => None,
         }
     }
 

@@ -50,7 +50,10 @@ pub fn next_strategy(
         }
         Verdict::NoEffect if record.retries >= MAX_RETRIES => None,
         Verdict::NoEffect => strategies(record).find(|way| !tried(*way)),
-        Verdict::Confirmed | Verdict::ChangedElsewhere | Verdict::Unknown => None,
+        Verdict::Confirmed
+        | Verdict::ChangedElsewhere
+        | Verdict::Unknown
+        | Verdict::TargetMoved => None,
     }
 }
 

@@ -68,6 +68,7 @@ pub(super) fn decided(next: Next) -> Event {
     Event::Decided {
         decision: Box::new(decision),
         elapsed: Duration::ZERO,
+        annotated_image: None,
     }
 }
 

@@ -20,7 +20,7 @@ pub const DEFAULT_MAX_DURATION: Duration = Duration::from_secs(8 * 60);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub max_steps: u32,
-    /// Maximum running time, without the time spent waiting for the user.
+    /// Maximum time, including that in which an answer is waited for, and without that of a pause or a take-over.
     pub max_duration: Duration,
     pub max_tokens: Option<u64>,
     /// Millionths of a US dollar.

@@ -28,6 +28,7 @@ pub fn task(task: &Task) -> wire::Task {
         Lifecycle::Failed(failure) => message.failure = Some(wire_failure(failure.clone())),
         _ => {}
     }
+    message.desktop_released = task.desktop_released;
     message.step_count = u32::try_from(task.steps.len()).unwrap_or(u32::MAX);
     message.usage = Some(task.usage.into());
     message.last_sequence = task.last_seq.0;

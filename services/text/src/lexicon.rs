@@ -426,7 +426,7 @@ fn matches_wildcard(pattern: &str, label: &str) -> bool {
 /// Returns the keys of a chord as a set in lower case. A planner may write `ctrl+V` for `ctrl+v`.
 pub fn chord_keys(keys: &[Key]) -> BTreeSet<String> {
     keys.iter()
-        .map(|key| key.to_string().to_lowercase())
+        .map(|key| key.in_main_block().to_string().to_lowercase())
         .collect()
 }
 

@@ -67,6 +67,12 @@ impl Connection {
         &self.x.setup().roots[self.screen]
     }
 
+    /// Returns the number of the screen.
+    #[must_use]
+    pub fn screen_number(&self) -> usize {
+        self.screen
+    }
+
     /// Returns the timeout of a wait for the server.
     #[must_use]
     pub fn timeout(&self) -> Duration {

@@ -233,6 +233,7 @@ impl Perception for SimulatedPerception {
             if touched { 0.05 } else { 0.0 }
         };
         Ok(Comparison {
+            vertical_shifts: Vec::new(),
             measured_shares: request.measured_regions.iter().map(near).collect(),
             change: ChangeMap {
                 changed_pixels: 200 * places.len() as u64,

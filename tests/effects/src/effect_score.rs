@@ -173,6 +173,6 @@ fn says_effect(verdict: EffectVerdict) -> Option<bool> {
     match verdict {
         EffectVerdict::Confirmed | EffectVerdict::ChangedElsewhere => Some(true),
         EffectVerdict::NoEffect | EffectVerdict::EndReached => Some(false),
-        EffectVerdict::Unknown | EffectVerdict::Unspecified => None,
+        EffectVerdict::TargetMoved | EffectVerdict::Unknown | EffectVerdict::Unspecified => None,
     }
 }

@@ -30,7 +30,7 @@ use motorium_orchestrator::storage::Settings as StoreSettings;
 use motorium_orchestrator::{Orchestrator, Settings};
 use motorium_perception::{Config as PerceptionConfig, Settings as PerceptionSettings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
-use motorium_proto::domain::desktop::{Desktop as Place, Platform};
+use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::{DesktopName, DisplayId};
 use motorium_proto::v1::common::Effect;
 use motorium_proto::v1::orchestrator as wire;
@@ -143,21 +143,17 @@ async fn open(count: usize, folder: &std::path::Path) -> Vec<PlaybackDesktop> {
     let perception = Arc::new(perception.expect("Perception starts"));
     assert!(perception.ready().await, "the models are installed");
 
-    let head = || {
-        motorium_planner::Settings::default()
-            .resolve()
-            .expect("the defaults are valid")
-    };
+    let planner = motorium_planner::Settings::default().resolve();
     let nearby = LocalServices {
-        planner: Arc::new(head()),
+        planner: Arc::new(planner.expect("the defaults are valid")),
         perception: None,
         executor: None,
     };
     let pool = DesktopPool::new(connector(ClientConfig::new(""), nearby));
     let mut stages = Vec::new();
     for (number, display) in displays.iter().enumerate() {
-        let stage = PlaybackServices::new(display, head());
-        let place = Place {
+        let stage = PlaybackServices::new(display);
+        let place = Desktop {
             name: DesktopName::from_segment(&format!("film{number}")).expect("letters"),
             perception_endpoint: None,
             executor_endpoint: None,

@@ -1,15 +1,14 @@
 //! Planner and executor of a desktop that plays a recording: the planner decides the recorded action when playback has
 //! reached it, and the executor lets playback continue.
 //!
-//! Targets come from the recording's label, otherwise from the real planner.
+//! The target of a click comes from the recording's label, if that has one; otherwise the loop finds it in the scene.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use motorium_planner::service::PlannerService;
-use motorium_proto::domain::action::{Action, ActionKind, Target};
+use motorium_proto::domain::action::{Action, ActionKind, Target, TextAnchor};
 use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
@@ -18,7 +17,7 @@ use motorium_proto::domain::id::{DesktopEpoch, DisplayId};
 use motorium_proto::service::{
     AcquireRequest, ActionProgress, BackendInfo, Capabilities, Executor, FileInfo, FileRequest,
     LookUpRequest, PerformRequest, PlanRequest, PlannedDecision, Planner, ReleaseRequest,
-    RenewRequest, ResolveRequest, ResolvedTarget, Result, TargetQuery, not_served,
+    RenewRequest, ResolveRequest, ResolvedTarget, Result, not_served,
 };
 use tokio::sync::watch;
 
@@ -37,7 +36,8 @@ pub(crate) enum PlaybackPhase {
 #[derive(Debug, Default)]
 struct State {
     action: Option<Action<Target>>,
-    target: Option<CaptureRect>,
+    /// Point and bounds of a labelled click.
+    labelled: Option<(CapturePoint, CaptureRect)>,
     pointer: CapturePoint,
 }
 
@@ -45,16 +45,14 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct PlaybackServices {
     display: DisplayId,
-    head: PlannerService,
     moment: watch::Sender<PlaybackPhase>,
     state: Mutex<State>,
 }
 
 impl PlaybackServices {
-    pub(crate) fn new(display: &str, head: PlannerService) -> Arc<Self> {
+    pub(crate) fn new(display: &str) -> Arc<Self> {
         Arc::new(Self {
             display: DisplayId::new(display),
-            head,
             moment: watch::Sender::default(),
             state: Mutex::default(),
         })
@@ -67,9 +65,13 @@ impl PlaybackServices {
     /// Sets the action of the next task.
     pub(crate) fn prepare(&self, label: &ClipLabel, action: Action<Target>) {
         self.moment.send_replace(PlaybackPhase::Before);
+        let labelled = labelled_click(&action, label.target());
         *self.state() = State {
-            action: Some(action),
-            target: label.target(),
+            action: Some(match labelled {
+                Some(_) => in_words(action),
+                None => action,
+            }),
+            labelled,
             pointer: CapturePoint::zero(),
         };
     }
@@ -85,6 +87,33 @@ impl PlaybackServices {
         let reached = now.wait_for(|now| *now >= moment);
         reached.await.expect("the sender is alive");
     }
+}
+
+/// Returns the point of a click and the bounds that its label gives for the target.
+fn labelled_click(
+    action: &Action<Target>,
+    target: Option<CaptureRect>,
+) -> Option<(CapturePoint, CaptureRect)> {
+    let Action::Click {
+        at: Some(Target::Point(point)),
+        ..
+    } = action
+    else {
+        return None;
+    };
+    let bounds = target.filter(|bounds| bounds.contains(*point))?;
+    Some((*point, bounds))
+}
+
+/// Returns the click with its target in words, for which the loop asks this planner.
+fn in_words(mut action: Action<Target>) -> Action<Target> {
+    if let Action::Click { at, .. } = &mut action {
+        *at = Some(Target::Text(TextAnchor {
+            text: "the labelled target".to_owned(),
+            ..TextAnchor::default()
+        }));
+    }
+    action
 }
 
 #[async_trait]
@@ -120,24 +149,20 @@ impl Planner for PlaybackServices {
                 conversation_images: vec![],
             },
             attempts: vec![],
+            annotated_image: None,
         })
     }
 
-    async fn resolve_target(&self, request: ResolveRequest) -> Result<ResolvedTarget> {
-        let TargetQuery::Target(Target::Point(point)) = request.target else {
-            return Err(not_served("ResolveTarget"));
-        };
-        let labelled = self.state().target;
-        match labelled.filter(|bounds| bounds.contains(point)) {
-            Some(bounds) => Ok(ResolvedTarget {
-                point,
-                bounds,
-                element: None,
-                candidates: vec![],
-                usage: Usage::default(),
-            }),
-            None => self.head.resolve_target(request).await,
-        }
+    async fn resolve_target(&self, _: ResolveRequest) -> Result<ResolvedTarget> {
+        let labelled = self.state().labelled;
+        let (point, bounds) = labelled.ok_or_else(|| not_served("ResolveTarget"))?;
+        Ok(ResolvedTarget {
+            point,
+            bounds,
+            element: None,
+            candidates: vec![],
+            usage: Usage::default(),
+        })
     }
 
     async fn list_backends(&self) -> Result<Vec<BackendInfo>> {

@@ -110,6 +110,7 @@ impl ClipLabel {
                 button: Button::Left,
                 modifiers: vec![],
                 duration: None,
+                hold: None,
             },
             "move" => return None,
             other => panic!("{}: unknown kind of action `{other}`", self.id),

@@ -113,7 +113,7 @@ async fn a_running_executor_is_used_and_its_lease_respected() {
     .await;
     holding.signal(Signal::INT);
     let code = holding.ended().await.code();
-    assert_eq!(code, Some(1), "{:?}", holding.stdout.lines());
+    assert_eq!(code, Some(130), "{:?}", holding.stdout.lines());
     assert!(
         holding.stdout.lines().concat().starts_with("stopped"),
         "{:?}",

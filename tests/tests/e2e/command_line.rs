@@ -243,6 +243,40 @@ async fn doctor_and_config() {
     assert_code(&nonsense, 2);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn doctor_tries_the_display() {
+    let desktop = TestDesktop::start().await;
+    let tried = TestSetup::on(&desktop).motorium(&["doctor"]).await;
+    assert_code(&tried, 0);
+    for finding in [
+        "a window manager on",
+        "a window is captured",
+        "a click arrives at a window",
+        "a typed word arrives at a window",
+    ] {
+        let line = format!("ok       {finding}");
+        assert!(tried.stdout.contains(&line), "{finding}:\n{}", tried.stdout);
+    }
+    drop(desktop);
+
+    let bare = TestDesktop::bare().await;
+    let tried = TestSetup::on(&bare).motorium(&["doctor"]).await;
+    let warning = "warning  no window manager on";
+    assert!(tried.stdout.contains(warning), "{}", tried.stdout);
+    assert!(
+        tried
+            .stdout
+            .contains("ok       a click arrives at a window"),
+        "{}",
+        tried.stdout
+    );
+    assert!(
+        !tried.stdout.ends_with("all requirements are met\n"),
+        "{}",
+        tried.stdout
+    );
+}
+
 /// Returns all files below a folder.
 fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {

@@ -6,4 +6,5 @@ mod cancellation;
 mod command_line;
 mod crashes;
 mod deployments;
+mod requests;
 mod scripted;

@@ -41,6 +41,17 @@ pub enum Error {
         "a modifier key is held down by another program, which would change the meaning of keys"
     )]
     ModifierHeld,
+    /// A user or another program pressed a modifier key while a text was typed.
+    #[error(
+        "a modifier key was pressed by a user or another program during typing, and part of the text may have become \
+         commands; check what arrived"
+    )]
+    ModifierDuringText,
+    /// A menu of the desktop, or another program, gets all keys.
+    #[error(
+        "another program, such as a menu of the desktop, has taken the keyboard during typing; check what arrived"
+    )]
+    KeyboardGrabbed,
     /// The focused window did not request the text offered on the clipboard.
     #[error("the window did not paste the text within {} ms; it may forbid pasting", waited.as_millis())]
     PasteTimedOut { waited: Duration },
@@ -88,6 +99,11 @@ pub enum Error {
     /// The URL could not be loaded.
     #[error("{url} could not be loaded: {cause}")]
     PageNotLoaded { url: String, cause: String },
+    /// The page asks whether it may be left. The question is on the screen.
+    #[error(
+        "the page asks whether it may be left, because something in it may not be saved; answer the question on the screen"
+    )]
+    LeavingQuestioned,
     /// There is no history entry in this direction.
     #[error("the page has no history entry to go {way} to")]
     NoHistory { way: &'static str },
@@ -97,6 +113,12 @@ pub enum Error {
     /// The program could not be started.
     #[error("`{program}` cannot be started: {cause}")]
     LaunchFailed { program: String, cause: String },
+    /// A browser of another host uses the profile.
+    #[error(
+        "the browser profile {profile} is in use by a browser on `{host}`; close that one, or use another profile \
+         (--user-data-dir)"
+    )]
+    ProfileInUse { profile: String, host: String },
     /// The driver does not support the action.
     #[error("the driver `{driver}` cannot {what}")]
     Unsupported { driver: &'static str, what: String },

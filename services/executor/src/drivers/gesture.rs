@@ -3,9 +3,9 @@
 //! The times were measured with applications. Chromium takes a double click with equal time stamps for two single
 //! clicks, and HTML drag and drop needs several moves and a pause on the target to accept a drop.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use motorium_proto::domain::action::ScrollAmount;
+use motorium_proto::domain::action::{Button, ScrollAmount};
 use motorium_proto::domain::geometry::CapturePoint;
 
 use super::Error;
@@ -23,12 +23,20 @@ pub(crate) const DRAG_STEP: Duration = Duration::from_millis(12);
 const MIN_DRAG_STEPS: usize = 10;
 /// Distance per step of longer drags.
 const PIXELS_PER_DRAG_STEP: f64 = 30.0;
-/// Delay between the press and the first move.
-pub(crate) const DRAG_START_DELAY: Duration = Duration::from_millis(30);
+/// Default time between the press and the first move. Lists that are reordered by a long press want 150 ms, measured by
+/// the application, which may receive the press later than the first move on a busy machine.
+const DRAG_HOLD: Duration = Duration::from_millis(250);
 /// Maximum duration of a drag. Longer values are taken for errors.
 const MAX_DRAG_DURATION: Duration = Duration::from_secs(60);
 /// Delay on the target before the release.
 pub(crate) const DRAG_DWELL: Duration = Duration::from_millis(150);
+
+/// Shortest double-click interval to assume. Chromium and Tk use 500 ms whatever the desktop has set.
+pub(crate) const MIN_DOUBLE_CLICK_INTERVAL: Duration = Duration::from_millis(500);
+/// Additional delay: applications compare the times at which the display handled the presses, not those of sending.
+const CLICK_SEPARATION_MARGIN: Duration = Duration::from_millis(50);
+/// Distance within which two presses count as one place. Toolkits use up to 5 logical points, at a scale of up to 3.
+const SAME_PLACE_DISTANCE: i32 = 15;
 
 /// Distance that one wheel notch scrolls in Chromium, in pixels of content.
 const PIXELS_PER_NOTCH: i32 = 120;
@@ -49,11 +57,43 @@ pub(crate) fn check_clicks(count: u8) -> Result<(), Error> {
     })
 }
 
+/// The last press of a button.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LastPress {
+    pub(crate) at: CapturePoint,
+    pub(crate) button: Button,
+    /// Time at which the press had been sent.
+    pub(crate) time: SystemTime,
+}
+
+impl LastPress {
+    /// Returns the delay before the next gesture with `button` at `at`, so that no application takes the two for a
+    /// double click.
+    pub(crate) fn separation(
+        &self,
+        at: CapturePoint,
+        button: Button,
+        interval: Duration,
+        now: SystemTime,
+    ) -> Duration {
+        let distance = at - self.at;
+        let is_same_place = distance.x.abs().max(distance.y.abs()) <= SAME_PLACE_DISTANCE;
+        if button != self.button || !is_same_place {
+            return Duration::ZERO;
+        }
+        // A press in the future comes from a clock that was changed.
+        let elapsed = now.duration_since(self.time).unwrap_or(Duration::MAX);
+        (interval + CLICK_SEPARATION_MARGIN).saturating_sub(elapsed)
+    }
+}
+
 /// The path of a drag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DragPath {
     /// Point at which the button is pressed.
     pub(crate) first: CapturePoint,
+    /// Time between the press and the first move.
+    pub(crate) hold: Duration,
     /// Points that the pointer then moves through, including the last one.
     pub(crate) steps: Vec<CapturePoint>,
     /// Point at which the button is released.
@@ -64,19 +104,24 @@ pub(crate) struct DragPath {
 pub(crate) fn drag_path(
     path: &[CapturePoint],
     duration: Option<Duration>,
+    hold: Option<Duration>,
 ) -> Result<DragPath, Error> {
     let [first, .., last] = *path else {
         return Err(Error::InvalidAction {
             what: "a drag needs at least two points".to_owned(),
         });
     };
-    if duration.is_some_and(|duration| duration > MAX_DRAG_DURATION) {
+    if duration
+        .max(hold)
+        .is_some_and(|longest| longest > MAX_DRAG_DURATION)
+    {
         return Err(Error::InvalidAction {
             what: format!("a drag takes at most {} s", MAX_DRAG_DURATION.as_secs()),
         });
     }
     Ok(DragPath {
         first,
+        hold: hold.unwrap_or(DRAG_HOLD),
         steps: interpolate(path, duration),
         last,
     })
@@ -161,6 +206,31 @@ mod tests {
         check_way(&[(0, 0), (50, 0), (50, 50)], None, 10);
         check_way(&[(0, 0), (50, 0)], Some(1200), 100);
         check_way(&[(7, 7), (7, 7)], None, 10);
+    }
+
+    #[test]
+    fn presses_at_one_place_keep_more_than_the_interval() {
+        let begun = SystemTime::UNIX_EPOCH;
+        let last = LastPress {
+            at: CapturePoint::new(100, 100),
+            button: Button::Left,
+            time: begun,
+        };
+        let check = |(x, y), button, elapsed: u64, expected: u64| {
+            let now = begun + Duration::from_millis(elapsed);
+            let interval = Duration::from_millis(500);
+            let delay = last.separation(CapturePoint::new(x, y), button, interval, now);
+            assert_eq!(delay, Duration::from_millis(expected), "{x}, {y} {elapsed}");
+        };
+        check((100, 100), Button::Left, 20, 530);
+        check((103, 95), Button::Left, 200, 350);
+        check((100, 100), Button::Left, 550, 0);
+        check((100, 100), Button::Right, 20, 0);
+        check((100, 140), Button::Left, 20, 0);
+        let changed_clock = begun - Duration::from_secs(3600);
+        let interval = Duration::from_millis(500);
+        let delay = last.separation(last.at, last.button, interval, changed_clock);
+        assert_eq!(delay, Duration::ZERO);
     }
 
     fn check_notches(amount: ScrollAmount, expected: Option<(i32, i32)>) {

@@ -9,29 +9,14 @@ use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tokio::process::Command;
+
+pub use super::program::Program;
 
 use super::Error;
 
 /// Prefix of this service's environment variables.
 const OWN_VARIABLE_PREFIX: &str = "MOTORIUM_";
-
-/// A program with fixed arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Program {
-    /// Path of the program, or its name on `PATH`.
-    pub program: String,
-    /// Arguments of the program. No shell is involved.
-    #[serde(default)]
-    pub arguments: Vec<String>,
-    /// Additional environment variables.
-    #[serde(default)]
-    #[schemars(example = BTreeMap::from([("LANG", "en_GB.UTF-8")]))]
-    pub environment: BTreeMap<String, String>,
-}
 
 /// The programs that may be started.
 #[derive(Debug, Clone, Default)]
@@ -110,6 +95,8 @@ impl Launcher {
 
 /// Starts a program that outlives the action, without a terminal and in its own process group.
 fn start(program: &Program, last_argument: Option<&str>, display: &str) -> Result<(), Error> {
+    #[cfg(target_os = "linux")]
+    super::browser_profile::clear_stale_lock(program)?;
     let mut command = Command::new(&program.program);
     for (name, _) in std::env::vars_os()
         .filter(|(name, _)| name.to_string_lossy().starts_with(OWN_VARIABLE_PREFIX))

@@ -19,8 +19,12 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use self::clipboard_content::ClipboardContent;
 use crate::guard::allowed_windows::WindowPattern;
 
+#[cfg(target_os = "linux")]
+mod browser_profile;
+pub mod clipboard_content;
 pub mod devtools;
 mod error;
 mod gesture;
@@ -28,6 +32,7 @@ pub mod launch;
 mod pause;
 #[cfg(feature = "driver-enigo")]
 pub mod portable;
+mod program;
 pub mod recording;
 #[cfg(target_os = "linux")]
 pub mod x11;
@@ -147,6 +152,15 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// If the browser cannot be reached, or has no responsive page.
     async fn read_page(&self, _max_characters: usize) -> Result<Option<PageText>, Error> {
         Ok(None)
+    }
+
+    /// Restores the clipboard, and returns the content that would be lost with this process; empty on platforms that
+    /// keep the content themselves. Called before [`Driver::close`].
+    ///
+    /// # Errors
+    /// If the display cannot be reached or does not respond.
+    async fn remaining_clipboard(&self) -> Result<ClipboardContent, Error> {
+        Ok(ClipboardContent::default())
     }
 
     /// Restores the display, at the end of the process. A later call connects again.

@@ -14,7 +14,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use enigo::{Axis, Coordinate, Direction, Enigo, Keyboard as _, Mouse as _};
@@ -26,8 +26,8 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::gesture::{
-    CLICK_GAP, CLICK_HOLD, DRAG_DWELL, DRAG_START_DELAY, DRAG_STEP, SCROLL_STEP, adjacent_point,
-    check_clicks, drag_path, notches,
+    CLICK_GAP, CLICK_HOLD, DRAG_DWELL, DRAG_STEP, DragPath, LastPress, MIN_DOUBLE_CLICK_INTERVAL,
+    SCROLL_STEP, adjacent_point, check_clicks, drag_path, notches,
 };
 use super::launch::Launcher;
 use super::pause::{check, pause};
@@ -271,7 +271,9 @@ fn expected_duration(work: &PreparedAction) -> Duration {
             };
             CHARACTER_TIMEOUT * u32::try_from(characters).unwrap_or(u32::MAX)
         }
-        Action::Drag { duration, .. } => ACTION_TIMEOUT + duration.unwrap_or_default(),
+        Action::Drag { duration, hold, .. } => {
+            ACTION_TIMEOUT + duration.unwrap_or_default() + hold.unwrap_or_default()
+        }
         Action::HoldKey { duration, .. } => ACTION_TIMEOUT + *duration,
         Action::KeyChord { repeat, .. } => ACTION_TIMEOUT + 3 * CHORD_HOLD * *repeat,
         Action::Scroll { amount, .. } => {
@@ -288,6 +290,7 @@ fn run(inbox: &Receiver<Command>, display: String) {
         enigo: None,
         keys: Vec::new(),
         buttons: Vec::new(),
+        last_press: None,
         input_sent: false,
     };
     while let Ok(command) = inbox.recv() {
@@ -303,6 +306,7 @@ struct EnigoSession {
     enigo: Option<Enigo>,
     keys: Vec<enigo::Key>,
     buttons: Vec<enigo::Button>,
+    last_press: Option<LastPress>,
     input_sent: bool,
 }
 
@@ -340,8 +344,9 @@ impl EnigoSession {
                 modifiers,
             } => self.click(*at, *button, *count, modifiers, stop),
             Action::MouseDown { at, button } => {
+                self.separate(*at, *button, stop)?;
                 self.point_at(*at)?;
-                self.press_button(of_button(*button))
+                self.press_button(*button)
             }
             Action::MouseUp { at, button } => {
                 self.point_at(*at)?;
@@ -352,7 +357,11 @@ impl EnigoSession {
                 button,
                 modifiers,
                 duration,
-            } => self.drag(path, *button, modifiers, *duration, stop),
+                hold,
+            } => {
+                let way = drag_path(path, *duration, *hold)?;
+                self.drag(&way, *button, modifiers, stop)
+            }
             Action::Scroll {
                 at,
                 amount,
@@ -396,8 +405,8 @@ impl EnigoSession {
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         check_clicks(count)?;
+        self.separate(at, button, stop)?;
         self.point_at(at)?;
-        let button = of_button(button);
         self.with_keys(modifiers, |hands| {
             for nth in 0..count {
                 if nth > 0 {
@@ -405,7 +414,7 @@ impl EnigoSession {
                 }
                 hands.press_button(button)?;
                 pause(CLICK_HOLD, stop)?;
-                hands.release_button(button)?;
+                hands.release_button(of_button(button))?;
             }
             Ok(())
         })
@@ -413,18 +422,16 @@ impl EnigoSession {
 
     fn drag(
         &mut self,
-        path: &[CapturePoint],
+        way: &DragPath,
         button: Button,
         modifiers: &[Key],
-        duration: Option<Duration>,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
-        let way = drag_path(path, duration)?;
-        let button = of_button(button);
+        self.separate(Some(way.first), button, stop)?;
         self.point_at(Some(way.first))?;
         self.with_keys(modifiers, |hands| {
             hands.press_button(button)?;
-            pause(DRAG_START_DELAY, stop)?;
+            pause(way.hold, stop)?;
             for &point in way
                 .steps
                 .iter()
@@ -434,7 +441,7 @@ impl EnigoSession {
                 pause(DRAG_STEP, stop)?;
             }
             pause(DRAG_DWELL, stop)?;
-            hands.release_button(button)
+            hands.release_button(of_button(button))
         })
     }
 
@@ -452,9 +459,35 @@ impl EnigoSession {
         Ok(())
     }
 
-    fn press_button(&mut self, button: enigo::Button) -> Result<(), Error> {
-        self.buttons.push(button);
-        self.send(|enigo| enigo.button(button, Direction::Press))
+    /// Waits until a press at this place is not taken for the second one of a double click. Presses by others are not
+    /// known.
+    fn separate(
+        &mut self,
+        at: Option<CapturePoint>,
+        button: Button,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
+        let Some(last) = self.last_press else {
+            return Ok(());
+        };
+        let at = at.map_or_else(|| self.pointer(), Ok)?;
+        let interval = MIN_DOUBLE_CLICK_INTERVAL;
+        pause(
+            last.separation(at, button, interval, SystemTime::now()),
+            stop,
+        )
+    }
+
+    fn press_button(&mut self, button: Button) -> Result<(), Error> {
+        let theirs = of_button(button);
+        self.buttons.push(theirs);
+        self.send(|enigo| enigo.button(theirs, Direction::Press))?;
+        self.last_press = Some(LastPress {
+            at: self.pointer()?,
+            button,
+            time: SystemTime::now(),
+        });
+        Ok(())
     }
 
     fn release_button(&mut self, button: enigo::Button) -> Result<(), Error> {
@@ -702,6 +735,8 @@ fn of_button(button: Button) -> enigo::Button {
         Button::Left => enigo::Button::Left,
         Button::Right => enigo::Button::Right,
         Button::Middle => enigo::Button::Middle,
+        Button::Back => enigo::Button::Back,
+        Button::Forward => enigo::Button::Forward,
     }
 }
 
@@ -741,7 +776,24 @@ fn of_key(key: Key) -> Result<enigo::Key, Error> {
         | Key::NumLock
         | Key::ScrollLock
         | Key::PrintScreen
-        | Key::Pause => platform_key(key).ok_or_else(unknown)?,
+        | Key::Pause
+        | Key::Keypad0
+        | Key::Keypad1
+        | Key::Keypad2
+        | Key::Keypad3
+        | Key::Keypad4
+        | Key::Keypad5
+        | Key::Keypad6
+        | Key::Keypad7
+        | Key::Keypad8
+        | Key::Keypad9
+        | Key::KeypadAdd
+        | Key::KeypadSubtract
+        | Key::KeypadMultiply
+        | Key::KeypadDivide
+        | Key::KeypadDecimal
+        | Key::KeypadEqual
+        | Key::KeypadEnter => platform_key(key).ok_or_else(unknown)?,
     })
 }
 
@@ -758,6 +810,23 @@ fn platform_key(key: Key) -> Option<enigo::Key> {
         Key::ScrollLock => keysym::Scroll_Lock,
         Key::PrintScreen => keysym::Print,
         Key::Pause => keysym::Pause,
+        Key::Keypad0 => keysym::KP_0,
+        Key::Keypad1 => keysym::KP_1,
+        Key::Keypad2 => keysym::KP_2,
+        Key::Keypad3 => keysym::KP_3,
+        Key::Keypad4 => keysym::KP_4,
+        Key::Keypad5 => keysym::KP_5,
+        Key::Keypad6 => keysym::KP_6,
+        Key::Keypad7 => keysym::KP_7,
+        Key::Keypad8 => keysym::KP_8,
+        Key::Keypad9 => keysym::KP_9,
+        Key::KeypadAdd => keysym::KP_Add,
+        Key::KeypadSubtract => keysym::KP_Subtract,
+        Key::KeypadMultiply => keysym::KP_Multiply,
+        Key::KeypadDivide => keysym::KP_Divide,
+        Key::KeypadDecimal => keysym::KP_Decimal,
+        Key::KeypadEqual => keysym::KP_Equal,
+        Key::KeypadEnter => keysym::KP_Enter,
         _ => return None,
     };
     Some(enigo::Key::Other(symbol))

@@ -81,8 +81,9 @@ impl Chord {
     }
 }
 
-/// Folds upper and lower case, which are the same key.
+/// Folds upper and lower case, which are the same key, and the keypad, whose keys do the same.
 fn fold_case(key: Key) -> Key {
+    let key = key.in_main_block();
     let Key::Character(character) = key else {
         return key;
     };
@@ -122,6 +123,22 @@ impl Rules {
             Action::Wait { duration } => {
                 self.check_duration(duration)?;
                 Ok(Action::Wait { duration })
+            }
+            Action::Drag {
+                path,
+                button,
+                modifiers,
+                duration,
+                hold,
+            } => {
+                self.check_duration(hold.unwrap_or_default())?;
+                Ok(Action::Drag {
+                    path,
+                    button,
+                    modifiers,
+                    duration,
+                    hold,
+                })
             }
             Action::OpenApplication { name } => {
                 self.check_application(&name)?;
@@ -338,6 +355,7 @@ mod tests {
             button: Button::Left,
             modifiers: Vec::new(),
             duration: None,
+            hold: None,
         }
     }
 

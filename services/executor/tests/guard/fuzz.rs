@@ -116,14 +116,16 @@ fn action() -> impl Strategy<Value = wire::Action> {
             ],
             number(),
             keys(),
+            duration(),
             duration()
         )
-            .prop_map(|(path, button, modifiers, duration)| {
+            .prop_map(|(path, button, modifiers, duration, hold)| {
                 Wire::Drag(wire::DragAction {
                     path,
                     button,
                     modifiers,
                     duration,
+                    hold,
                 })
             }),
         (at(), number(), number(), number(), keys()).prop_map(|(at, unit, x, y, modifiers)| {
@@ -183,8 +185,15 @@ fn is_named(action: &Action<CapturePoint>) -> bool {
             count, modifiers, ..
         } => (1..=3).contains(count) && modifiers.len() <= MAX_CHORD_KEYS,
         Action::Drag {
-            path, modifiers, ..
-        } => (2..=MAX_DRAG_POINTS).contains(&path.len()) && modifiers.len() <= MAX_CHORD_KEYS,
+            path,
+            modifiers,
+            hold,
+            ..
+        } => {
+            (2..=MAX_DRAG_POINTS).contains(&path.len())
+                && modifiers.len() <= MAX_CHORD_KEYS
+                && hold.is_none_or(|hold| hold <= MAX_ACTION_DURATION)
+        }
         Action::Scroll { amount, .. } => {
             let (ScrollAmount::Notches { x, y } | ScrollAmount::Pixels { x, y }) = amount;
             (*x, *y) != (0, 0)

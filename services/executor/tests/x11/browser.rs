@@ -27,6 +27,8 @@ struct BrowserFixture {
     driver: BrowserDriver,
     addresses: watch::Sender<Arc<UrlRules>>,
     web: Web,
+    /// URL of the DevTools.
+    endpoint: String,
     desktop: Desktop,
 }
 
@@ -51,8 +53,9 @@ impl BrowserFixture {
         let desktop = Desktop::start("us").await;
         let port = free_port();
         let (addresses, in_force) = watch::channel(addresses(&["*"], &[]));
+        let endpoint = format!("http://127.0.0.1:{port}");
         let options = Options {
-            endpoint: format!("http://127.0.0.1:{port}"),
+            endpoint: endpoint.clone(),
             display: desktop.display.clone(),
             launcher: Launcher::new(Programs {
                 applications: BTreeMap::new(),
@@ -65,6 +68,7 @@ impl BrowserFixture {
             driver: BrowserDriver::start(hands, options),
             addresses,
             web,
+            endpoint,
             desktop,
         }
     }
@@ -551,6 +555,93 @@ async fn a_page_that_leaves_while_it_is_read_is_read_where_it_goes() {
     scene
         .read_until_it_fails("no page to stay", is_restless)
         .await;
+}
+
+/// A page with unsaved work asks before it is left, by an action as by a link. The question stands on the screen, and
+/// the action is not done.
+#[tokio::test]
+async fn a_page_that_asks_before_it_is_left_is_not_left_in_silence() {
+    let asking = "<title>draft</title><body>unsaved<script>
+        onbeforeunload = event => { event.preventDefault(); return 'unsaved'; };
+      </script>";
+    let scene = BrowserFixture::start(&[("/draft", asking), ("/", "<title>start</title>")]).await;
+    scene.open("good.test", "/").await;
+    let draft = scene.web.address("good.test", "/draft");
+    perform(&scene.driver, go_to(draft.clone())).await.unwrap();
+    let start = scene.web.address("good.test", "/");
+    for action in [go_to(start.clone()), Action::Refresh, Action::GoBack] {
+        scene.web.forget();
+        let failure = perform(&scene.driver, action.clone()).await.unwrap_err();
+        assert_eq!(failure.error, Error::LeavingQuestioned, "{action:?}");
+        // Escape keeps the page.
+        perform(&scene.driver, chord("Escape")).await.unwrap();
+        let page = scene
+            .read_until("the draft", |page| page.title == "draft")
+            .await;
+        assert_eq!((&*page.url, &*page.text), (&*draft, "unsaved"));
+        assert_eq!(scene.web.asked_of("good.test"), [""; 0]);
+    }
+    let _ = perform(&scene.driver, go_to(start.clone())).await;
+    perform(&scene.driver, chord("Return")).await.unwrap();
+    scene
+        .read_until("the start", |page| page.url == start)
+        .await;
+    perform(&scene.driver, Action::Refresh).await.unwrap();
+
+    // A page that becomes forbidden is not asked.
+    let forbidden = scene.web.address("evil.test", "/draft");
+    perform(&scene.driver, go_to(forbidden)).await.unwrap();
+    perform(&scene.driver, click_in_page()).await.unwrap();
+    scene
+        .addresses
+        .send_replace(addresses(&["*"], &["evil.test"]));
+    scene
+        .read_until("an empty page", |page| page.url == "about:blank")
+        .await;
+}
+
+/// As `motorium act --in-process refresh`: the driver is as old as its first action.
+#[tokio::test]
+async fn a_driver_that_was_just_started_reaches_the_browser() {
+    let scene = BrowserFixture::start(&[("/", "here")]).await;
+    scene.open("good.test", "/").await;
+    let fresh = || {
+        let options = Options {
+            endpoint: scene.endpoint.clone(),
+            display: scene.desktop.display.clone(),
+            launcher: Launcher::default(),
+            addresses: scene.addresses.subscribe(),
+        };
+        BrowserDriver::start(Arc::new(driver(&scene.desktop.display)), options)
+    };
+    scene.web.forget();
+    perform(&fresh(), Action::Refresh).await.unwrap();
+    scene.web.wait_asked("good.test", "/").await;
+    let url = scene.web.address("good.test", "/second");
+    perform(&fresh(), go_to(url)).await.unwrap();
+    scene.web.wait_asked("good.test", "/second").await;
+    // With a launcher that can start nothing: the page is opened in the browser that runs.
+    let url = scene.web.address("good.test", "/third");
+    perform(&fresh(), Action::OpenUrl { url }).await.unwrap();
+    scene.web.wait_asked("good.test", "/third").await;
+}
+
+#[tokio::test]
+async fn a_profile_that_a_browser_of_another_host_has_left_locked_is_opened() {
+    let scene = BrowserFixture::start(&[("/", "here")]).await;
+    let profile = scene.desktop.path("profile");
+    std::fs::create_dir(&profile).unwrap();
+    let lock = profile.join("SingletonLock");
+    std::os::unix::fs::symlink("old-container-4242", &lock).unwrap();
+    std::os::unix::fs::symlink("/nowhere/SingletonSocket", profile.join("SingletonSocket"))
+        .unwrap();
+    scene.open("good.test", "/").await;
+    assert_eq!(scene.read().await.text, "here");
+    let host = std::fs::read_link(&lock).unwrap();
+    assert!(
+        !host.to_string_lossy().starts_with("old-container"),
+        "{host:?}"
+    );
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use motorium_executor::drivers::x11::hold_clipboard;
 use motorium_executor::drivers::{
     Driver as _, DriverFailure, DriverOutcome, Error, PreparedAction,
 };
@@ -109,6 +110,32 @@ async fn check_restored(target: &str, content: &[u8]) {
         (paste(&desktop.display, target)? == content).then_some(())
     })
     .await;
+}
+
+/// As `motorium act type`, which ends: what was on the clipboard stays there, held by another process.
+#[tokio::test]
+async fn what_a_process_that_ends_had_to_put_back_is_held() {
+    let mut desktop = Desktop::start("us").await;
+    let ending = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    let image = [&[0x89, b'P', b'N', b'G', 0][..], &[7; 300_000]].concat();
+    copy(&desktop.display, "image/png", &image).await;
+    perform(&ending, type_text(&chinese())).await.unwrap();
+    assert_eq!(received(&ending, &page).await, chinese());
+    let remaining = ending.remaining_clipboard().await.unwrap();
+    let (offered, is_offered) = std::sync::mpsc::channel();
+    let display = desktop.display.clone();
+    let holding = std::thread::spawn(move || {
+        let timeout = std::time::Duration::from_secs(5);
+        hold_clipboard(&display, timeout, remaining, || offered.send(()).unwrap())
+    });
+    is_offered.recv().unwrap();
+    ending.close().await;
+    drop(ending);
+    assert_eq!(paste(&desktop.display, "image/png").unwrap(), image);
+    // It ends once somebody copies.
+    copy(&desktop.display, "UTF8_STRING", b"newer").await;
+    holding.join().unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -114,6 +114,7 @@ async fn a_caller_who_goes_away_stops_the_action() {
         button: Button::Left,
         modifiers: Vec::new(),
         duration: Some(Duration::from_secs(50)),
+        hold: None,
     };
     {
         let dragging = perform(&driver, drag);

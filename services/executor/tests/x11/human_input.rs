@@ -54,6 +54,7 @@ async fn a_person_is_noticed_and_the_driver_is_not() {
         button: Button::Left,
         modifiers: Vec::new(),
         duration: None,
+        hold: None,
     };
     let typed = type_text("Hello, World! äöü and so on, ABC");
     for action in [click, scroll, drag, typed, chord("ctrl+shift+a")] {

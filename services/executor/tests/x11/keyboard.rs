@@ -98,7 +98,8 @@ async fn chords_arrive_whole() {
 
 /// Returns the DOM name of a key; `None` if the desktop or the browser handles it before the page.
 fn name_in_a_page(key: Key) -> Option<String> {
-    let name = match key {
+    // The keypad has the names of the main block, and other codes.
+    let name = match key.in_main_block() {
         Key::Control => "Control",
         Key::Shift => "Shift",
         Key::Alt => "Alt",
@@ -124,8 +125,10 @@ fn name_in_a_page(key: Key) -> Option<String> {
         Key::ScrollLock => "ScrollLock",
         Key::Pause => "Pause",
         Key::Super | Key::PrintScreen => return None,
+
         Key::Character(character) => return Some(character.to_string()),
         Key::Function(number) => return Some(format!("F{number}")),
+        keypad => unreachable!("{keypad} has a counterpart in the main block"),
     };
     Some(name.to_owned())
 }
@@ -161,7 +164,11 @@ async fn every_name_of_a_key_strikes_that_key() {
         let downs = events
             .iter()
             .filter(|event| event["kind"] == "keydown" && event["key"] != "F9");
-        let seen: Vec<&str> = downs.map(|event| event["key"].as_str().unwrap()).collect();
+        let of_keypad = key.in_main_block() != key;
+        let seen: Vec<&str> = downs
+            .filter(|event| !of_keypad || event["code"].as_str().unwrap().starts_with("Numpad"))
+            .map(|event| event["key"].as_str().unwrap())
+            .collect();
         // A character on the shifted level also presses Shift.
         if seen.last() != Some(&expected.as_str()) {
             wrong.push(format!("{name}: {seen:?} instead of {expected}"));
@@ -288,6 +295,57 @@ async fn a_layout_without_latin_letters_types_them_all_the_same() {
         perform(&driver, chord(keys)).await.unwrap();
     }
     assert_eq!(received(&driver, &page).await, "копиякопия");
+}
+
+/// The keypad has digits only under Num Lock, which is as before afterwards. Other keys do not see it.
+#[tokio::test]
+async fn num_lock_is_set_for_the_keypad_and_put_back() {
+    const NUM_LOCK: u8 = 1 << 4;
+    let mut desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let page = Page::open(&mut desktop, page::POINTER).await;
+    let foreigner = OtherClient::connect(&desktop.display);
+    for locked in [0, NUM_LOCK] {
+        assert_eq!(foreigner.locked() & NUM_LOCK, locked);
+        for (keys, expected) in [("KP_7", "7"), ("KP_Decimal", "."), ("KP_Enter", "Enter")] {
+            check_chord(&driver, &page, keys, &[expected], false).await;
+            assert_eq!(foreigner.locked() & NUM_LOCK, locked, "restored");
+        }
+        key_events(&driver, &page, "numlock").await;
+    }
+}
+
+/// A window manager opens its menu when Super is released alone, and the menu takes the keyboard.
+#[tokio::test]
+async fn text_arrives_whole_while_somebody_holds_super() {
+    let mut desktop = Desktop::start("us").await;
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    let foreigner = OtherClient::connect(&desktop.display);
+    // The first connection of a driver releases what is held as well.
+    foreigner.press_super();
+    let driver = driver(&desktop.display);
+    perform(&driver, type_text("at the start ")).await.unwrap();
+    foreigner.press_super();
+    perform(&driver, type_text("in the middle")).await.unwrap();
+    assert_eq!(received(&driver, &page).await, "at the start in the middle");
+    // Pressed again and again: the text arrives whole, or the action does not claim so.
+    let long = "0123456789".repeat(30);
+    for _ in 0..3 {
+        let pressing = async {
+            for _ in 0..8 {
+                tokio::time::sleep(Duration::from_millis(40)).await;
+                foreigner.press_super();
+            }
+        };
+        let (typed, ()) = tokio::join!(perform(&driver, type_text(&long)), pressing);
+        driver.release_all().await.unwrap();
+        perform(&driver, chord("escape")).await.unwrap();
+        let arrived = received(&driver, &page).await;
+        assert!(
+            typed.is_err() || arrived == long,
+            "performed, but {arrived} arrived"
+        );
+    }
 }
 
 #[tokio::test]

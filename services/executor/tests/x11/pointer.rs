@@ -1,5 +1,7 @@
 //! Clicks, drags and scrolling as received by a page.
 
+use std::time::Duration;
+
 use motorium_executor::drivers::x11::X11Driver;
 use motorium_executor::drivers::{Driver as _, Error};
 use motorium_proto::domain::action::{Action, Button, ScrollAmount};
@@ -8,12 +10,12 @@ use motorium_proto::domain::key::Key;
 use serde_json::Value;
 
 use crate::support::page::{self, Page, of_kind};
-use crate::support::{Desktop, start_server};
+use crate::support::{Desktop, start_server, wait_for};
 use crate::{driver, perform};
 
 /// A page, the driver, and the position of the page's corner on the display.
 struct PointerFixture {
-    _desktop: Desktop,
+    desktop: Desktop,
     driver: X11Driver,
     page: Page,
     corner: CapturePoint,
@@ -21,9 +23,13 @@ struct PointerFixture {
 
 impl PointerFixture {
     async fn open() -> Self {
+        Self::open_page(page::POINTER).await
+    }
+
+    async fn open_page(html: &'static str) -> Self {
         let mut desktop = Desktop::start("us").await;
         let driver = driver(&desktop.display);
-        let page = Page::open(&mut desktop, page::POINTER).await;
+        let page = Page::open(&mut desktop, html).await;
         // The first move over the page reveals its position.
         perform(
             &driver,
@@ -38,7 +44,7 @@ impl PointerFixture {
             .await;
         let corner = CapturePoint::new(600 - number(&seen, "x"), 500 - number(&seen, "y"));
         Self {
-            _desktop: desktop,
+            desktop,
             driver,
             page,
             corner,
@@ -131,6 +137,113 @@ async fn clicks_are_what_was_asked_for() {
     );
 }
 
+/// Applications fuse two presses at one place within half a second, whichever process sent them.
+#[tokio::test]
+async fn consecutive_clicks_are_not_fused_into_a_double_click() {
+    let scene = PointerFixture::open().await;
+    let at = scene.at(30, 600);
+    let single = || click(at, Button::Left, 1, &[]);
+    let beside = CapturePoint::new(at.x + 3, at.y - 2);
+    for action in [single(), single(), click(beside, Button::Left, 1, &[])] {
+        perform(&scene.driver, action).await.unwrap();
+    }
+    // As another process: its driver has its own connection and no memory.
+    let other = driver(&scene.desktop.display);
+    let pressed = Action::MouseDown {
+        at: Some(at),
+        button: Button::Left,
+    };
+    let released = Action::MouseUp {
+        at: None,
+        button: Button::Left,
+    };
+    perform(&other, pressed).await.unwrap();
+    perform(&other, released).await.unwrap();
+    let four = || (of_kind(&scene.page.events(), "click").len() >= 4).then_some(());
+    wait_for("four clicks", four).await;
+    assert!(of_kind(&scene.page.events(), "dblclick").is_empty());
+    let events = scene
+        .events_of(click(at, Button::Left, 2, &[]), ("dblclick", 1))
+        .await;
+    let details = |events: &[Value]| -> Vec<i32> {
+        let clicks = of_kind(events, "click");
+        clicks.iter().map(|event| number(event, "detail")).collect()
+    };
+    assert_eq!(details(&events), [1, 2], "a wanted double click stays one");
+    let events = scene.events_of(single(), ("click", 1)).await;
+    assert_eq!(details(&events), [1]);
+    assert!(of_kind(&events, "dblclick").is_empty());
+}
+
+#[tokio::test]
+async fn clicks_of_one_kind_arrive_singly_in_a_row() {
+    let scene = PointerFixture::open().await;
+    let at = scene.at(30, 600);
+    let begun = tokio::time::Instant::now();
+    scene.page.clear();
+    for _ in 0..3 {
+        perform(&scene.driver, click(at, Button::Left, 1, &[]))
+            .await
+            .unwrap();
+    }
+    assert!(begun.elapsed() < Duration::from_secs(4));
+    wait_for("three clicks", || {
+        (of_kind(&scene.page.events(), "click").len() >= 3).then_some(())
+    })
+    .await;
+    let events = scene.page.events();
+    let details: Vec<_> = of_kind(&events, "click")
+        .iter()
+        .map(|event| number(event, "detail"))
+        .collect();
+    assert_eq!(details, [1, 1, 1]);
+    assert!(of_kind(&events, "dblclick").is_empty());
+    // Another button or place does not wait.
+    let begun = tokio::time::Instant::now();
+    for (x, button) in [(30, Button::Right), (230, Button::Left)] {
+        perform(&scene.driver, click(scene.at(x, 600), button, 1, &[]))
+            .await
+            .unwrap();
+    }
+    assert!(begun.elapsed() < Duration::from_millis(500));
+}
+
+#[tokio::test]
+async fn the_side_buttons_reach_the_page() {
+    let scene = PointerFixture::open().await;
+    for (button, expected) in [(Button::Back, 3), (Button::Forward, 4)] {
+        let at = scene.at(30, 600);
+        let events = scene
+            .events_of(click(at, button, 1, &[]), ("mouseup", 1))
+            .await;
+        assert_eq!(number(of_kind(&events, "mousedown")[0], "button"), expected);
+    }
+}
+
+/// A list that is reordered by a long press: a drag without options moves its items, and one without a hold does not.
+#[tokio::test]
+async fn a_drag_holds_before_it_moves() {
+    let scene = PointerFixture::open_page(page::LONG_PRESS_LIST).await;
+    let drag = |hold| Action::Drag {
+        path: vec![scene.at(100, 50), scene.at(100, 250)],
+        button: Button::Left,
+        modifiers: Vec::new(),
+        duration: Some(Duration::from_millis(300)),
+        hold,
+    };
+    let order = async |action| {
+        let events = scene.events_of(action, ("order", 1)).await;
+        of_kind(&events, "order")[0]["order"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(order(drag(Some(Duration::ZERO))).await, "alpha beta gamma");
+    assert_eq!(order(drag(None)).await, "beta gamma alpha");
+    let longer = order(drag(Some(Duration::from_millis(600)))).await;
+    assert_eq!(longer, "gamma alpha beta");
+}
+
 /// A scaled page reports CSS pixels, each of which covers several display pixels. The offset between each click and
 /// the page's corner must be constant within one CSS pixel.
 #[tokio::test]
@@ -169,6 +282,7 @@ async fn a_drag_is_followed_and_dropped() {
         button: Button::Left,
         modifiers: Vec::new(),
         duration: None,
+        hold: None,
     };
     let events = scene.events_of(drag(path), ("mouseup", 1)).await;
     let (down, up) = (
@@ -279,6 +393,7 @@ async fn the_pointer_is_read_back_and_never_led_outside() {
                 button: Button::Left,
                 modifiers: Vec::new(),
                 duration: None,
+                hold: None,
             },
         ] {
             let failure = perform(&driver, action).await.unwrap_err();

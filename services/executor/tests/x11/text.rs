@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use motorium_executor::drivers::DriverOutcome;
 use motorium_executor::drivers::x11::X11Driver;
+use tokio::time::Instant;
 
 use crate::support::corpus::corpus;
 use crate::support::page::{self, Page};
@@ -102,6 +104,36 @@ async fn check_editor(layout: &str) {
         }
     }
     tally.judge(&format!("editor, {layout}"));
+}
+
+/// As an application that is busy with its start: it reads everything once it is done, and the action waits for it.
+#[tokio::test]
+async fn an_application_that_is_silent_for_seconds_is_waited_for() {
+    let desktop = Desktop::start("us").await;
+    let driver = driver(&desktop.display);
+    let file = desktop.path("text.txt");
+    fs::write(&file, "").unwrap();
+    let mut command = desktop.command("mousepad");
+    command
+        .arg(&file)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let editor = Process::start(&mut command);
+    desktop.wait_active("mousepad").await;
+    // Until it has answered once, it may not be ready for keys.
+    perform(&driver, chord("ctrl+a")).await.unwrap();
+    perform(&driver, chord("ctrl+a")).await.unwrap();
+    let silence = Duration::from_secs(4);
+    editor.signal("STOP");
+    let begun = Instant::now();
+    let waking = async {
+        tokio::time::sleep(silence).await;
+        editor.signal("CONT");
+    };
+    let (typed, ()) = tokio::join!(perform(&driver, type_text("typed once")), waking);
+    typed.unwrap();
+    assert!(begun.elapsed() >= silence, "it was not waited for");
+    assert_eq!(saved(&driver, &file).await, "typed once");
 }
 
 /// Saves in an editor and returns the file's content.

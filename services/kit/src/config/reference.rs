@@ -142,7 +142,7 @@ fn tables<T: JsonSchema + Default + Serialize>(
         examples,
         tables: Vec::new(),
     };
-    collector.add_table(&Place::table(path), &object(&schema), &defaults);
+    collector.add_table(&TableLocation::table(path), &object(&schema), &defaults);
     collector.tables
 }
 
@@ -159,7 +159,7 @@ struct Collector<'a> {
 }
 
 /// Position of a table in the file.
-struct Place {
+struct TableLocation {
     path: String,
     is_array: bool,
     is_in_array: bool,
@@ -168,7 +168,7 @@ struct Place {
     description: Option<String>,
 }
 
-impl Place {
+impl TableLocation {
     fn table(path: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -189,7 +189,7 @@ impl Place {
 }
 
 impl Collector<'_> {
-    fn add_table(&mut self, place: &Place, schema: &Map<String, Value>, defaults: &Value) {
+    fn add_table(&mut self, place: &TableLocation, schema: &Map<String, Value>, defaults: &Value) {
         let position = self.tables.len();
         let own = description(schema);
         self.tables.push(TableReference {
@@ -221,13 +221,13 @@ impl Collector<'_> {
     /// Adds the tables that a property consists of. Returns false if it is a plain value.
     fn add_nested_tables(
         &mut self,
-        place: &Place,
+        place: &TableLocation,
         name: &str,
         property: &Value,
         default: &Value,
     ) -> bool {
         let schema = self.resolve(property);
-        let mut below = Place {
+        let mut below = TableLocation {
             path: place.key(name),
             is_array: false,
             is_in_array: place.is_in_array,
@@ -270,7 +270,7 @@ impl Collector<'_> {
 
     fn key(
         &self,
-        place: &Place,
+        place: &TableLocation,
         name: &str,
         property: &Value,
         default: &Value,
@@ -299,7 +299,7 @@ impl Collector<'_> {
         }
     }
 
-    fn example(&self, place: &Place) -> Option<&'static str> {
+    fn example(&self, place: &TableLocation) -> Option<&'static str> {
         let inner = place.path.strip_prefix(self.section)?;
         let inner = inner.trim_start_matches('.');
         let inner = match &place.variant {

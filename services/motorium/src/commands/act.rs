@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use motorium_executor::ExecutorService;
 use motorium_executor::config::Settings;
+use motorium_executor::drivers::clipboard_content::ClipboardContent;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::{LayeredConfig, ListenAddress};
 use motorium_kit::shutdown::Shutdown;
@@ -32,6 +33,7 @@ use uuid::Uuid;
 
 use crate::cli::{Act, ActAt, ActionCommand, Direction, MouseButton};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::output;
 use crate::process;
 
@@ -44,24 +46,28 @@ pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, E
     let hands = ExecutorHandle::connect(loaded, args.executor.as_deref(), args.in_process).await?;
     let display = args.display.map(DisplayId::new);
     let outcome = perform(hands.executor.as_ref(), display, action).await;
-    hands.close().await;
+    let losses = hands.close().await;
     let outcome = outcome?;
     output::line(&outcome_line(&outcome));
+    for loss in losses {
+        output::line(&loss);
+    }
     Ok(match outcome.result {
-        ActionResult::Performed => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
+        ActionResult::Performed => Exit::Done.into(),
+        ActionResult::Cancelled => Exit::Cancelled.into(),
+        _ => Exit::Failed.into(),
     })
 }
 
 /// The Executor that performs the action.
-struct ExecutorHandle {
-    executor: Arc<dyn Executor>,
+pub(super) struct ExecutorHandle {
+    pub(super) executor: Arc<dyn Executor>,
     /// Set if it runs in this process, where it must be closed to restore the display.
     own: Option<Arc<ExecutorService>>,
 }
 
 impl ExecutorHandle {
-    async fn connect(
+    pub(super) async fn connect(
         loaded: &LayeredConfig,
         named: Option<&str>,
         in_process: bool,
@@ -90,11 +96,38 @@ impl ExecutorHandle {
         })
     }
 
-    async fn close(self) {
-        if let Some(own) = self.own {
-            own.close().await;
+    /// Closes an Executor of this process, and returns what is lost with it, as sentences.
+    ///
+    /// Its clipboard is passed on to a process that outlives this one.
+    pub(super) async fn close(self) -> Vec<String> {
+        let Some(own) = self.own else {
+            return Vec::new();
+        };
+        let mut losses = Vec::new();
+        for (display, content) in own.remaining_clipboards().await {
+            let held = match content {
+                Ok(content) => hold(&display, &content).await,
+                Err(error) => Err(error.to_string()),
+            };
+            if let Err(cause) = held {
+                losses.push(format!("the content of the clipboard is gone: {cause}"));
+            }
         }
+        own.close().await;
+        losses
     }
+}
+
+/// Starts a process that holds what this one has on the clipboard.
+#[cfg(target_os = "linux")]
+async fn hold(display: &DisplayId, content: &ClipboardContent) -> Result<(), String> {
+    super::hold_clipboard::start(display, content).await
+}
+
+/// Other platforms keep the content themselves.
+#[cfg(not(target_os = "linux"))]
+async fn hold(_: &DisplayId, _: &ClipboardContent) -> Result<(), String> {
+    Ok(())
 }
 
 /// Returns the URL of the configured Executor, if something listens there.
@@ -112,7 +145,7 @@ async fn local_executor_url(loaded: &LayeredConfig) -> Result<Option<String>, Er
     }
 }
 
-async fn perform(
+pub(super) async fn perform(
     executor: &dyn Executor,
     display: Option<DisplayId>,
     action: Action<CapturePoint>,
@@ -233,11 +266,13 @@ fn action_of(deed: ActionCommand) -> Result<Action<CapturePoint>, Error> {
             button,
             with,
             duration,
+            hold,
         } => Action::Drag {
             path: path_of(&points)?,
             button: button.into(),
             modifiers: keys_of("--with", with.as_deref())?,
             duration,
+            hold,
         },
         ActionCommand::Scroll {
             direction,
@@ -349,6 +384,8 @@ impl From<MouseButton> for Button {
             MouseButton::Left => Self::Left,
             MouseButton::Right => Self::Right,
             MouseButton::Middle => Self::Middle,
+            MouseButton::Back => Self::Back,
+            MouseButton::Forward => Self::Forward,
         }
     }
 }

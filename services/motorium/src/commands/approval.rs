@@ -1,37 +1,27 @@
-//! Resolution of approvals by the user at the terminal.
+//! Resolution of approvals by the user of the command line.
 
 use motorium_client::Client;
 use motorium_kit::client::Channel;
-use motorium_messages::{Language, Message};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 
-use crate::error::Error;
-use crate::output;
-
-/// Approves or denies an action.
+/// Approves or denies an action as this user.
 pub(crate) async fn resolve(
     client: &Client<Channel>,
     approval: &str,
     approve: bool,
     message: &str,
-    language: Language,
-) -> Result<(), Error> {
+    user: String,
+) -> Result<(), ErrorReport> {
     let request = wire::ResolveApprovalRequest {
         name: approval.to_owned(),
         approve,
         message: message.to_owned(),
         request_id: String::new(),
-        user: user(),
+        user,
     };
     let resolved = client.raw().resolve_approval(request).await;
-    resolved.map_err(|status| Error::Service(ErrorReport::from_status(&status)))?;
-    let outcome = if approve {
-        Message::ProgressApproved
-    } else {
-        Message::ProgressDenied
-    };
-    output::line(&outcome.text(language));
+    resolved.map_err(|status| ErrorReport::from_status(&status))?;
     Ok(())
 }
 

@@ -2,24 +2,24 @@
 
 use std::process::ExitCode;
 
-use motorium_proto::error::ErrorReport;
+use motorium_kit::config::LayeredConfig;
 use motorium_proto::v1::orchestrator as wire;
 
-use super::{connect, service_error};
+use super::connection::Connection;
 use crate::cli::Server;
 use crate::error::Error;
 use crate::output;
 use crate::show::table;
 
 /// Lists the desktops.
-pub(crate) async fn desktops(server: Server) -> Result<ExitCode, Error> {
-    let client = connect(&server)?;
-    let page = client
+pub(crate) async fn desktops(loaded: &LayeredConfig, server: Server) -> Result<ExitCode, Error> {
+    let connection = Connection::open(loaded, &server)?;
+    let page = connection
+        .client
         .raw()
         .list_desktops(wire::ListDesktopsRequest::default())
         .await;
-    let page =
-        page.map_err(|status| service_error(&server.server, ErrorReport::from_status(&status)))?;
+    let page = page.map_err(|status| connection.status(&status))?;
     output::line(&table::desktops(&page.into_inner().desktops));
     Ok(ExitCode::SUCCESS)
 }

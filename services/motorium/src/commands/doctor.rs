@@ -1,4 +1,4 @@
-//! `motorium doctor`: checks this machine for missing requirements and shows how to install them.
+//! `motorium doctor`: checks this machine for missing requirements, shows how to install them, and tries the display.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,22 +8,10 @@ use motorium_kit::config::LayeredConfig;
 use motorium_perception::config::Settings as PerceptionSettings;
 use motorium_proto::service::Perception as _;
 
+use super::desktop_probe::probe;
+use super::diagnosis::Diagnosis;
 use crate::error::Error;
 use crate::{output, process};
-
-/// The result of one check.
-enum Diagnosis {
-    Ok(String),
-    /// A feature works less well or not at all, but is not always needed.
-    Degraded {
-        what: String,
-        remedy: String,
-    },
-    Missing {
-        what: String,
-        remedy: String,
-    },
-}
 
 /// Runs all checks. The exit code is 1 if a requirement is missing.
 pub(crate) async fn doctor(loaded: &LayeredConfig) -> Result<ExitCode, Error> {
@@ -33,28 +21,24 @@ pub(crate) async fn doctor(loaded: &LayeredConfig) -> Result<ExitCode, Error> {
     findings.extend(model_files(&loaded.section()?, data));
     findings.push(x_server());
     findings.extend(programs());
-    findings.push(display(loaded).await);
+    findings.extend(display(loaded).await);
     let missing = findings
         .iter()
         .filter(|finding| matches!(finding, Diagnosis::Missing { .. }))
         .count();
     for finding in &findings {
-        output::line(&diagnosis_line(finding));
+        output::line(&finding.line());
     }
     if missing == 0 {
-        output::line("all requirements are met");
+        output::line(if findings.iter().any(Diagnosis::is_degraded) {
+            "all requirements are met; the warnings say what works less well or not at all"
+        } else {
+            "all requirements are met"
+        });
         return Ok(ExitCode::SUCCESS);
     }
     output::line(&format!("{missing} requirements are missing"));
     Ok(ExitCode::FAILURE)
-}
-
-fn diagnosis_line(finding: &Diagnosis) -> String {
-    match finding {
-        Diagnosis::Ok(what) => format!("  ok       {what}"),
-        Diagnosis::Degraded { what, remedy } => format!("  warning  {what}\n             {remedy}"),
-        Diagnosis::Missing { what, remedy } => format!("  missing  {what}\n             {remedy}"),
-    }
 }
 
 fn data_folder(data: &Path) -> Diagnosis {
@@ -153,30 +137,32 @@ fn programs() -> Vec<Diagnosis> {
     wanted.map(look).into()
 }
 
-async fn display(loaded: &LayeredConfig) -> Diagnosis {
-    let displays = match process::perception(loaded, None).await {
-        Ok(perception) => perception
-            .list_displays()
-            .await
-            .map_err(|report| report.message),
-        Err(error) => Err(error.to_string()),
+/// Lists the displays and tries the first one.
+async fn display(loaded: &LayeredConfig) -> Vec<Diagnosis> {
+    let no_display = |problem: String| Diagnosis::Degraded {
+        what: format!("no display: {problem}"),
+        remedy: "start a virtual desktop with `motorium up`".to_owned(),
     };
-    match displays {
-        Ok(displays) => {
-            let names: Vec<String> = displays
-                .iter()
-                .map(|display| {
-                    format!(
-                        "{} ({}×{})",
-                        display.id, display.size.width, display.size.height
-                    )
-                })
-                .collect();
-            Diagnosis::Ok(format!("display {}", names.join(", ")))
-        }
-        Err(problem) => Diagnosis::Degraded {
-            what: format!("no display: {problem}"),
-            remedy: "start a virtual desktop with `motorium up`".to_owned(),
-        },
+    let perception = match process::perception(loaded, None).await {
+        Ok(perception) => perception,
+        Err(error) => return vec![no_display(error.to_string())],
+    };
+    let displays = match perception.list_displays().await {
+        Ok(displays) => displays,
+        Err(report) => return vec![no_display(report.message)],
+    };
+    let names: Vec<String> = displays
+        .iter()
+        .map(|display| {
+            format!(
+                "{} ({}×{})",
+                display.id, display.size.width, display.size.height
+            )
+        })
+        .collect();
+    let mut findings = vec![Diagnosis::Ok(format!("display {}", names.join(", ")))];
+    if let Some(display) = displays.first() {
+        findings.extend(probe(loaded, perception.as_ref(), &display.id).await);
     }
+    findings
 }

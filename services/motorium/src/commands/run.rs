@@ -1,48 +1,230 @@
 //! `motorium run`: submits a task, shows every step and prints its answer.
+//!
+//! The task belongs to the command: it ends with it, unless it is detached.
 
 use std::fs;
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use futures::StreamExt as _;
-use indicatif::{ProgressBar, ProgressStyle};
-use motorium_client::{Client, Update};
-use motorium_kit::client::Channel;
 use motorium_kit::config::LayeredConfig;
 use motorium_messages::{Language, Message};
 use motorium_proto::convert::wire_duration;
+use motorium_proto::domain::id::TaskName;
+use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::task::State;
+use tonic::Code;
+use uuid::Uuid;
 
-use super::{connect, service_error};
-use crate::cli::Run;
+use super::connection::Connection;
+use super::full_name;
+use super::watch::{Responder, WatchOptions, watch};
+use crate::cli::{OnApproval, Run, Specification};
 use crate::error::Error;
+use crate::exit::Exit;
+use crate::output;
 use crate::process::{Process, ProcessOptions};
-use crate::show::progress::{ProgressUpdate, TaskOutcome, TaskProgress};
+use crate::show::terminal_language;
+use crate::terminal::EndSignals;
 
-/// Exit code of a task that did not succeed.
-const TASK_FAILED: u8 = 1;
-/// Exit code of a task that was cancelled with Ctrl-C: 128 + SIGINT, as in shells.
-const INTERRUPTED: u8 = 130;
+/// Time to cancel a task whose creation was interrupted.
+// A reachable server answers in milliseconds; an unreachable one has no task to cancel.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// States of tasks that have not ended.
+const UNFINISHED: [State; 4] = [
+    State::Pending,
+    State::Running,
+    State::Paused,
+    State::AwaitingUser,
+];
 
 /// Runs a task to its end.
 pub(crate) async fn run(loaded: &LayeredConfig, args: Run) -> Result<ExitCode, Error> {
-    let request = request(&args)?;
-    if !args.in_process {
-        let client = connect(&args.server)?;
-        return carry_out(&client, &args.server.server, request, &args).await;
-    }
-    let process = Process::start(loaded, ProcessOptions::in_process()).await?;
-    let code = match process.client() {
-        Ok(client) => carry_out(&client, "this process", request, &args).await,
-        Err(error) => Err(error),
+    let mut signals = EndSignals::listen().map_err(motorium_kit::Error::from)?;
+    let exit = if args.in_process {
+        run_in_process(loaded, &args, &mut signals).await
+    } else {
+        let connection = Connection::open(loaded, &args.server)?;
+        let task = new_task_name();
+        create_and_watch(&connection, &task, &args, &mut signals).await
     };
-    process.shut_down().await;
-    code
+    exit.map(ExitCode::from)
 }
 
-fn request(args: &Run) -> Result<wire::CreateTaskRequest, Error> {
+/// Starts every service in this process for one task: a new one, or one that an earlier run left unfinished.
+async fn run_in_process(
+    loaded: &LayeredConfig,
+    args: &Run,
+    signals: &mut EndSignals,
+) -> Result<Exit, Error> {
+    if args.on_approval == Some(OnApproval::Wait) {
+        let problem = "--on-approval wait needs a server: nobody can answer a task in this process from elsewhere";
+        return Err(Error::Usage(problem.to_owned()));
+    }
+    let task = match &args.resume {
+        Some(name) => TaskName::parse("--resume", &full_name("tasks", name))
+            .map_err(|error| Error::Usage(error.to_string()))?,
+        None => new_task_name(),
+    };
+    let starting = Process::start(loaded, ProcessOptions::in_process(task.clone()));
+    let process = tokio::select! {
+        process = starting => process?,
+        _ = signals.next() => return Ok(Exit::Cancelled),
+    };
+    let exit = match process.client() {
+        Ok(client) => {
+            let connection = Connection::in_process(client);
+            carry_out_in_process(&connection, &task, args, signals).await
+        }
+        Err(error) => Err(error),
+    };
+    tokio::select! {
+        () = process.shut_down() => {}
+        _ = signals.next() => {}
+    }
+    exit
+}
+
+async fn carry_out_in_process(
+    connection: &Connection,
+    task: &TaskName,
+    args: &Run,
+    signals: &mut EndSignals,
+) -> Result<Exit, Error> {
+    if args.resume.is_some() {
+        return resume(connection, task, args, signals).await;
+    }
+    report_unfinished(connection).await?;
+    create_and_watch(connection, task, args, signals).await
+}
+
+/// Continues a task of an earlier run.
+async fn resume(
+    connection: &Connection,
+    task: &TaskName,
+    args: &Run,
+    signals: &mut EndSignals,
+) -> Result<Exit, Error> {
+    let name = task.to_string();
+    let found = connection.client.get_task(&name).await;
+    let found = found.map_err(|report| connection.error(report))?;
+    let language = Language::of(Some(&found.language), &found.goal);
+    finish(connection, &name, args, language, signals).await
+}
+
+/// Lists the unfinished tasks that earlier runs in this process's folder left. This run does not touch them.
+async fn report_unfinished(connection: &Connection) -> Result<(), Error> {
+    let request = wire::ListTasksRequest {
+        states: UNFINISHED.map(i32::from).into(),
+        ..wire::ListTasksRequest::default()
+    };
+    let page = connection.client.raw().list_tasks(request).await;
+    let page = page.map_err(|status| connection.status(&status))?;
+    let tasks = page.into_inner().tasks;
+    let names: Vec<&str> = tasks.iter().map(|task| task.name.as_str()).collect();
+    let Some(first) = names.first() else {
+        return Ok(());
+    };
+    let language = terminal_language();
+    let count = Message::UnfinishedTasks {
+        count: names.len() as u64,
+        names: &names.join(", "),
+    };
+    let hint = Message::HintResume { task: first };
+    output::remark(&format!(
+        "{}\n  {}\n",
+        count.text(language),
+        hint.text(language)
+    ));
+    Ok(())
+}
+
+/// Returns the name of a new task. The command chooses it, so that it can cancel a task whose creation it did not see.
+fn new_task_name() -> TaskName {
+    TaskName::from_segment(&Uuid::now_v7().to_string()).expect("a UUID is a valid segment")
+}
+
+async fn create_and_watch(
+    connection: &Connection,
+    task: &TaskName,
+    args: &Run,
+    signals: &mut EndSignals,
+) -> Result<Exit, Error> {
+    let goal = args.goal.as_deref().unwrap_or_default();
+    let request = request(goal, task, &args.specification)?;
+    let language = Language::of(args.specification.language.as_deref(), goal);
+    let name = task.to_string();
+    let creating = create(connection, request);
+    let created = tokio::select! {
+        created = creating => created.map_err(|report| connection.error(report))?,
+        signal = signals.next() => {
+            let cause = Message::RunCancelCause { cause: signal }.text(language);
+            let cancelling = connection.client.cancel_task(&name, &cause);
+            let _ = tokio::time::timeout(CANCEL_TIMEOUT, cancelling).await;
+            return Ok(Exit::Cancelled);
+        }
+    };
+    if args.detach {
+        output::line(&created.name);
+        let (task, flags) = (created.name.as_str(), connection.flags.as_str());
+        let hint = Message::RunDetached { task, flags }.text(terminal_language());
+        output::remark(&format!("{hint}\n"));
+        return Ok(Exit::Done);
+    }
+    finish(connection, &created.name, args, language, signals).await
+}
+
+/// Creates the task, and first its session if there is none of that name.
+async fn create(
+    connection: &Connection,
+    request: wire::CreateTaskRequest,
+) -> Result<wire::Task, ErrorReport> {
+    let session = request.task.as_ref().map(|task| task.session.as_str());
+    let session = session.and_then(|session| session.strip_prefix("sessions/"));
+    if let Some(session) = session {
+        let new = wire::CreateSessionRequest {
+            session_id: session.to_owned(),
+            ..wire::CreateSessionRequest::default()
+        };
+        match connection.client.raw().create_session(new).await {
+            Err(status) if status.code() != Code::AlreadyExists => {
+                return Err(ErrorReport::from_status(&status));
+            }
+            _ => {}
+        }
+    }
+    connection.client.create(request).await
+}
+
+/// Watches the task to its end and saves what was asked for.
+async fn finish(
+    connection: &Connection,
+    task: &str,
+    args: &Run,
+    language: Language,
+    signals: &mut EndSignals,
+) -> Result<Exit, Error> {
+    let options = WatchOptions {
+        json: args.json,
+        language,
+        responder: Responder::chosen(args.on_approval),
+        owns_task: true,
+        in_process: args.in_process,
+    };
+    let exit = watch(connection, task, options, signals).await?;
+    if let Some(folder) = &args.save {
+        super::saved_files::save(&connection.client, task, folder).await?;
+    }
+    Ok(exit)
+}
+
+fn request(
+    goal: &str,
+    name: &TaskName,
+    args: &Specification,
+) -> Result<wire::CreateTaskRequest, Error> {
     let attachments = args
         .attachments
         .iter()
@@ -51,16 +233,24 @@ fn request(args: &Run) -> Result<wire::CreateTaskRequest, Error> {
     let expectation = |text: &String| wire::Expectation {
         expectation: Some(wire::expectation::Expectation::TextOnScreen(text.clone())),
     };
+    let session = args.session.as_ref();
     let task = wire::Task {
-        goal: args.goal.clone(),
+        goal: goal.to_owned(),
+        instructions: args.instructions.clone().unwrap_or_default(),
+        session: session
+            .map(|name| full_name("sessions", name))
+            .unwrap_or_default(),
+        labels: args.labels.iter().cloned().collect(),
         backends: args.planners.clone(),
         limits: Some(wire::Limits {
             max_steps: args.max_steps.unwrap_or_default(),
             max_duration: args.max_time.map(wire_duration),
+            max_tokens: args.max_tokens.unwrap_or_default(),
+            max_cost_micros_usd: args.max_cost.unwrap_or_default(),
             ..wire::Limits::default()
         }),
         desktop_selector: args.desktop.as_ref().map(|name| wire::DesktopSelector {
-            desktop: full_desktop_name(name),
+            desktop: full_name("desktops", name),
             ..wire::DesktopSelector::default()
         }),
         attachments,
@@ -70,20 +260,11 @@ fn request(args: &Run) -> Result<wire::CreateTaskRequest, Error> {
         language: args.language.clone().unwrap_or_default(),
         ..wire::Task::default()
     };
-    let request_id = uuid::Uuid::new_v4().to_string();
     Ok(wire::CreateTaskRequest {
         task: Some(task),
-        task_id: String::new(),
-        request_id,
+        task_id: name.segment().to_owned(),
+        request_id: Uuid::new_v4().to_string(),
     })
-}
-
-fn full_desktop_name(name: &str) -> String {
-    if name.contains('/') {
-        name.to_owned()
-    } else {
-        format!("desktops/{name}")
-    }
 }
 
 fn attachment(path: &Path) -> Result<wire::Attachment, Error> {
@@ -99,216 +280,4 @@ fn attachment(path: &Path) -> Result<wire::Attachment, Error> {
         name,
         data: data.into(),
     })
-}
-
-async fn carry_out(
-    client: &Client<Channel>,
-    server: &str,
-    request: wire::CreateTaskRequest,
-    args: &Run,
-) -> Result<ExitCode, Error> {
-    let task = client
-        .create(request)
-        .await
-        .map_err(|report| service_error(server, report))?;
-    let language = Language::of(args.language.as_deref(), &args.goal);
-    let code = watch(client, &task.name, args.json, language).await?;
-    if let Some(folder) = &args.save {
-        super::saved_files::save(client, &task.name, folder).await?;
-    }
-    Ok(code)
-}
-
-/// Watches a task until it ends. Ctrl-C cancels it.
-pub(crate) async fn watch(
-    client: &Client<Channel>,
-    task: &str,
-    json: bool,
-    language: Language,
-) -> Result<ExitCode, Error> {
-    let mut updates = client.watch(task);
-    let mut screen = Screen::new(json, language);
-    let mut interrupted = false;
-    loop {
-        let update = tokio::select! {
-            update = updates.next() => update,
-            _ = tokio::signal::ctrl_c(), if !interrupted => {
-                interrupted = true;
-                client.cancel_task(task, "Ctrl-C").await.map_err(Error::Service)?;
-                continue;
-            }
-        };
-        let Some(update) = update else {
-            return Err(Error::Usage(format!(
-                "the event stream of {task} ended before the task"
-            )));
-        };
-        let Update::Event { event, .. } = update.map_err(Error::Service)? else {
-            continue;
-        };
-        match screen.show(&event) {
-            ProgressUpdate::Question {
-                message,
-                wants_words,
-            } => ask(client, task, &message, wants_words, language).await?,
-            ProgressUpdate::Approval { message, name } => {
-                ask_to_approve(client, &name, &message, language).await?
-            }
-            ProgressUpdate::Finished(_) if interrupted => return Ok(ExitCode::from(INTERRUPTED)),
-            ProgressUpdate::Finished(ending) if ending.is_success() => {
-                return Ok(ExitCode::SUCCESS);
-            }
-            ProgressUpdate::Finished(_) => return Ok(ExitCode::from(TASK_FAILED)),
-            _ => {}
-        }
-    }
-}
-
-/// Asks the user at the terminal for approval. Without a terminal it prints how to answer.
-async fn ask_to_approve(
-    client: &Client<Channel>,
-    approval: &str,
-    message: &str,
-    language: Language,
-) -> Result<(), Error> {
-    if !std::io::stdin().is_terminal() {
-        let hint = Message::HintApprove { approval }.text(language);
-        eprintln!("  ? {message}\n    {hint}");
-        return Ok(());
-    }
-    let prompt = Message::PromptApprove.text(language);
-    let line = read_line(format!("  ? {message}\n    {prompt} ")).await?;
-    let approve = matches!(
-        line.to_lowercase().as_str(),
-        "y" | "yes" | "j" | "ja" | "是" | "好"
-    );
-    super::approval::resolve(client, approval, approve, "", language).await
-}
-
-async fn read_line(question: String) -> Result<String, Error> {
-    let read = move || {
-        eprint!("{question}");
-        let _ = std::io::stderr().flush();
-        let mut line = String::new();
-        std::io::stdin().lock().read_line(&mut line).map(|_| line)
-    };
-    let line = tokio::task::spawn_blocking(read)
-        .await
-        .map_err(|error| Error::Usage(error.to_string()))?;
-    let line = line.map_err(|error| Error::Usage(error.to_string()))?;
-    Ok(line.trim().to_owned())
-}
-
-/// Asks a task's question at the terminal. Without a terminal it prints how to answer.
-async fn ask(
-    client: &Client<Channel>,
-    task: &str,
-    message: &str,
-    wants_words: bool,
-    language: Language,
-) -> Result<(), Error> {
-    if !std::io::stdin().is_terminal() {
-        let hint = Message::HintAnswer { task }.text(language);
-        eprintln!("  ? {message}\n    {hint}");
-        return Ok(());
-    }
-    let prompt = if wants_words {
-        Message::PromptAnswer
-    } else {
-        Message::PromptDone
-    };
-    let prompt = prompt.text(language);
-    let message = read_line(format!("  ? {message}\n    {prompt}: ")).await?;
-    let request = wire::AcknowledgeUserActionRequest {
-        name: task.to_owned(),
-        message,
-        request_id: String::new(),
-    };
-    let answered = client.raw().acknowledge_user_action(request).await;
-    answered.map_err(|status| {
-        Error::Service(motorium_proto::error::ErrorReport::from_status(&status))
-    })?;
-    Ok(())
-}
-
-/// The terminal output: permanent lines, and a spinner if standard error is a terminal.
-struct Screen {
-    json: bool,
-    language: Language,
-    progress: TaskProgress,
-    spinner: Option<ProgressBar>,
-}
-
-impl Screen {
-    fn new(json: bool, language: Language) -> Self {
-        let spinner = (!json && std::io::stderr().is_terminal()).then(|| {
-            let style = ProgressStyle::with_template("  {spinner} {elapsed:>3} {msg}");
-            let spinner = ProgressBar::new_spinner()
-                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            spinner.enable_steady_tick(Duration::from_millis(100));
-            spinner
-        });
-        Self {
-            json,
-            language,
-            progress: TaskProgress::new(language),
-            spinner,
-        }
-    }
-
-    fn show(&mut self, event: &wire::Event) -> ProgressUpdate {
-        let shown = self.progress.apply(event);
-        if self.json {
-            crate::output::line(&crate::show::json::event(event));
-            return shown;
-        }
-        match &shown {
-            ProgressUpdate::Nothing => {}
-            ProgressUpdate::Status(words) => {
-                if let Some(spinner) = &self.spinner {
-                    spinner.set_message(words.clone());
-                }
-            }
-            ProgressUpdate::Line(line) => self.line(line),
-            ProgressUpdate::Question { .. } | ProgressUpdate::Approval { .. } => self.finish(),
-            ProgressUpdate::Finished(ending) => {
-                self.finish();
-                crate::output::line(&outcome_line(ending, self.language));
-            }
-        }
-        shown
-    }
-
-    fn line(&self, line: &str) {
-        match &self.spinner {
-            Some(spinner) => spinner.suspend(|| crate::output::line(line)),
-            None => crate::output::line(line),
-        }
-    }
-
-    fn finish(&self) {
-        if let Some(spinner) = &self.spinner {
-            spinner.set_message(String::new());
-            spinner.tick();
-        }
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        if let Some(spinner) = &self.spinner {
-            spinner.finish_and_clear();
-        }
-    }
-}
-
-/// Returns the last line of a task.
-pub(super) fn outcome_line(ending: &TaskOutcome, language: Language) -> String {
-    let message = match ending {
-        TaskOutcome::Succeeded { answer } => return answer.clone(),
-        TaskOutcome::Failed { reason, message } => Message::TaskFailed { reason, message },
-        TaskOutcome::Cancelled { reason } if reason.is_empty() => Message::TaskCancelled,
-        TaskOutcome::Cancelled { reason } => Message::TaskCancelledBecause { reason },
-    };
-    message.text(language)
 }

@@ -68,6 +68,7 @@ async fn observe(perception: &dyn Perception, args: &See) -> Result<ParsedScreen
         max_elements: args.max_elements,
         annotated_image: Some(ImageOptions::default()),
         parsing: parsing(args),
+        include_prompt_lines: prints_lines(args),
         ..ObserveRequest::default()
     };
     let seen = perception.observe(request).await.map_err(Error::Service)?;
@@ -101,6 +102,7 @@ async fn parse(
         max_elements: args.max_elements,
         annotated_image: Some(ImageOptions::default()),
         parsing: parsing(args),
+        include_prompt_lines: prints_lines(args),
     };
     let seen = perception.parse(request).await.map_err(Error::Service)?;
     Ok(ParsedScreenshot {
@@ -110,6 +112,11 @@ async fn parse(
         annotated: seen.annotated_image,
         timings: seen.timings,
     })
+}
+
+/// Returns whether the output is one line per element.
+fn prints_lines(args: &See) -> bool {
+    !args.json && !args.omniparser
 }
 
 fn parsing(args: &See) -> ParseOptions {

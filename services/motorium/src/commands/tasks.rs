@@ -4,28 +4,38 @@ use std::process::ExitCode;
 
 use motorium_client::Client;
 use motorium_kit::client::Channel;
-use motorium_messages::Language;
+use motorium_kit::config::LayeredConfig;
+use motorium_messages::{Language, Message};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use tonic::{Response, Status};
 
-use super::{approval, connect, saved_files, service_error};
+use super::connection::Connection;
+use super::watch::{Responder, WatchOptions, watch};
+use super::{approval, saved_files};
 use crate::cli::{Tasks, TasksCommand};
 use crate::error::Error;
 use crate::output;
 use crate::show::{table, terminal_language};
+use crate::terminal::{EndSignals, is_interactive};
 
 /// Runs a subcommand of `motorium tasks`.
-pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
-    let client = connect(&args.server)?;
-    let reach =
-        |status: Status| service_error(&args.server.server, ErrorReport::from_status(&status));
+pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCode, Error> {
+    let connection = Connection::open(loaded, &args.server)?;
+    let client = connection.client.clone();
+    let reach = |status: Status| connection.status(&status);
     let mut raw = client.raw();
     let request_id = String::new();
     match args.command {
-        TasksCommand::List { limit, names } => {
+        TasksCommand::List {
+            limit,
+            session,
+            names,
+        } => {
+            let session = session.map(|name| super::full_name("sessions", &name));
             let request = wire::ListTasksRequest {
                 page_size: limit,
+                session: session.unwrap_or_default(),
                 ..wire::ListTasksRequest::default()
             };
             let page = raw.list_tasks(request).await.map_err(reach)?.into_inner();
@@ -46,12 +56,9 @@ pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
         TasksCommand::Watch {
             session: Some(session),
             ..
-        } => return super::watch_session::watch(&client, &session).await,
+        } => return super::watch_session::watch(&connection, &session).await,
         TasksCommand::Watch { name, .. } => {
-            let name = full_name(&name.unwrap_or_default());
-            let task = client.get_task(&name).await.map_err(Error::Service)?;
-            let language = Language::of(Some(&task.language), &task.goal);
-            return super::run::watch(&client, &name, false, language).await;
+            return watch_one(&connection, &full_name(&name.unwrap_or_default())).await;
         }
         TasksCommand::Cancel { name } => {
             let request = wire::CancelTaskRequest {
@@ -129,12 +136,12 @@ pub(crate) async fn tasks(args: Tasks) -> Result<ExitCode, Error> {
         }
         TasksCommand::Approve { name } => {
             let name = approval_name(&client, &name).await?;
-            approval::resolve(&client, &name, true, "", terminal_language()).await?;
+            resolve(&client, &name, true, "").await?;
         }
         TasksCommand::Deny { name, message } => {
             let name = approval_name(&client, &name).await?;
             let message = message.unwrap_or_default();
-            approval::resolve(&client, &name, false, &message, terminal_language()).await?;
+            resolve(&client, &name, false, &message).await?;
         }
         TasksCommand::TakeOver { name } => {
             let request = wire::TakeOverRequest {
@@ -188,11 +195,45 @@ async fn approval_name(client: &Client<Channel>, name: &str) -> Result<String, E
 }
 
 fn full_name(name: &str) -> String {
-    if name.contains('/') {
-        name.to_owned()
+    super::full_name("tasks", name)
+}
+
+/// Watches a task until it ends. The task does not belong to the watch: questions without a terminal wait.
+async fn watch_one(connection: &Connection, name: &str) -> Result<ExitCode, Error> {
+    let mut signals = EndSignals::listen().map_err(motorium_kit::Error::from)?;
+    let task = connection.client.get_task(name).await;
+    let task = task.map_err(|report| connection.error(report))?;
+    let options = WatchOptions {
+        json: false,
+        language: Language::of(Some(&task.language), &task.goal),
+        responder: if is_interactive() {
+            Responder::Terminal
+        } else {
+            Responder::Elsewhere
+        },
+        owns_task: false,
+        in_process: false,
+    };
+    let exit = watch(connection, name, options, &mut signals).await?;
+    Ok(exit.into())
+}
+
+/// Approves or denies an action and prints which.
+async fn resolve(
+    client: &Client<Channel>,
+    approval: &str,
+    approve: bool,
+    message: &str,
+) -> Result<(), Error> {
+    let resolved = approval::resolve(client, approval, approve, message, approval::user()).await;
+    resolved.map_err(Error::Service)?;
+    let outcome = if approve {
+        Message::ProgressApproved
     } else {
-        format!("tasks/{name}")
-    }
+        Message::ProgressDenied
+    };
+    output::line(&outcome.text(terminal_language()));
+    Ok(())
 }
 
 fn state(task: Option<wire::Task>) {
@@ -204,6 +245,12 @@ async fn show(client: &Client<Channel>, name: &str) -> Result<(), Error> {
     let task = client.get_task(name).await.map_err(Error::Service)?;
     let steps = client.list_steps(name).await.map_err(Error::Service)?;
     output::line(&table::tasks(std::slice::from_ref(&task)));
+    if let Some(wait) = &task.desktop_wait {
+        output::line(&wait.message);
+    }
+    if let Some(request) = &task.user_request {
+        output::line(&format!("? {}", request.message));
+    }
     output::line(&table::steps(&steps));
     Ok(())
 }

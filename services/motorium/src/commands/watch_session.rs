@@ -4,20 +4,23 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use futures::StreamExt as _;
-use motorium_client::{Client, SessionUpdate};
-use motorium_kit::client::Channel;
+use motorium_client::SessionUpdate;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 
-use super::run::outcome_line;
+use super::connection::Connection;
+use super::full_name;
+use super::watch::outcome_line;
 use crate::error::Error;
 use crate::output;
 use crate::show::progress::{ProgressUpdate, TaskProgress};
 use crate::show::terminal_language;
 
 /// Shows the tasks of a session until Ctrl-C. It only watches: questions are shown with the command that answers them.
-pub(crate) async fn watch(client: &Client<Channel>, session: &str) -> Result<ExitCode, Error> {
-    let mut updates = client.watch_session(&full_name(session));
+pub(crate) async fn watch(connection: &Connection, session: &str) -> Result<ExitCode, Error> {
+    let mut updates = connection
+        .client
+        .watch_session(&full_name("sessions", session));
     let mut tasks: BTreeMap<String, TaskProgress> = BTreeMap::new();
     loop {
         let update = tokio::select! {
@@ -30,28 +33,35 @@ pub(crate) async fn watch(client: &Client<Channel>, session: &str) -> Result<Exi
         let SessionUpdate::Event { event, .. } = update.map_err(Error::Service)? else {
             continue;
         };
-        let update = tasks.entry(event.task.clone()).or_default().apply(&event);
+        let progress = tasks.entry(event.task.clone()).or_default();
+        let update = progress.apply(&event);
+        if !matches!(update, ProgressUpdate::Nothing | ProgressUpdate::Status(_))
+            && let Some(wait) = progress.take_wait()
+        {
+            let update = ProgressUpdate::Line(wait);
+            line(&event, update, &connection.flags)
+                .iter()
+                .for_each(|line| output::line(line));
+        }
         if let ProgressUpdate::Finished(_) = update {
             tasks.remove(&event.task);
         }
-        if let Some(line) = line(&event, update) {
+        if let Some(line) = line(&event, update, &connection.flags) {
             output::line(&line);
         }
     }
 }
 
 /// Returns the line of an event, which begins with the task, or `None` if the event shows nothing.
-fn line(event: &wire::Event, update: ProgressUpdate) -> Option<String> {
+fn line(event: &wire::Event, update: ProgressUpdate, flags: &str) -> Option<String> {
     let task = event.task.strip_prefix("tasks/").unwrap_or(&event.task);
     let text = match update {
         ProgressUpdate::Nothing | ProgressUpdate::Status(_) => goal(event)?,
         ProgressUpdate::Line(line) => line.trim_start().to_owned(),
-        ProgressUpdate::Question { message, .. } => {
-            format!("? {message}; answer with `motorium tasks answer {task} \"…\"`")
+        ProgressUpdate::Asked(request) => {
+            let hint = request.hint(task, flags, terminal_language());
+            format!("? {}; {hint}", request.message())
         }
-        ProgressUpdate::Approval { message, name } => format!(
-            "? {message}; approve with `motorium tasks approve {name}`, or deny with `motorium tasks deny {name} \"…\"`"
-        ),
         ProgressUpdate::Finished(outcome) => outcome_line(&outcome, terminal_language()),
     };
     Some(format!("{task}  {text}"))
@@ -65,17 +75,10 @@ fn goal(event: &wire::Event) -> Option<String> {
     }
 }
 
-fn full_name(name: &str) -> String {
-    if name.contains('/') {
-        name.to_owned()
-    } else {
-        format!("sessions/{name}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::show::prompt::Request;
 
     fn event(kind: Kind) -> wire::Event {
         wire::Event {
@@ -92,16 +95,23 @@ mod tests {
             ..wire::Task::default()
         };
         let created = event(Kind::Created(wire::TaskCreated { task: Some(task) }));
-        let shown = line(&created, ProgressUpdate::Nothing);
+        let shown = line(&created, ProgressUpdate::Nothing, "");
         assert_eq!(shown.as_deref(), Some("one  click \"Save\""));
-        let question = ProgressUpdate::Question {
+        let question = ProgressUpdate::Asked(Request::Question {
             message: "which one?".to_owned(),
-            wants_words: true,
-        };
-        let shown = line(&event(Kind::Resumed(wire::Resumed {})), question);
-        let expected = "one  ? which one?; answer with `motorium tasks answer one \"…\"`";
+        });
+        let shown = line(
+            &event(Kind::Resumed(wire::Resumed {})),
+            question,
+            " --server http://b:1",
+        );
+        let expected =
+            "one  ? which one?; answer with `motorium tasks answer one \"…\" --server http://b:1`";
         assert_eq!(shown.as_deref(), Some(expected));
         let status = ProgressUpdate::Status("observing the screen".to_owned());
-        assert_eq!(line(&event(Kind::Resumed(wire::Resumed {})), status), None);
+        assert_eq!(
+            line(&event(Kind::Resumed(wire::Resumed {})), status, ""),
+            None
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod json;
 pub(crate) mod progress;
+pub(crate) mod prompt;
 pub(crate) mod table;
 
 use motorium_messages::Language;

@@ -12,6 +12,7 @@ use motorium_proto::v1::orchestrator::action_retried::RetryStrategy;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
 
+use super::prompt::Request;
 use super::shortened;
 
 /// The outcome of a task.
@@ -20,14 +21,6 @@ pub(crate) enum TaskOutcome {
     Succeeded { answer: String },
     Failed { reason: String, message: String },
     Cancelled { reason: String },
-}
-
-impl TaskOutcome {
-    /// Returns whether the task succeeded.
-    #[must_use]
-    pub(crate) fn is_success(&self) -> bool {
-        matches!(self, TaskOutcome::Succeeded { .. })
-    }
 }
 
 /// The output for an event.
@@ -39,10 +32,8 @@ pub(crate) enum ProgressUpdate {
     Status(String),
     /// A permanent line.
     Line(String),
-    /// A question or a requested user action.
-    Question { message: String, wants_words: bool },
-    /// An action waits for approval; `name` is the approval's resource name.
-    Approval { message: String, name: String },
+    /// The task asks a question, for a user action or for an approval.
+    Asked(Request),
     /// The task has ended.
     Finished(TaskOutcome),
 }
@@ -55,12 +46,23 @@ struct Step {
     text: String,
     /// Sequence number of the event that added the text. 0 for a text from elsewhere.
     text_from: i64,
+    /// True if the text was corrected: it also says what came of the step.
+    corrected: bool,
     outcome: String,
     trouble: bool,
     retries: u32,
     acted: bool,
+    /// Number of waits among the actions.
+    waits: u32,
+    /// Number of other actions and calls.
+    others: u32,
     /// Pending function calls of the decision.
     calls: Vec<common::FunctionCall>,
+}
+
+fn is_wait(intended: &wire::ActionIntended) -> bool {
+    let action = intended.action.as_ref();
+    action.is_some_and(|action| matches!(action.action, Some(common::action::Action::Wait(_))))
 }
 
 /// Converts events to output.
@@ -68,6 +70,21 @@ struct Step {
 pub(crate) struct TaskProgress {
     language: Language,
     step: Step,
+    /// The latest approval that was requested.
+    approval: wire::Approval,
+    /// The wait whose looks are shown as one line.
+    wait: Option<Wait>,
+}
+
+/// Successive steps that only wait for the same thing. They become one line when another step follows.
+#[derive(Debug)]
+struct Wait {
+    /// Its first step.
+    number: u32,
+    began: Duration,
+    text: String,
+    looks: u32,
+    ended: Duration,
 }
 
 impl TaskProgress {
@@ -76,7 +93,7 @@ impl TaskProgress {
     pub(crate) fn new(language: Language) -> Self {
         Self {
             language,
-            step: Step::default(),
+            ..Self::default()
         }
     }
 
@@ -98,6 +115,10 @@ impl TaskProgress {
         };
         match kind {
             Kind::Started(_) => self.status_text(Message::ProgressStarting),
+            Kind::DesktopReleased(released) => self.line(Message::ProgressDesktopReleased {
+                desktop: &released.desktop,
+            }),
+            Kind::DesktopAwaited(awaited) => self.queued(awaited),
             Kind::Recovered(_) => self.line(Message::ProgressRecovered),
             Kind::Observed(observed) => self.begin(event, observed),
             Kind::ProgressAdded(progress) => self.add_progress(event.sequence, &progress.text),
@@ -108,6 +129,11 @@ impl TaskProgress {
             }),
             Kind::ActionIntended(intended) => {
                 self.step.acted = true;
+                *if is_wait(intended) {
+                    &mut self.step.waits
+                } else {
+                    &mut self.step.others
+                } += 1;
                 let intent = intended
                     .planned
                     .as_ref()
@@ -154,7 +180,11 @@ impl TaskProgress {
                 })
             }
             // A task that is paused or taken over does not wait for the answer, and asks again afterwards.
-            Kind::UserAsked(asked) if event.state() == State::AwaitingUser => question(asked),
+            Kind::UserAsked(asked) if event.state() == State::AwaitingUser => self.asked(asked),
+            Kind::ApprovalRequested(requested) => {
+                self.approval = requested.approval.clone().unwrap_or_default();
+                ProgressUpdate::Nothing
+            }
             Kind::TransientFailure(disturbed) => self.line(Message::ProgressDisturbed {
                 problem: &disturbed.message,
             }),
@@ -170,6 +200,11 @@ impl TaskProgress {
             Kind::CancelRequested(_) => self.status_text(Message::ProgressStopping),
             _ => ProgressUpdate::Nothing,
         }
+    }
+
+    fn queued(&self, awaited: &wire::DesktopAwaited) -> ProgressUpdate {
+        let wait = awaited.wait.clone().unwrap_or_default();
+        ProgressUpdate::Line(format!("    {}", wait.message))
     }
 
     fn begin(&mut self, event: &wire::Event, observed: &wire::Observed) -> ProgressUpdate {
@@ -197,12 +232,16 @@ impl TaskProgress {
         self.status(text)
     }
 
-    /// Replaces the text of the step. Lines of finished steps are printed already.
+    /// Replaces the text of the step, which turned out otherwise than announced. Lines of finished steps are printed
+    /// already.
     fn correct_progress(&mut self, corrected: &wire::ProgressCorrected) -> ProgressUpdate {
         if corrected.sequence != self.step.text_from {
             return ProgressUpdate::Nothing;
         }
         self.step.text.clone_from(&corrected.text);
+        self.step.corrected = true;
+        self.step.outcome.clear();
+        self.step.trouble = true;
         ProgressUpdate::Status(self.step.text.clone())
     }
 
@@ -215,6 +254,7 @@ impl TaskProgress {
             .and_then(|decision| decision.next.as_ref());
         if let Some(Next::CallFunctions(functions)) = next {
             self.step.acted = true;
+            self.step.others += 1;
             self.step.calls.clone_from(&functions.calls);
         }
         ProgressUpdate::Nothing
@@ -285,11 +325,83 @@ impl TaskProgress {
         ProgressUpdate::Nothing
     }
 
+    fn asked(&self, asked: &wire::UserAsked) -> ProgressUpdate {
+        use wire::user_request::Kind as Wanted;
+
+        let request = asked.request.clone().unwrap_or_default();
+        let message = request.message.clone();
+        ProgressUpdate::Asked(match request.kind() {
+            Wanted::Approval => Request::Approval {
+                message,
+                safety_checks: self.safety_checks(&request.approval),
+                name: request.approval,
+            },
+            Wanted::Question => Request::Question { message },
+            _ => Request::ManualAction { message },
+        })
+    }
+
+    /// Returns the provider's safety checks that an approval acknowledges.
+    fn safety_checks(&self, approval: &str) -> Vec<(String, String)> {
+        let known = Some(&self.approval).filter(|known| known.name == approval);
+        let checks = known.map_or(&[][..], |known| &known.safety_checks);
+        let described = checks.iter();
+        described
+            .map(|check| (check.code.clone(), check.message.clone()))
+            .collect()
+    }
+
+    /// Adds a step that only waits to the wait of the steps before it, if that is for the same thing.
+    fn wait_on(&mut self, step: Step, ended: Duration) -> ProgressUpdate {
+        if let Some(wait) = self.wait.as_mut().filter(|wait| wait.text == step.text) {
+            wait.looks += 1;
+            wait.ended = ended;
+            return ProgressUpdate::Status(step.text);
+        }
+        let before = self.take_wait();
+        let status = step.text.clone();
+        self.wait = Some(Wait {
+            number: step.number,
+            began: step.began,
+            text: step.text,
+            looks: 1,
+            ended,
+        });
+        before.map_or(ProgressUpdate::Status(status), ProgressUpdate::Line)
+    }
+
+    /// Returns the line of a wait that has ended. It precedes every other line.
+    pub(crate) fn take_wait(&mut self) -> Option<String> {
+        let wait = self.wait.take()?;
+        let looks = match wait.looks {
+            1 => String::new(),
+            looks => format!(" {}", Message::ProgressLooks { looks }.text(self.language)),
+        };
+        let milliseconds = wait.ended.saturating_sub(wait.began).as_millis();
+        let (number, text) = (wait.number, shortened(&wait.text));
+        Some(format!(
+            "  ✓ {number:>2}  {text}{looks}  [{milliseconds} ms]"
+        ))
+    }
+
     fn finish(&mut self, event: &wire::Event) -> ProgressUpdate {
         let step = std::mem::take(&mut self.step);
+        let only_waits = step.waits > 0 && step.others == 0 && !step.trouble;
+        // A wait that looks again adds no line of progress.
+        if only_waits
+            && step.text_from == 0
+            && let Some(wait) = &mut self.wait
+        {
+            wait.looks += 1;
+            wait.ended = time(event);
+            return ProgressUpdate::Status(wait.text.clone());
+        }
         // A step that only ends the task is shown by the outcome.
-        if !step.acted && step.outcome.is_empty() {
+        if !step.acted && step.outcome.is_empty() && !step.trouble {
             return ProgressUpdate::Nothing;
+        }
+        if only_waits {
+            return self.wait_on(step, time(event));
         }
         let mark = if step.trouble { '!' } else { '✓' };
         let milliseconds = time(event).saturating_sub(step.began).as_millis();
@@ -306,10 +418,15 @@ impl TaskProgress {
         } else {
             format!(" → {}", step.outcome)
         };
-        ProgressUpdate::Line(format!(
-            "  {mark} {:>2}  {}{outcome}{retries}  [{milliseconds} ms]",
-            step.number,
+        // What came of the step is never shortened.
+        let text = if step.corrected {
+            step.text
+        } else {
             shortened(&step.text)
+        };
+        ProgressUpdate::Line(format!(
+            "  {mark} {:>2}  {text}{outcome}{retries}  [{milliseconds} ms]",
+            step.number
         ))
     }
 }
@@ -343,22 +460,6 @@ fn outcome(event: &wire::Event) -> Option<TaskOutcome> {
         _ => return None,
     };
     Some(outcome)
-}
-
-fn question(asked: &wire::UserAsked) -> ProgressUpdate {
-    use wire::user_request::Kind as Wanted;
-
-    let request = asked.request.clone().unwrap_or_default();
-    if request.kind() == Wanted::Approval {
-        return ProgressUpdate::Approval {
-            message: request.message,
-            name: request.approval,
-        };
-    }
-    ProgressUpdate::Question {
-        wants_words: request.kind() == Wanted::Question,
-        message: request.message,
-    }
 }
 
 fn approval_line(resolved: &wire::ApprovalResolved, language: Language) -> ProgressUpdate {
@@ -464,6 +565,35 @@ mod tests {
             Some(&ProgressUpdate::Line(expected.to_owned()))
         );
         assert_eq!(lines[1], ProgressUpdate::Status("click \"Save\"".into()));
+    }
+
+    #[test]
+    fn a_wait_that_looks_again_is_no_further_line() {
+        let mut progress = TaskProgress::default();
+        let wait = common::Action {
+            action: Some(common::action::Action::Wait(common::WaitAction::default())),
+        };
+        let waits = Kind::ActionIntended(wire::ActionIntended {
+            action: Some(wait),
+            ..Default::default()
+        });
+        let added = Kind::ProgressAdded(wire::ProgressAdded {
+            text: "wait for it".into(),
+        });
+        let mut step = |number, kinds: Vec<Kind>| {
+            progress.apply(&event(number, 0, Kind::Observed(wire::Observed::default())));
+            for kind in kinds {
+                progress.apply(&wire::Event {
+                    sequence: 7,
+                    ..event(number, 0, kind)
+                });
+            }
+            let finished = Kind::StepFinished(wire::StepFinished::default());
+            progress.apply(&event(number, 0, finished))
+        };
+        let waiting = ProgressUpdate::Status("wait for it".into());
+        assert_eq!(step(1, vec![added, waits.clone()]), waiting);
+        assert_eq!(step(2, vec![waits]), waiting);
     }
 
     #[test]
@@ -576,10 +706,7 @@ mod tests {
             ProgressUpdate::Nothing
         );
         let shown = progress.apply(&asked(State::AwaitingUser));
-        assert!(
-            matches!(shown, ProgressUpdate::Question { .. }),
-            "{shown:?}"
-        );
+        assert!(matches!(shown, ProgressUpdate::Asked(_)), "{shown:?}");
     }
 
     #[test]
@@ -593,6 +720,48 @@ mod tests {
         assert_eq!(
             shown,
             ProgressUpdate::Finished(TaskOutcome::Succeeded { answer })
+        );
+    }
+
+    #[test]
+    fn a_wait_is_one_line_however_often_it_looks() {
+        let mut progress = TaskProgress::default();
+        let mut step = |number: u32, text: &str, action: common::action::Action| {
+            let intended = wire::ActionIntended {
+                action: Some(common::Action {
+                    action: Some(action),
+                }),
+                ..wire::ActionIntended::default()
+            };
+            let at = i64::from(number) * 100;
+            let text = text.to_owned();
+            progress.apply(&event(
+                number,
+                at,
+                Kind::Observed(wire::Observed::default()),
+            ));
+            let added = wire::ProgressAdded { text };
+            progress.apply(&event(number, at, Kind::ProgressAdded(added)));
+            progress.apply(&event(number, at, Kind::ActionIntended(intended)));
+            let finished = Kind::StepFinished(wire::StepFinished::default());
+            let shown = progress.apply(&event(number, at + 50, finished));
+            let before = matches!(shown, ProgressUpdate::Line(_)).then(|| progress.take_wait());
+            (shown, before.flatten())
+        };
+        let wait = || common::action::Action::Wait(common::WaitAction::default());
+        let click = common::action::Action::Click(common::ClickAction::default());
+        for number in 1..=3 {
+            let (shown, _) = step(number, "Waiting: X", wait());
+            assert_eq!(shown, ProgressUpdate::Status("Waiting: X".into()));
+        }
+        let (shown, before) = step(4, "click X", click);
+        assert_eq!(
+            before.as_deref(),
+            Some("  ✓  1  Waiting: X (3 looks)  [250 ms]")
+        );
+        assert_eq!(
+            shown,
+            ProgressUpdate::Line("  ✓  4  click X  [50 ms]".into())
         );
     }
 
@@ -624,6 +793,44 @@ mod tests {
         assert_eq!(
             progress.apply(&corrected(7)),
             ProgressUpdate::Status("opened".into())
+        );
+    }
+
+    #[test]
+    fn a_corrected_step_is_marked_and_says_once_what_came_of_it() {
+        let mut progress = TaskProgress::default();
+        progress.apply(&event(1, 0, Kind::Observed(wire::Observed::default())));
+        progress.apply(&wire::Event {
+            sequence: 7,
+            ..event(
+                1,
+                0,
+                Kind::ProgressAdded(wire::ProgressAdded {
+                    text: "open the menu".into(),
+                }),
+            )
+        });
+        progress.apply(&event(
+            1,
+            5,
+            judged(EffectVerdict::NoEffect, "nothing changed"),
+        ));
+        progress.apply(&event(
+            1,
+            6,
+            Kind::ProgressCorrected(wire::ProgressCorrected {
+                sequence: 7,
+                text: "open the menu: nothing changed, also not after a second look at the screen"
+                    .into(),
+            }),
+        ));
+        let finished = Kind::StepFinished(wire::StepFinished::default());
+        assert_eq!(
+            progress.apply(&event(1, 9, finished)),
+            ProgressUpdate::Line(
+                "  !  1  open the menu: nothing changed, also not after a second look at the screen  [9 ms]"
+                    .into()
+            )
         );
     }
 }

@@ -89,6 +89,7 @@ pub(crate) fn verdict(verdict: EffectVerdict) -> &'static str {
         EffectVerdict::NoEffect => "no effect",
         EffectVerdict::Unknown => "unknown",
         EffectVerdict::EndReached => "end reached",
+        EffectVerdict::TargetMoved => "target moved",
     }
 }
 

@@ -20,9 +20,8 @@ use motorium_proto::domain::id::{DesktopEpoch, DisplayId, ElementId, FrameId};
 use motorium_proto::service::{
     AcquireRequest, ActionProgress, BackendInfo, BackendState, Capabilities, CaptureRequest,
     CapturedFrame, CompareRequest, Comparison, Executor, FileInfo, FileRequest, IdleReport,
-    ImageOptions, LookUpRequest, Observation, ObserveRequest, Perception, PerformRequest,
-    PlanRequest, PlannedDecision, Planner, ReleaseRequest, RenewRequest, ResolveRequest,
-    ResolvedTarget, Result, WaitForIdleRequest,
+    LookUpRequest, Observation, ObserveRequest, Perception, PerformRequest, PlanRequest,
+    PlannedDecision, Planner, ReleaseRequest, RenewRequest, Result, WaitForIdleRequest,
 };
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
@@ -228,12 +227,9 @@ impl Perception for SimulatedDesktop {
         let _call = self.call();
         sleep(OBSERVE_TIME).await;
         let frame = self.frame();
-        let picture = |wanted: Option<ImageOptions>| wanted.map(|_| self.picture(&frame));
-        let image = picture(request.capture.image);
         Ok(Observation {
-            // The plain and the annotated image are the same here: half of what is stored is new.
-            annotated_image: image.clone(),
-            image,
+            image: request.capture.image.map(|_| self.picture(&frame)),
+            annotated_image: None,
             scene: scene(&frame),
             frame,
             prompt_lines: vec![],
@@ -256,6 +252,7 @@ impl Perception for SimulatedDesktop {
             ..ChangeMap::default()
         };
         Ok(Comparison {
+            vertical_shifts: Vec::new(),
             change,
             measured_shares: request.measured_regions.iter().map(|_| 0.5).collect(),
         })
@@ -287,6 +284,7 @@ impl Planner for SimulatedDesktop {
             self.ledger().idle = Duration::ZERO;
         }
         // The request is dropped before waiting, as a client does.
+        let frame = request.frame.clone();
         drop(request);
         sleep(self.decision(done)).await;
         let act = PlannedAction {
@@ -328,17 +326,8 @@ impl Planner for SimulatedDesktop {
                 conversation_images: vec![],
             },
             attempts: vec![],
-        })
-    }
-
-    async fn resolve_target(&self, _: ResolveRequest) -> Result<ResolvedTarget> {
-        let _call = self.call();
-        Ok(ResolvedTarget {
-            point: place(3).center(),
-            bounds: place(3),
-            element: Some(ElementId(3)),
-            candidates: vec![],
-            usage: Usage::default(),
+            // The same bytes as the screenshot: half of what is stored is new.
+            annotated_image: Some(self.picture(&frame)),
         })
     }
 

@@ -20,6 +20,7 @@ use prost::Message as _;
 use tokio::time::{Duration, Instant};
 
 use motorium_recording::ports::Ports;
+use motorium_task::DesktopHold;
 use motorium_task::spec::DesktopSelector;
 
 /// Connects to the services of a desktop.
@@ -47,6 +48,15 @@ impl PooledDesktop {
             .is_none_or(|until| until <= Instant::now());
         let open = work == WorkKind::Resumed || !self.draining;
         self.task.is_none() && open && rested && self.reachable
+    }
+
+    /// Returns what keeps the desktop from taking a new task, or `None` if it takes one. A cooldown ends in a moment.
+    fn hold(&self) -> Option<DesktopHold> {
+        let is_held = self.task.is_some() || self.draining || !self.reachable;
+        is_held.then(|| DesktopHold {
+            desktop: self.desktop.name.clone(),
+            holder: self.task.as_ref().map(ToString::to_string),
+        })
     }
 }
 
@@ -267,6 +277,17 @@ impl DesktopPool {
                 ports: entry.ports.clone(),
                 pool: self.clone(),
             })
+        })
+    }
+
+    /// Returns what keeps each desktop that matches the selector from taking a new task. `None` if one of them takes it
+    /// now, or in a moment.
+    #[must_use]
+    pub fn holds(&self, selector: &DesktopSelector) -> Option<Vec<DesktopHold>> {
+        self.with_entries(|entries| {
+            let matching = entries.values();
+            let matching = matching.filter(|entry| matches_selector(&entry.desktop, selector));
+            matching.map(PooledDesktop::hold).collect()
         })
     }
 

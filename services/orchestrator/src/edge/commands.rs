@@ -145,13 +145,17 @@ impl Edge {
         event: impl Fn(&Task) -> Result<Vec<Event>, Error> + Send,
     ) -> Result<wire::Task, Error> {
         let extended = log::extend(self.store.as_ref(), name, None, request.as_ref(), event).await;
-        if let Ok(true) = extended {
-            self.notifier.notify(name);
-            self.wake_dispatcher.notify_one();
-        } else if !self.was_carried_out(name, request.as_ref()).await? {
-            extended?;
+        match extended {
+            Ok(extension) => {
+                if extension.has_grown {
+                    self.notifier.notify(name);
+                    self.wake_dispatcher.notify_one();
+                }
+                Ok(view::task(&extension.task))
+            }
+            Err(error) if !self.was_carried_out(name, request.as_ref()).await? => Err(error),
+            Err(_) => self.task(name).await,
         }
-        self.task(name).await
     }
 
     /// Returns whether a call with this request id was carried out before.

@@ -36,6 +36,7 @@ use uuid::Uuid;
 use crate::desktops::DesktopPool;
 use crate::error::Error;
 use crate::functions::Tools;
+use crate::queue;
 use motorium_recording::log;
 use motorium_task::spec::Limits;
 use motorium_task::view;
@@ -77,7 +78,12 @@ impl Edge {
 
     async fn task(&self, name: &TaskName) -> Result<wire::Task, Error> {
         let task = log::load(self.store.as_ref(), name).await?;
-        Ok(view::task(&task))
+        let wait = queue::desktop_wait(self.store.as_ref(), &self.desktops, &task).await?;
+        let language = task.spec.message_language();
+        Ok(wire::Task {
+            desktop_wait: wait.map(|wait| wait.to_wire(wait.description(language))),
+            ..view::task(&task)
+        })
     }
 }
 

@@ -205,7 +205,7 @@ pub(super) fn perform_request(
 pub(super) fn may_act(task: &Task) -> bool {
     let is_still_due = task
         .open_step()
-        .is_some_and(|step| step.abort_reason.is_none());
+        .is_some_and(|step| step.abandonment.is_none());
     is_still_due && task.lifecycle == Lifecycle::Running && task.cancel_requested.is_none()
 }
 
@@ -232,5 +232,32 @@ pub(super) fn retry_due(action_id: ActionId, language: Language) -> Event {
         attempts: 0,
         reason: retry::reason(RetryStrategy::Unchanged, 0, language),
         way: RetryStrategy::Unchanged,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_action_that_was_not_started_may_be_repeated() {
+        let performed = ActionOutcome::new(ActionResult::Performed, "");
+        for (progress, result, sent_nothing) in [
+            (ActionProgress::NotStarted, ActionResult::Cancelled, true),
+            (ActionProgress::Running, ActionResult::Unknown, false),
+            (ActionProgress::Unknown, ActionResult::Unknown, false),
+            (
+                ActionProgress::Finished(performed),
+                ActionResult::Performed,
+                false,
+            ),
+        ] {
+            let outcome = outcome_of(progress.clone());
+            assert_eq!(
+                (outcome.result, outcome.sent_nothing()),
+                (result, sent_nothing),
+                "{progress:?}"
+            );
+        }
     }
 }

@@ -20,10 +20,10 @@ const SCREENSHOT_OPTIONS: ImageOptions = ImageOptions {
     fit: None,
 };
 
-/// Captures and parses the whole screen, with images if they are to be stored.
-pub(super) async fn observe_screen(run: &mut RunContext, images: bool) -> RunResult<Observation> {
+/// Captures and parses the whole screen, with an image if it is to be stored.
+pub(super) async fn observe_screen(run: &mut RunContext, image: bool) -> RunResult<Observation> {
     hooks::before_screenshot(run).await?;
-    let request = whole_screen(run, images, run.redactions_in(&CaptureArea::Display));
+    let request = whole_screen(run, image, run.redactions_in(&CaptureArea::Display));
     observe_as(run, request).await
 }
 
@@ -40,18 +40,16 @@ pub(super) async fn observe_as(
 /// Returns the request for an observation of the whole screen.
 pub(super) fn whole_screen(
     run: &RunContext,
-    images: bool,
+    image: bool,
     redactions: Vec<Redaction>,
 ) -> ObserveRequest {
-    let image = images.then_some(SCREENSHOT_OPTIONS);
     ObserveRequest {
         capture: CaptureRequest {
             display: run.display(),
-            image,
+            image: image.then_some(SCREENSHOT_OPTIONS),
             redactions,
             ..CaptureRequest::default()
         },
-        annotated_image: image,
         ..ObserveRequest::default()
     }
 }

@@ -15,10 +15,11 @@ use super::interrupts::Interrupts;
 use super::recorder::PendingArtifact;
 use super::screen::Screen;
 use super::takeover::watch_operator;
-use super::{Halt, RunResult, Runner, StopReason, capture, halt, is_transient};
+use super::{Halt, RunResult, Runner, StopReason, capture, halt, is_transient, progress};
 use crate::error::reason;
 use motorium_task::completion::{self, LastScreen};
-use motorium_task::event::{Event, Failure};
+use motorium_task::event::{Event, Failure, UserRequestKind};
+use motorium_task::limits;
 use motorium_task::machine::MAX_REFUSED_CLAIMS;
 use motorium_task::spec::Expectation;
 
@@ -63,6 +64,7 @@ impl Runner {
                 missing,
             }])
             .await?;
+        progress::correct(&mut self.run, &joined).await?;
         if refused >= MAX_REFUSED_CLAIMS {
             return Err(Halt::Fail(Failure::new(
                 reason::EXPECTATION_NOT_MET,
@@ -72,7 +74,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Waits until the user responds or a pending approval expires.
+    /// Waits until the user responds, a pending approval expires, or the task's time is up.
     pub(super) async fn await_user(&mut self) -> RunResult {
         self.run.flush().await?;
         self.screen.discard(self.run.task());
@@ -81,9 +83,12 @@ impl Runner {
         }
         let waiting = self.run.task().pending_approval().cloned();
         let expires_at = waiting.as_ref().map(|approval| approval.expires_at);
-        let left = expires_at.map_or(Duration::MAX, |at| {
+        let until_expiry = expires_at.map_or(Duration::MAX, |at| {
             at.duration_since(self.run.now()).unwrap_or_default()
         });
+        let time_left = self.time_left_for_answer();
+        let until_release = self.time_until_release();
+        let left = until_expiry.min(time_left).min(until_release);
         let RunContext {
             journal,
             interrupts: Interrupts {
@@ -96,10 +101,45 @@ impl Runner {
             changed = journal.wait_for_change() => return changed,
             () = recording.deadline(left) => recording.timed_out(),
         }
-        match waiting {
-            Some(approval) => expire(&mut self.run, &approval).await,
-            None => Ok(()),
+        if until_release <= left {
+            return self.release_desktop().await;
         }
+        match waiting {
+            Some(approval) if until_expiry <= time_left => expire(&mut self.run, &approval).await,
+            // The loop evaluates the task again, which ends it.
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the time for which the task keeps its desktop. Only a question does not depend on the screen.
+    fn time_until_release(&self) -> Duration {
+        let request = self.run.task().awaited_answer();
+        let is_question = request.is_some_and(|request| request.kind == UserRequestKind::Question);
+        let after = self.run.config.release_desktop_after;
+        after.filter(|_| is_question).unwrap_or(Duration::MAX)
+    }
+
+    /// Lets other tasks use the desktop. The dispatcher continues the task on it after the answer.
+    async fn release_desktop(&mut self) -> RunResult {
+        let desktop = self.run.desktop.name.clone();
+        self.run
+            .record(vec![Event::DesktopReleased { desktop }])
+            .await?;
+        match self.run.task().desktop_released {
+            true => Err(Halt::DesktopReleased),
+            // The answer came first.
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the task's remaining time while it waits for an answer. A paused task has no such limit.
+    fn time_left_for_answer(&self) -> Duration {
+        let task = self.run.task();
+        if task.awaited_answer().is_none() {
+            return Duration::MAX;
+        }
+        let left = limits::remaining(task, self.run.now()).time;
+        left.unwrap_or(Duration::MAX)
     }
 }
 

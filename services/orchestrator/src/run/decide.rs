@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use motorium_proto::domain::decision::{Next, PastAction, PastStep, Usage};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::limits::MAX_IMAGE_MESSAGE_BYTES;
@@ -15,11 +16,12 @@ use super::functions::Functions;
 use super::hooks::{self, ImageCounts};
 use super::injection::injection_evidence;
 use super::observe::finish_step;
+use super::recorder::PendingArtifact;
 use super::screen::Screen;
 use crate::hooks::event::ModelCallPurpose;
 use motorium_task::event::{Artifact, Event};
 use motorium_task::limits;
-use motorium_task::{ActionRecord, StepRecord, Task};
+use motorium_task::{Abandonment, ActionRecord, ApprovalState, ApprovalSubject, StepRecord, Task};
 
 /// Maximum size of all images of a request in bytes.
 // A quarter of the message limit is left for the rest of the request.
@@ -43,8 +45,7 @@ impl Planning {
         let began = Instant::now();
         let Some(mut request) = self.plan_request(run, screen, functions) else {
             // The step was started by another run; its observation is not known here.
-            finish_step(run, screen);
-            return Ok(());
+            return finish_step(run, screen).await;
         };
         let (mut pictures, blobs) = (self.plan_images(run.task()), run.recorder.blobs().clone());
         let counted = pictures.count(conversation_images(run.task()));
@@ -72,11 +73,16 @@ impl Planning {
         let suspicions = decision.suspected_injections.clone();
         let acts = matches!(decision.next, Next::Act(_));
         let progress = decision.progress.clone();
+        let elapsed = began.elapsed();
+        let annotated = store_annotated(run, planned.annotated_image.as_ref()).await;
         let decided = Event::Decided {
             decision: Box::new(decision),
-            elapsed: began.elapsed(),
+            elapsed,
+            annotated_image: annotated.as_ref().ok().cloned().flatten(),
         };
         run.defer(decided);
+        // The decision is paid for, so it is recorded even if its image cannot be stored.
+        annotated?;
         if !suspicions.is_empty() {
             let evidence = injection_evidence(run, &suspicions).await?;
             let suspected = Event::InjectionSuspected {
@@ -91,7 +97,7 @@ impl Planning {
         if let Some(message) = denied {
             return run.refuse(message).await;
         }
-        if !progress.is_empty() {
+        if !progress.is_empty() && !repeats_progress(run.task()) {
             hooks::show_progress(run, progress).await?;
         }
         // A decision to act is stored together with the intent of its first action: one commit less.
@@ -140,6 +146,25 @@ impl Planning {
                 .collect(),
         }
     }
+}
+
+/// Stores the annotated screenshot of the open step, as the model received it.
+async fn store_annotated(
+    run: &mut RunContext,
+    image: Option<&Image>,
+) -> RunResult<Option<Artifact>> {
+    if image.is_none() {
+        return Ok(None);
+    }
+    let step = run.task().steps.last().map_or(0, |step| step.number);
+    let name = format!("step-{step}-annotated");
+    let [stored] = run.store([PendingArtifact::image(image, &name)]).await?;
+    Ok(stored)
+}
+
+/// Returns whether the open step continues the wait of the last one: its line of progress is shown already.
+fn repeats_progress(task: &Task) -> bool {
+    matches!(task.steps.as_slice(), [.., before, step] if step.looks_again_after(before))
 }
 
 /// Returns the user's instructions and the messages sent before the first step.
@@ -285,19 +310,72 @@ fn past_step(task: &Task, step: &StepRecord) -> PastStep {
             .as_ref()
             .map(|decision| decision.thought.clone())
             .unwrap_or_default(),
-        actions: step.actions.iter().filter_map(past_action).collect(),
+        actions: past_actions(step),
         image: None,
         frame_size: step.frame_size,
         function_calls: step.function_calls.clone(),
         function_results: step.function_results.clone(),
         extracted_json: step.extracted.clone(),
-        user_messages: step.user_messages.clone(),
+        user_messages: user_messages(task, step),
         acknowledged_safety_checks: task
             .acknowledged_checks(step.number)
             .into_iter()
             .cloned()
             .collect(),
     }
+}
+
+/// Returns the actions of a step in the decided order. If the step was abandoned, the last one is the action that it was
+/// abandoned at: without it, a planner would take the shorter list for a step in which everything was performed.
+fn past_actions(step: &StepRecord) -> Vec<PastAction> {
+    let mut actions: Vec<PastAction> = step.actions.iter().filter_map(past_action).collect();
+    let Some(abandonment) = &step.abandonment else {
+        return actions;
+    };
+    let outcome = outcome_of_abandoned(abandonment);
+    match step.actions.last() {
+        // It was performed once without effect; only its retry was abandoned.
+        Some(last) if last.performed() && last.retry_due.is_some() => {}
+        Some(last) if last.retry_due.is_some() => {
+            if let Some(past) = actions.last_mut() {
+                past.outcome = outcome;
+            }
+        }
+        Some(last) if !last.performed() => {}
+        _ => {
+            let planned = step.planned().get(step.actions.len());
+            actions.extend(planned.map(|planned| PastAction {
+                planned: planned.clone(),
+                outcome,
+                effect: None,
+                retries: 0,
+            }));
+        }
+    }
+    actions
+}
+
+fn outcome_of_abandoned(abandonment: &Abandonment) -> ActionOutcome {
+    let Abandonment { reason, result } = abandonment;
+    let detail = match result {
+        ActionResult::Cancelled => format!("{reason}; {NOTHING_SENT}"),
+        _ => reason.clone(),
+    };
+    ActionOutcome::new(*result, detail)
+}
+
+/// Returns what people said after a step: messages, and their answers to its approvals that were denied.
+fn user_messages(task: &Task, step: &StepRecord) -> Vec<String> {
+    let denied = task.approvals.iter().filter(|approval| {
+        approval.state == ApprovalState::Denied
+            && matches!(approval.subject, ApprovalSubject::Action(_))
+            && (0..step.planned().len()).any(|index| approval.is_for(step.number, index))
+    });
+    let answers = denied.map(|approval| approval.message.trim());
+    let answers = answers
+        .filter(|answer| !answer.is_empty())
+        .map(str::to_owned);
+    answers.chain(step.user_messages.iter().cloned()).collect()
 }
 
 fn past_action(action: &ActionRecord) -> Option<PastAction> {

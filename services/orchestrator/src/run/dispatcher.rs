@@ -19,7 +19,10 @@ use tokio_util::task::TaskTracker;
 use super::{Assignment, Journal, RunConfig, RunEnd, Runner, StopReason, StopSignal};
 use crate::desktops::{DesktopPool, DesktopReservation, WorkKind};
 use crate::error::Error;
+use crate::queue::{self, WaitAnnouncer};
 use motorium_recording::log;
+use motorium_task::event::Event;
+use motorium_task::machine::{self, Directive};
 use motorium_task::spec::{DesktopSelector, selector};
 use motorium_task::{Lifecycle, Task};
 
@@ -51,6 +54,17 @@ pub struct Dispatcher {
     pub run_config: RunConfig,
     /// Duration of a task lease without renewal.
     pub lease_duration: Duration,
+    /// Tasks to run.
+    pub scope: TaskScope,
+}
+
+/// The tasks that a dispatcher runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskScope {
+    /// Every task of the store.
+    All,
+    /// Only this task, which may not exist yet.
+    Only(TaskName),
 }
 
 impl std::fmt::Debug for Dispatcher {
@@ -69,6 +83,7 @@ impl Dispatcher {
             shutdown: shutdown.clone(),
             running: TaskTracker::new(),
             unreadable: HashSet::new(),
+            waits: WaitAnnouncer::default(),
         };
         while !shutdown.is_draining() {
             if let Err(error) = rounds.round().await {
@@ -97,13 +112,64 @@ struct DispatchLoop {
     running: TaskTracker,
     /// Tasks whose logs this build cannot read. They are skipped, because another build may be able to.
     unreadable: HashSet<TaskName>,
+    /// Records the waits of the first tasks of the queue.
+    waits: WaitAnnouncer,
 }
 
 impl DispatchLoop {
     async fn round(&mut self) -> Result<(), Error> {
         let begun = [State::Running, State::Paused, State::AwaitingUser];
         self.offer(&begun, WorkKind::Resumed).await?;
-        self.offer(&[State::Pending], WorkKind::New).await
+        self.end_unanswered().await?;
+        self.offer(&[State::Pending], WorkKind::New).await?;
+        self.announce_waits().await
+    }
+
+    /// Ends tasks whose time is up while they wait for an answer without a desktop, and so without a run.
+    async fn end_unanswered(&self) -> Result<(), Error> {
+        let due = self
+            .due(&[State::AwaitingUser.into()], CLAIM_BATCH_SIZE)
+            .await?;
+        let Dispatcher {
+            store, notifier, ..
+        } = &self.dispatcher;
+        for row in due.iter().filter(|row| waits_without_desktop(row)) {
+            let ended = log::extend(store.as_ref(), &row.name, None, None, |task| {
+                Ok::<_, Error>(match machine::directive(task, SystemTime::now()) {
+                    Directive::Fail(failure) if task.desktop_released => {
+                        vec![Event::Failed(failure)]
+                    }
+                    _ => Vec::new(),
+                })
+            });
+            if ended.await?.has_grown {
+                notifier.notify(&row.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the first tasks of the queue what they wait for.
+    async fn announce_waits(&mut self) -> Result<(), Error> {
+        let running = self.dispatcher.desktops.running_tasks();
+        let limit = queue::ANNOUNCED_TASKS as usize + running.len();
+        let due = self.due(&[State::Pending.into()], limit).await?;
+        let waiting = due.into_iter().filter(|row| !running.contains(&row.name));
+        let waiting = waiting.filter_map(|row| {
+            let selector = desktop_selector(&row).ok()?;
+            Some((row, selector))
+        });
+        let waiting: Vec<_> = waiting.take(queue::ANNOUNCED_TASKS as usize).collect();
+        let Dispatcher {
+            store,
+            notifier,
+            desktops,
+            ..
+        } = &self.dispatcher;
+        let announcing = self
+            .waits
+            .announce(store.as_ref(), notifier, desktops, &waiting);
+        announcing.await
     }
 
     /// Assigns free desktops to tasks in these states until either runs out.
@@ -113,15 +179,12 @@ impl DispatchLoop {
         let mut running = self.dispatcher.desktops.running_tasks();
         let mut limit = CLAIM_BATCH_SIZE + running.len();
         while self.dispatcher.desktops.has_free(work) {
-            let (owner, now) = (&self.dispatcher.owner, SystemTime::now());
-            let most = u32::try_from(limit).unwrap_or(u32::MAX);
-            let due = self
-                .dispatcher
-                .store
-                .claimable(&states, owner, now, most)
-                .await?;
+            let due = self.due(&states, limit).await?;
             for row in &due {
                 if running.contains(&row.name) || self.unreadable.contains(&row.name) {
+                    continue;
+                }
+                if waits_without_desktop(row) {
                     continue;
                 }
                 if self.begin(row, work).await? {
@@ -134,6 +197,26 @@ impl DispatchLoop {
             limit *= 4;
         }
         Ok(())
+    }
+
+    /// Returns up to `limit` tasks in these states that may be claimed, in the order in which they should start.
+    async fn due(&self, states: &[i32], limit: usize) -> Result<Vec<TaskRow>, Error> {
+        let store = &self.dispatcher.store;
+        match &self.dispatcher.scope {
+            TaskScope::All => {
+                let (owner, now) = (&self.dispatcher.owner, SystemTime::now());
+                let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+                Ok(store.claimable(states, owner, now, limit).await?)
+            }
+            TaskScope::Only(name) => match store.get_task(name).await {
+                Ok(row) => Ok(Some(row)
+                    .filter(|row| states.contains(&row.state))
+                    .into_iter()
+                    .collect()),
+                Err(motorium_store::Error::TaskNotFound { .. }) => Ok(Vec::new()),
+                Err(error) => Err(error.into()),
+            },
+        }
     }
 
     /// Starts a task if a suitable desktop is free.
@@ -227,6 +310,11 @@ impl DispatchLoop {
             news.notify_one();
         });
     }
+}
+
+/// Returns whether the task waits for an answer and has released its desktop.
+fn waits_without_desktop(row: &TaskRow) -> bool {
+    wire::Task::decode(row.snapshot.clone()).is_ok_and(|task| task.desktop_released)
 }
 
 /// Returns the selector for a task's desktop. A started task continues on the same desktop.

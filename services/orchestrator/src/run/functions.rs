@@ -115,8 +115,8 @@ impl Functions {
         };
         let number = step.number;
         let was_called = step.open_call().is_some();
-        if let Some(missed) = step.abort_reason.clone() {
-            return not_called(run, call, was_called, &missed).await;
+        if let Some(abandonment) = step.abandonment.clone() {
+            return not_called(run, call, was_called, &abandonment.reason).await;
         }
         let ready = match self.ready(&call) {
             Ok(ready) => ready,

@@ -601,3 +601,77 @@ pub(super) fn target_area(
     let point = resolved.action.targets().last().copied();
     point.map(|point| resolved.target.unwrap_or_else(|| around(point)))
 }
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::action::Button;
+
+    use super::*;
+
+    fn click(at: Option<CapturePoint>, target: Option<CaptureRect>) -> ResolvedAction {
+        ResolvedAction {
+            action: Action::Click {
+                at,
+                button: Button::Left,
+                count: 1,
+                modifiers: Vec::new(),
+            },
+            target,
+        }
+    }
+
+    fn rect(x1: i32, y1: i32, x2: i32, y2: i32) -> CaptureRect {
+        CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
+    }
+
+    #[test]
+    fn an_approval_covers_the_target_or_what_is_around_the_point() {
+        let point = Some(CapturePoint::new(100, 50));
+        let button = rect(90, 40, 130, 60);
+        assert_eq!(target_area(&click(point, Some(button)), None), Some(button));
+        let around = rect(76, 26, 124, 74);
+        assert_eq!(target_area(&click(point, None), None), Some(around));
+        // A click without a target goes to the pointer.
+        assert_eq!(target_area(&click(None, None), Some(button)), Some(button));
+        assert_eq!(target_area(&click(None, None), None), None);
+    }
+
+    #[test]
+    fn an_approver_is_shown_a_long_argument_up_to_a_limit() {
+        let shown = |arguments: String| {
+            let call = FunctionCall {
+                call_id: "1".to_owned(),
+                name: "send".to_owned(),
+                arguments_json: arguments,
+            };
+            let intended = IntendedFunctionCall {
+                index: 0,
+                call: &call,
+                tool_function_name: "send",
+                destructive: false,
+                tool: "mail",
+            };
+            intended.words(Language::English)
+        };
+        let short = "x".repeat(MAX_SHOWN_ARGUMENT_CHARS);
+        assert!(shown(short.clone()).contains(&short));
+        let long = shown(format!("{short}SECRET"));
+        assert!(long.contains(" …") && !long.contains("SECRET"));
+    }
+
+    #[test]
+    fn a_safety_check_of_the_provider_has_a_rule_of_its_own() {
+        let check = SafetyCheck {
+            id: "1".to_owned(),
+            code: "malicious_instructions".to_owned(),
+            message: "look again".to_owned(),
+        };
+        let reasons = |safety_checks| ApprovalReasons {
+            rules: Vec::new(),
+            safety_checks,
+            foreign: Vec::new(),
+        };
+        assert_eq!(reasons(Vec::new()).names(), [""; 0]);
+        assert_eq!(reasons(vec![check]).names(), [PROVIDER_RULE_ID]);
+    }
+}

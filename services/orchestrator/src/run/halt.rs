@@ -24,6 +24,8 @@ pub(super) enum Halt {
     OwnershipLost(String),
     /// The desktop is leased to another holder.
     DesktopBusy,
+    /// The task waits for an answer without its desktop.
+    DesktopReleased,
     /// The task fails.
     Fail(Failure),
 }

@@ -23,7 +23,9 @@ pub(super) use self::model_calls::{
 pub(super) use self::screenshots::{
     after_screenshot, before_next_screenshot, before_screenshot, use_next_redactions,
 };
-pub(super) use self::text::{after_answer, ask_user, before_answer, show_progress};
+pub(super) use self::text::{
+    after_answer, ask_user, before_answer, correct_progress, show_progress,
+};
 use super::context::RunContext;
 use super::{Halt, RunResult};
 use crate::hooks::event::HookRunEnd;

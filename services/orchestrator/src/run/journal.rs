@@ -229,10 +229,7 @@ impl Journal {
         }
         // A paused or taken-over task must not end while a person uses its desktop. A cancelled one may, at the user's
         // request.
-        if matches!(
-            self.task.lifecycle,
-            Lifecycle::Paused | Lifecycle::AwaitingUser(_)
-        ) {
+        if self.task.lifecycle == Lifecycle::Paused || self.task.is_taken_over() {
             self.deferred.retain(|deferred| {
                 let event = &deferred.recorded.event;
                 !matches!(event, Event::Succeeded { .. } | Event::Failed(_))
@@ -377,7 +374,7 @@ async fn pause(store: &dyn TaskStore, name: &TaskName, epoch: TaskEpoch) -> Resu
         });
         Ok(event.into_iter().collect())
     });
-    paused.await
+    paused.await.map(|extension| extension.has_grown)
 }
 
 async fn keep(
@@ -417,5 +414,152 @@ fn step_of(task: &Task, event: &Event) -> u32 {
         Event::Observed(_) => task.next_step(),
         _ if task.lifecycle == Lifecycle::Pending => 0,
         _ => task.steps.last().map_or(0, |step| step.number),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::v1::orchestrator as wire;
+    use motorium_store::{CreateTask, Durability, SqliteStore};
+    use motorium_task::spec::{Limits, TaskSpec};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A stored, claimed task and its journal.
+    struct ClaimedTask {
+        store: Arc<dyn TaskStore>,
+        journal: Journal,
+        _folder: TempDir,
+    }
+
+    impl ClaimedTask {
+        async fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("tasks.db");
+            let store = SqliteStore::open(&file, Durability::Normal).await.unwrap();
+            let store: Arc<dyn TaskStore> = Arc::new(store);
+            let task = create(store.as_ref()).await;
+            let lease = Duration::from_secs(60);
+            let claim = store
+                .claim(&task.spec.name, "o", lease, SystemTime::now())
+                .await;
+            let epoch = claim.unwrap().unwrap().epoch;
+            let journal = Journal::new(store.clone(), &TaskNotifier::new(), task, epoch, lease);
+            Self {
+                store,
+                journal,
+                _folder: folder,
+            }
+        }
+
+        /// Appends an event as a client does.
+        async fn append_foreign(&self, event: Event) {
+            let name = self.journal.name();
+            let decide = |_: &Task| Ok::<_, log::Error>(vec![event.clone()]);
+            let extended = log::extend(self.store.as_ref(), name, None, None, decide).await;
+            assert!(extended.unwrap().has_grown);
+        }
+
+        async fn stored(&self) -> Vec<Event> {
+            let events = log::read(self.store.as_ref(), self.journal.name(), EventSeq(1)).await;
+            let events = events.unwrap().into_iter();
+            events.map(|recorded| recorded.event).collect()
+        }
+    }
+
+    async fn create(store: &dyn TaskStore) -> Task {
+        let name = TaskName::from_segment("t").unwrap();
+        let goal = wire::Task {
+            goal: "click \"a\"".to_owned(),
+            ..wire::Task::default()
+        };
+        let spec =
+            TaskSpec::from_wire(name.clone(), "u".to_owned(), goal, Limits::default()).unwrap();
+        let now = SystemTime::now();
+        let task = Task::new(spec.clone(), EventSeq(1), now);
+        let (state, snapshot) = log::row_view(&task);
+        let created = RecordedEvent {
+            seq: EventSeq(1),
+            at: now,
+            step: 0,
+            event: Event::Created(Box::new(spec)),
+        };
+        let create = CreateTask {
+            name: name.clone(),
+            uid: "u".to_owned(),
+            session: None,
+            state,
+            priority: 0,
+            run_after: None,
+            labels: Default::default(),
+            snapshot,
+            first_event: log::encode(&name, &created, view::state(&task.lifecycle)),
+            request: None,
+            now,
+        };
+        store.create_task(create).await.unwrap();
+        task
+    }
+
+    fn started() -> Event {
+        Event::Started {
+            orchestrator: "o".to_owned(),
+        }
+    }
+
+    fn message() -> Event {
+        Event::MessageReceived {
+            text: "be quick".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_deferred_event_is_known_at_once_and_stored_with_the_next() {
+        let mut task = ClaimedTask::new().await;
+        task.journal.defer(started());
+        assert_eq!(task.journal.task().lifecycle, Lifecycle::Running);
+        assert_eq!(task.stored().await, []);
+        task.journal.defer(message());
+        task.journal.flush().await.unwrap();
+        assert_eq!(task.stored().await, [started(), message()]);
+    }
+
+    #[tokio::test]
+    async fn events_of_others_come_before_the_deferred_ones() {
+        let mut task = ClaimedTask::new().await;
+        task.journal.defer(started());
+        task.append_foreign(message()).await;
+        task.journal.flush().await.unwrap();
+        assert_eq!(task.stored().await, [message(), started()]);
+        assert_eq!(task.journal.task().last_seq, EventSeq(3));
+    }
+
+    #[tokio::test]
+    async fn nothing_is_appended_to_a_task_that_somebody_has_ended() {
+        let mut task = ClaimedTask::new().await;
+        let cancelled = Event::Cancelled {
+            reason: "enough".to_owned(),
+        };
+        task.journal.defer(started());
+        task.append_foreign(cancelled.clone()).await;
+        assert!(matches!(task.journal.flush().await, Err(Halt::Reevaluate)));
+        assert_eq!(task.stored().await, [cancelled]);
+    }
+
+    #[tokio::test]
+    async fn a_paused_task_does_not_end_meanwhile() {
+        let mut task = ClaimedTask::new().await;
+        task.journal.defer(started());
+        task.journal.flush().await.unwrap();
+        let paused = Event::Paused {
+            reason: "wait".to_owned(),
+        };
+        task.append_foreign(paused.clone()).await;
+        task.journal.defer(Event::Succeeded {
+            answer: "done".to_owned(),
+        });
+        assert!(matches!(task.journal.flush().await, Err(Halt::Reevaluate)));
+        assert_eq!(task.stored().await, [started(), paused]);
     }
 }

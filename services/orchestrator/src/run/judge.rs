@@ -250,13 +250,13 @@ impl Judge {
         let is_only_look = check
             .is_only_look(run, screen, actuator, attempt, before, &ignore)
             .await?;
-        let Some(lit) = screen.latest_frame().cloned().filter(|_| is_only_look) else {
+        if !is_only_look {
             return Ok(judged);
-        };
+        }
         let patience = timeouts.times(REACTION_TIMEOUT_FACTOR);
         let patience = patience.after(judged.settle_time).unwrap_or(timeouts);
         let later = self
-            .judge_within(run, screen, attempt, resolved, &lit, patience)
+            .judge_within(run, screen, attempt, resolved, check.lit_frame(), patience)
             .await?;
         Ok(match later.verdict {
             Verdict::NoEffect => look::without_effect(run, judged),
@@ -504,9 +504,12 @@ impl Judge {
             .secret_fields
             .boxes_while_judging(&resolved.action);
         let after = capture::capture_frame(run, &hidden).await?;
+        let is_click = resolved.action.kind() == ActionKind::Click;
         let compare = CompareRequest {
             ignore: noise,
             measured_regions: resolved.target.map(effect::near_area).into_iter().collect(),
+            // Other actions than clicks have no target that has to hold still.
+            shift_regions: resolved.target.filter(|_| is_click).into_iter().collect(),
             ..CompareRequest::new(before.id.clone(), after.id.clone())
         };
         let comparison = capture::compare(run, compare).await?;

@@ -8,12 +8,10 @@ use std::time::Duration;
 
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::Effect;
-use motorium_proto::domain::element::Element;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::{CompareRequest, WaitForIdleRequest};
 use motorium_task::effect::{self, look};
-use motorium_task::screen::bounds_on_display;
 
 use super::actuator::Actuator;
 use super::attempt::{ActionAttempt, ResolvedAction};
@@ -22,8 +20,9 @@ use super::screen::Screen;
 use super::{RunResult, capture};
 
 /// Time within which a control begins to change its look when the pointer comes or goes.
-// Pages delay highlights by up to two frames; a transition that has begun is waited for.
-const LOOK_TIMEOUT: Duration = Duration::from_millis(120);
+// Pages draw highlights within two frames; a busy machine takes longer. Only a control without any highlight is waited for so
+// long.
+const LOOK_TIMEOUT: Duration = Duration::from_millis(300);
 /// Maximum time for the look to settle.
 // Most transitions of highlights take 150 to 300 ms.
 const LOOK_SETTLE_TIMEOUT: Duration = Duration::from_millis(600);
@@ -36,6 +35,8 @@ pub(super) struct LookCheck {
     target: CaptureRect,
     /// Point beside the target where the pointer touches nothing.
     spot: CapturePoint,
+    /// Frame after the click, with the pointer on the target.
+    lit: Frame,
 }
 
 impl LookCheck {
@@ -53,23 +54,30 @@ impl LookCheck {
             return None;
         };
         let target = resolved.target?;
+        let left = before.cursor?.position;
         // With the pointer on the target already, its look is part of the frame from before.
-        let was_elsewhere = !target.contains(before.cursor?.position);
-        if !was_elsewhere || !look::is_own_look(judged, target) {
+        if target.contains(left) {
             return None;
         }
-        let (scene, frame) = screen.view()?.scene();
-        let is_target = |element: &&Element| bounds_on_display(element, frame) == target;
-        let kind = scene.elements.iter().find(is_target)?.kind;
-        if look::shows_state_in_itself(kind) {
+        let view = screen.view()?;
+        let (scene, frame) = view.scene();
+        let was_on = look::element_at(scene, frame, left).map(|(_, bounds)| bounds);
+        let controls: Vec<CaptureRect> = [target].into_iter().chain(was_on).collect();
+        let (element, _) = look::element_at(scene, frame, point)?;
+        if !look::is_only_looks(judged, &controls) || look::shows_state_in_itself(element.kind) {
             return None;
         }
-        let spot = look::free_spot(scene, frame, target)?;
         Some(Self {
             point,
             target,
-            spot,
+            spot: look::free_spot(scene, frame, target)?,
+            lit: view.latest_frame.clone(),
         })
+    }
+
+    /// Returns the frame after the click, with the pointer on the target.
+    pub(super) fn lit_frame(&self) -> &Frame {
+        &self.lit
     }
 
     /// Returns whether the change goes when the pointer does. The pointer is back on the target afterwards. Returns `false` if that
@@ -92,13 +100,13 @@ impl LookCheck {
         {
             return Ok(false);
         }
-        settle_look(run, ignore).await?;
+        settle_look(run, &self.lit, ignore).await?;
         let hidden = run.task().secret_fields.boxes();
         let away = capture::capture_frame(run, &hidden).await?;
         let compare = CompareRequest {
             ignore: ignore.to_vec(),
             measured_regions: look::core(self.target).into_iter().collect(),
-            ..CompareRequest::new(before.id.clone(), away.id)
+            ..CompareRequest::new(before.id.clone(), away.id.clone())
         };
         let compared = capture::compare(run, compare).await?;
         if actuator
@@ -106,7 +114,7 @@ impl LookCheck {
             .await?
             .is_ok()
         {
-            settle_look(run, ignore).await?;
+            settle_look(run, &away, ignore).await?;
         }
         screen.refresh_baseline(run).await?;
         Ok(compared.is_ok_and(|compared| {
@@ -122,10 +130,10 @@ pub(super) fn without_effect(run: &RunContext, judged: Effect) -> Effect {
 }
 
 /// Waits until the reaction to the pointer is over.
-async fn settle_look(run: &mut RunContext, ignore: &[CaptureRect]) -> RunResult {
+async fn settle_look(run: &mut RunContext, since: &Frame, ignore: &[CaptureRect]) -> RunResult {
     let request = WaitForIdleRequest {
         display: run.display(),
-        since_frame: None,
+        since_frame: Some(since.id.clone()),
         first_change_timeout: LOOK_TIMEOUT,
         timeout: LOOK_SETTLE_TIMEOUT,
         ignore: ignore.to_vec(),

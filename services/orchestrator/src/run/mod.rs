@@ -45,6 +45,7 @@ mod observe;
 mod pointer;
 mod preflight;
 mod prepare;
+mod progress;
 mod provenance;
 pub(crate) mod recorded_settings;
 mod recorder;
@@ -88,7 +89,7 @@ use motorium_task::loop_detection::{LoopNotice, Mitigation};
 use motorium_task::machine::{self, Directive};
 use motorium_task::{Lifecycle, Task};
 
-pub use dispatcher::Dispatcher;
+pub use dispatcher::{Dispatcher, TaskScope};
 pub use journal::Journal;
 pub use stop::{StopReason, StopSignal};
 
@@ -110,6 +111,8 @@ pub struct RunConfig {
     pub policy: PolicySource,
     /// Time within which an approval has to be given.
     pub approval_timeout: Duration,
+    /// Time after which a task that waits for an answer lets others use its desktop; `None` to keep it.
+    pub release_desktop_after: Option<Duration>,
     /// Pause the task when a person uses the mouse or the keyboard.
     pub pause_on_human_input: bool,
     /// Tools that tasks may name.
@@ -118,6 +121,9 @@ pub struct RunConfig {
     pub hooks: HookChain,
     /// Record requests and responses with each step.
     pub recording: bool,
+    /// Correct the progress line of a step that turned out otherwise than announced. False only in a replay of a
+    /// recording from before such corrections.
+    pub correct_progress: bool,
 }
 
 impl Default for RunConfig {
@@ -128,10 +134,12 @@ impl Default for RunConfig {
             verify_evidence: true,
             policy: PolicySource::default(),
             approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
+            release_desktop_after: None,
             pause_on_human_input: true,
             tools: Tools::default(),
             hooks: HookChain::default(),
             recording: true,
+            correct_progress: true,
         }
     }
 }
@@ -269,7 +277,10 @@ impl Runner {
                 }
             }
             Halt::Fail(failure) => self.end(Event::Failed(failure)).await,
-            halt @ (Halt::Shutdown | Halt::OwnershipLost(_) | Halt::DesktopBusy) => Err(halt),
+            halt @ (Halt::Shutdown
+            | Halt::OwnershipLost(_)
+            | Halt::DesktopBusy
+            | Halt::DesktopReleased) => Err(halt),
         }
     }
 
@@ -316,10 +327,7 @@ impl Runner {
                     .call_function(&mut self.run, &self.gate, &mut self.screen, index)
                     .await
             }
-            Directive::FinishStep => {
-                finish_step(&mut self.run, &mut self.screen);
-                Ok(())
-            }
+            Directive::FinishStep => finish_step(&mut self.run, &mut self.screen).await,
             Directive::Notice(notice) => self.report_loop(notice).await,
             Directive::Conclude { answer } => self.conclude(answer).await,
             Directive::Ask(request) => hooks::ask_user(&mut self.run, Vec::new(), request).await,

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::context::RunContext;
 use super::recorder::PendingArtifact;
 use super::screen::Screen;
-use super::{RunResult, Runner};
+use super::{RunResult, Runner, progress};
 use motorium_recording::recording::RecordingMode;
 use motorium_recording::trajectory;
 use motorium_task::event::{Event, Observed};
@@ -22,17 +22,16 @@ impl Runner {
         self.run.recording().begin_step(step);
         let observation = self.screen.take_next_observation(&mut self.run).await?;
         let elapsed = began.elapsed();
-        let (plain, marked) = (format!("step-{step}"), format!("step-{step}-marked"));
         let unstored = [
-            PendingArtifact::image(observation.image.as_ref(), &plain),
-            PendingArtifact::image(observation.annotated_image.as_ref(), &marked),
+            PendingArtifact::image(observation.image.as_ref(), &format!("step-{step}")),
             unstored_scene(&self.run, &observation.scene, step),
         ];
-        let [image, annotated_image, scene] = self.run.store(unstored).await?;
+        let [image, scene] = self.run.store(unstored).await?;
         let observed = Event::Observed(Box::new(Observed {
             frame: observation.frame.clone(),
             image,
-            annotated_image,
+            // The one that the model receives is stored with the decision.
+            annotated_image: None,
             element_count: u32::try_from(observation.scene.elements.len()).unwrap_or(u32::MAX),
             elapsed,
             fingerprint: Fingerprint::of(&observation.scene, &observation.frame),
@@ -41,7 +40,6 @@ impl Runner {
         // The image is stored, so it need not stay in memory: a step mostly waits for a model.
         let observation = Observation {
             image: None,
-            annotated_image: None,
             ..observation
         };
         self.gate.provenance.record_observation(&observation);
@@ -66,9 +64,11 @@ fn unstored_scene(run: &RunContext, scene: &Scene, step: u32) -> Option<PendingA
 }
 
 /// Ends the open step.
-pub(super) fn finish_step(run: &mut RunContext, screen: &mut Screen) {
+pub(super) async fn finish_step(run: &mut RunContext, screen: &mut Screen) -> RunResult {
+    progress::correct_if_otherwise(run).await?;
     screen.end_step();
     let timings = run.recorder.take_timings();
     // Stored together with the event that starts the next step or ends the task: one commit less per step.
     run.defer(Event::StepFinished { timings });
+    Ok(())
 }

@@ -12,8 +12,13 @@ use super::decide::Planning;
 use super::lease_keeper::acquire_lease;
 use super::{Halt, RunResult, Runner, halt, hooks, is_transient};
 use crate::error::reason;
+use crate::queue;
 use motorium_task::event::{Event, Failure};
 use motorium_task::spec::Attachment;
+use motorium_task::{DesktopHold, DesktopWait, Lifecycle};
+
+/// The Executor's reason for refusing a lease: another client holds the desktop.
+const DESKTOP_LEASED: &str = "DESKTOP_LEASED";
 
 impl Runner {
     pub(super) async fn prepare(&mut self) -> RunResult {
@@ -110,12 +115,36 @@ async fn acquire(run: &mut RunContext) -> RunResult<motorium_proto::domain::desk
             acquire_lease(ports, request.clone())
         })
         .await?;
+    if let Err(report) = &lease
+        && report.reason == DESKTOP_LEASED
+    {
+        record_lease_holder(run, report).await?;
+    }
     lease.map_err(|report| match report.reason.as_str() {
-        "DESKTOP_LEASED" => Halt::DesktopBusy,
+        DESKTOP_LEASED => Halt::DesktopBusy,
         _ if !is_desktops_fault(&report) => halt("leasing the desktop", report),
         // The task has not touched the desktop yet, so it can wait for this desktop or another one.
         _ => Halt::OwnershipLost(report.message),
     })
+}
+
+/// Records which client of another process holds the desktop of a task that has not started.
+async fn record_lease_holder(run: &mut RunContext, report: &ErrorReport) -> RunResult {
+    let holder = report.metadata.get("holder").cloned();
+    let wait = DesktopWait::Queued {
+        position: 1,
+        holds: vec![DesktopHold {
+            desktop: run.desktop.name.clone(),
+            holder: Some(holder.unwrap_or_else(|| report.message.clone())),
+        }],
+    };
+    let known = run.task().desktop_wait.as_ref();
+    let is_known = known.is_some_and(|known| known.has_same_holds(&wait));
+    if is_known || run.task().lifecycle != Lifecycle::Pending {
+        return Ok(());
+    }
+    let event = queue::event(run.task(), &wait);
+    run.record(vec![event]).await
 }
 
 /// Settles actions that a crash left open. The new lease fences off the old holder, and the Executor's journal

@@ -23,7 +23,12 @@ pub(crate) struct RunSettings {
     scroll_back: bool,
     check_evidence: bool,
     approval_seconds: f64,
+    #[serde(default)]
+    release_desktop_seconds: Option<f64>,
     rules: PolicyDocument,
+    /// Recordings of earlier versions do not have it, and no corrections.
+    #[serde(default)]
+    correct_progress: bool,
 }
 
 impl RunSettings {
@@ -42,7 +47,11 @@ impl RunSettings {
             scroll_back: conduct.reverse_scroll_at_end,
             check_evidence: conduct.verify_evidence,
             approval_seconds: conduct.approval_timeout.as_secs_f64(),
+            release_desktop_seconds: conduct
+                .release_desktop_after
+                .map(|after| after.as_secs_f64()),
             rules: conduct.policy.document(),
+            correct_progress: conduct.correct_progress,
         }
     }
 
@@ -91,12 +100,44 @@ impl RunSettings {
             reverse_scroll_at_end: self.scroll_back,
             verify_evidence: self.check_evidence,
             approval_timeout: Duration::from_secs_f64(self.approval_seconds.max(0.0)),
+            release_desktop_after: self
+                .release_desktop_seconds
+                .map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
             policy: PolicySource::from_document(&self.rules).map_err(|error| error.to_string())?,
             pause_on_human_input: false,
             recording: false,
+            correct_progress: self.correct_progress,
             // Their verdicts are in the recording.
             hooks: HookChain::new(Vec::new()),
             ..RunConfig::default()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::desktop::Platform;
+
+    use super::*;
+
+    #[test]
+    fn a_recording_from_before_corrections_has_none() {
+        let desktop = Desktop {
+            name: DesktopName::from_segment("d").unwrap(),
+            perception_endpoint: None,
+            executor_endpoint: None,
+            display: None,
+            platform: Platform::Linux,
+            labels: Default::default(),
+        };
+        let settings = RunSettings::of(&desktop, &RunConfig::default());
+        let mut json: serde_json::Value = serde_json::from_str(&settings.json()).unwrap();
+        let read = |json: &serde_json::Value| {
+            let settings = RunSettings::read(json.to_string().as_bytes()).unwrap();
+            settings.run_config().unwrap().correct_progress
+        };
+        assert!(read(&json));
+        json.as_object_mut().unwrap().remove("correct_progress");
+        assert!(!read(&json));
     }
 }

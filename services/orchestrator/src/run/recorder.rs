@@ -120,3 +120,50 @@ impl PendingArtifact {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use motorium_store::BlobStore;
+
+    use super::*;
+
+    fn image(content: ImageContent) -> Image {
+        Image {
+            content,
+            media_type: "image/webp".to_owned(),
+            width: 4,
+            height: 3,
+            sha256: [0; 32],
+        }
+    }
+
+    #[test]
+    fn an_image_is_stored_with_the_extension_of_its_type() {
+        let bytes = image(ImageContent::Bytes(Bytes::from_static(b"pixels")));
+        let pending = PendingArtifact::image(Some(&bytes), "step-1").unwrap();
+        assert_eq!(pending.file_name, "step-1.webp");
+        let elsewhere = image(ImageContent::BlobUri("blob:1".to_owned()));
+        assert!(PendingArtifact::image(Some(&elsewhere), "step-1").is_none());
+        assert!(PendingArtifact::image(None, "step-1").is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn times_of_a_stage_add_up_until_the_step_ends() {
+        let mut recorder = StepRecorder::new(BlobStore::memory());
+        for stage in ["act", "settle", "act"] {
+            let began = Instant::now();
+            tokio::time::advance(Duration::from_millis(10)).await;
+            recorder.record_timing(stage, began);
+        }
+        let timings: Vec<(String, u128)> = recorder
+            .take_timings()
+            .into_iter()
+            .map(|timing| (timing.stage, timing.elapsed.as_millis()))
+            .collect();
+        let expected = [("act".to_owned(), 20), ("settle".to_owned(), 10)];
+        assert_eq!(timings, expected);
+        assert_eq!(recorder.take_timings(), []);
+    }
+}

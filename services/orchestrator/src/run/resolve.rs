@@ -1,14 +1,15 @@
 //! Resolves the targets of actions to points on the current screen.
 
 use motorium_messages::Message;
+use motorium_phrasebook::target;
 use motorium_proto::domain::action::{ActionKind, Target};
 use motorium_proto::domain::decision::PlannedAction;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
-use motorium_proto::service::{ResolveRequest, TargetQuery};
+use motorium_proto::service::{ResolveRequest, ResolvedTarget, TargetQuery};
 
 use super::attempt::ResolvedAction;
 use super::context::RunContext;
-use super::screen::Screen;
+use super::screen::{Screen, ScreenView};
 use super::{RunResult, halt, is_transient};
 
 /// Resolves the targets of an action to points, or returns why that is impossible.
@@ -35,7 +36,7 @@ pub(super) async fn resolve(
             points.push(*point);
             continue;
         }
-        match locate(run, screen, target.clone()).await? {
+        match locate(run, screen, target).await? {
             Ok((point, bounds)) => {
                 points.push(point);
                 target_box = bounds;
@@ -52,16 +53,33 @@ pub(super) async fn resolve(
     }))
 }
 
+/// Resolves one target: in words with the Planner, otherwise here.
 async fn locate(
     run: &mut RunContext,
     screen: &Screen,
-    target: Target,
+    target: &Target,
 ) -> RunResult<Result<(CapturePoint, Option<CaptureRect>), String>> {
     let Some(view) = screen.view() else {
         return Ok(Err(run.task().text(Message::ScreenNotObserved)));
     };
+    let resolved = match target {
+        Target::Text(_) => find_in_words(run, view, target).await?,
+        Target::Element(_) | Target::Point(_) => {
+            let (scene, frame) = view.scene();
+            target::resolve(target, frame, scene).map_err(|error| error.to_string())
+        }
+    };
+    Ok(resolved.map(|resolved| (resolved.point, Some(resolved.bounds))))
+}
+
+/// Asks the Planner for a target in words, for which it may ask a model.
+async fn find_in_words(
+    run: &mut RunContext,
+    view: &ScreenView,
+    target: &Target,
+) -> RunResult<Result<ResolvedTarget, String>> {
     let request = ResolveRequest {
-        target: TargetQuery::Target(target),
+        target: TargetQuery::Target(target.clone()),
         frame: view.observation.frame.clone(),
         scene: view.observation.scene.clone(),
     };
@@ -72,9 +90,8 @@ async fn locate(
         })
         .await?;
     match resolved {
-        Ok(resolved) => Ok(Ok((resolved.point, Some(resolved.bounds)))),
         Err(report) if is_transient(&report) => Err(halt("finding a target", report)),
-        Err(report) => Ok(Err(report.message)),
+        resolved => Ok(resolved.map_err(|report| report.message)),
     }
 }
 

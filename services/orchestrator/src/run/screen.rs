@@ -114,13 +114,9 @@ impl Screen {
     }
 
     /// Observes the screen if this run has not: the step was started by another one.
-    pub(super) async fn ensure_observed(
-        &mut self,
-        run: &mut RunContext,
-        images: bool,
-    ) -> RunResult {
+    pub(super) async fn ensure_observed(&mut self, run: &mut RunContext, image: bool) -> RunResult {
         if self.view.is_none() {
-            let observation = capture::observe_screen(run, images).await?;
+            let observation = capture::observe_screen(run, image).await?;
             self.view = Some(ScreenView::of(observation));
         }
         Ok(())
@@ -300,5 +296,79 @@ impl Screen {
         }
         self.idle_frames = observed.frames;
         self.idle_frames.push(latest.id.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+    use motorium_proto::domain::id::DisplayId;
+
+    use super::*;
+
+    fn frame(id: &str) -> Frame {
+        Frame {
+            id: FrameId::new(id),
+            display: DisplayId::new(":1"),
+            origin: CapturePoint::zero(),
+            size: CaptureSize::new(10, 10),
+            scale: 1.0,
+            captured_at: SystemTime::UNIX_EPOCH,
+            cursor: None,
+            monitors: Vec::new(),
+            windows: Vec::new(),
+        }
+    }
+
+    fn observed(id: &str) -> Screen {
+        let observation = Observation {
+            frame: frame(id),
+            image: None,
+            scene: Scene {
+                frame: FrameId::new(id),
+                elements: Vec::new(),
+                relations: Vec::new(),
+            },
+            annotated_image: None,
+            prompt_lines: Vec::new(),
+            delta: None,
+            timings: Vec::new(),
+        };
+        Screen {
+            view: Some(ScreenView::of(observation)),
+            ..Screen::default()
+        }
+    }
+
+    #[test]
+    fn a_changed_scene_stays_outdated_until_it_is_observed_again() {
+        let mut screen = observed("f1");
+        screen.mark_stale_if(false);
+        assert!(!screen.view().unwrap().stale);
+        screen.mark_stale_if(true);
+        screen.mark_stale_if(false);
+        assert!(screen.view().unwrap().stale);
+    }
+
+    #[test]
+    fn a_later_frame_is_the_baseline_but_not_the_frame_of_the_scene() {
+        let mut screen = observed("f1");
+        screen.set_latest_frame(frame("f2"));
+        assert_eq!(screen.latest_frame().unwrap().id, FrameId::new("f2"));
+        let (scene, parsed) = screen.view().unwrap().scene();
+        assert_eq!(
+            (&scene.frame, &parsed.id),
+            (&FrameId::new("f1"), &FrameId::new("f1"))
+        );
+    }
+
+    #[test]
+    fn a_frame_without_an_observation_is_no_view() {
+        let mut screen = observed("f1");
+        screen.forget_view();
+        screen.set_latest_frame(frame("f2"));
+        assert!(screen.latest_frame().is_none() && screen.observation().is_none());
     }
 }

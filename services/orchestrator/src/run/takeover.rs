@@ -165,6 +165,8 @@ fn description_of(
                 Button::Left => "left",
                 Button::Right => "right",
                 Button::Middle => "middle",
+                Button::Back => "back",
+                Button::Forward => "forward",
             };
             let (x, y) = (at.x, at.y);
             let label = seen.and_then(|seen| label_at(*at, seen, language));

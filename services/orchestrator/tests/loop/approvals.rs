@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use motorium_kit::config::HumanDuration;
+use motorium_planner::prompt::Language;
+use motorium_planner::prompt::history::{self, CoordinateFormat};
 use motorium_proto::domain::action::{Action, Button, Target};
 use motorium_proto::domain::decision::{Next, PlannedAction, SafetyCheck};
+use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::approval::State;
 use motorium_proto::v1::orchestrator::event::Kind;
@@ -20,7 +23,7 @@ async fn shop(script: Vec<Next>) -> Cluster {
     shop_with(script, Duration::from_secs(60)).await
 }
 
-async fn shop_with(script: Vec<Next>, patience: Duration) -> Cluster {
+pub(crate) async fn shop_with(script: Vec<Next>, patience: Duration) -> Cluster {
     let cluster = Cluster::start_with(script, |settings| {
         settings.policy = "careful".to_owned();
         settings.approval_timeout = HumanDuration(patience);
@@ -30,7 +33,7 @@ async fn shop_with(script: Vec<Next>, patience: Duration) -> Cluster {
     cluster
 }
 
-async fn waiting(cluster: &Cluster, task: &str) -> Vec<wire::Approval> {
+pub(crate) async fn waiting(cluster: &Cluster, task: &str) -> Vec<wire::Approval> {
     let request = wire::ListApprovalsRequest {
         parent: task.to_owned(),
         ..wire::ListApprovalsRequest::default()
@@ -40,10 +43,19 @@ async fn waiting(cluster: &Cluster, task: &str) -> Vec<wire::Approval> {
 }
 
 async fn resolve(cluster: &Cluster, name: &str, approve: bool) -> Result<wire::Approval, Status> {
+    resolve_saying(cluster, name, approve, "not today").await
+}
+
+pub(crate) async fn resolve_saying(
+    cluster: &Cluster,
+    name: &str,
+    approve: bool,
+    message: &str,
+) -> Result<wire::Approval, Status> {
     let request = wire::ResolveApprovalRequest {
         name: name.to_owned(),
         approve,
-        message: "not today".to_owned(),
+        message: message.to_owned(),
         user: "somebody".to_owned(),
         ..wire::ResolveApprovalRequest::default()
     };
@@ -115,9 +127,15 @@ async fn what_is_refused_is_not_done_and_the_planner_hears_why() {
     let story = cluster.follow(&name).await;
     assert_eq!(story.answer(), "left");
     assert_eq!(cluster.world.done(), []);
-    let notices = &cluster.world.plans()[1].notices;
+    let plans = cluster.world.plans();
+    let notices = &plans[1].notices;
     assert!(notices[0].contains("the user refused"), "{notices:?}");
     assert!(notices[0].contains("not today"), "{notices:?}");
+    // A model reads it in the history as well, where an empty step would look like one that was performed.
+    let step = &plans[1].history[0];
+    assert_eq!(step.actions[0].outcome.result, ActionResult::Refused);
+    let line = history::line(step, Language::English, CoordinateFormat::Capture);
+    assert!(line.contains("refused: the user refused"), "{line}");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use motorium_proto::v1::orchestrator::task::State;
 use uuid::Uuid;
 
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, ask, click};
+use crate::support::script::{act, ask, click, click_text};
 use crate::support::task_events::TaskEvents;
 
 fn two_clicks() -> Vec<Next> {
@@ -17,7 +17,11 @@ fn two_clicks() -> Vec<Next> {
 
 /// Cancels a task while this call is held, and asserts how many of its actions had reached the application.
 async fn check(held: &'static str, reached: usize) -> TaskEvents {
-    let cluster = Cluster::start(two_clicks()).await;
+    check_script(two_clicks(), held, reached).await
+}
+
+async fn check_script(script: Vec<Next>, held: &'static str, reached: usize) -> TaskEvents {
+    let cluster = Cluster::start(script).await;
     cluster.world.hold(held);
     let name = cluster.create().await;
     cluster.world.called(held, 1).await;
@@ -80,7 +84,8 @@ async fn while_the_planner_thinks() {
 
 #[tokio::test]
 async fn while_a_target_is_looked_for() {
-    let story = check("resolve_target", 0).await;
+    let in_words = vec![act([click_text("Button 1"), click(2)])];
+    let story = check_script(in_words, "resolve_target", 0).await;
     assert_eq!(story.count("action_intended"), 0);
 }
 

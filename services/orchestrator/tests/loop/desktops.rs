@@ -15,12 +15,14 @@ use motorium_proto::service::CaptureRequest;
 use motorium_proto::v1::common;
 use motorium_proto::v1::common::desktop::State;
 use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::event::Kind;
 use tonic::Code;
 
 use crate::support::cluster::{Cluster, DESKTOP, ServedDesktop};
 use crate::support::in_time;
 use crate::support::script::{act, click};
 use crate::support::simulated_desktop::{FakeServices, SimulatedDesktop};
+use crate::support::task_events::TaskEvents;
 
 /// Starts a desktop on another server.
 async fn elsewhere() -> (Arc<SimulatedDesktop>, ServedDesktop) {
@@ -280,6 +282,79 @@ async fn services_of_this_process_are_for_desktops_that_name_none() {
         let releases = (near.count("release_all"), far.count("release_all"));
         assert_eq!((captures, releases), (counts, counts));
     }
+}
+
+/// Returns the holders of the desktops that a pending task waits for, and its place in the queue.
+async fn waits_for(cluster: &Cluster, task: &str) -> Option<(Vec<String>, u32)> {
+    let wait = cluster.get(task).await.desktop_wait?;
+    let holders = wait.holds.into_iter();
+    Some((
+        holders.map(|hold| hold.holder).collect(),
+        wait.queue_position,
+    ))
+}
+
+fn announced(story: &TaskEvents) -> Vec<wire::DesktopWait> {
+    story.all(|kind| match kind {
+        Kind::DesktopAwaited(awaited) => awaited.wait.clone(),
+        _ => None,
+    })
+}
+
+#[tokio::test]
+async fn a_task_that_waits_says_for_whom_and_its_place() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.hold("perform");
+    let first = cluster.create().await;
+    cluster.world.called("perform", 1).await;
+    let second = cluster.create().await;
+    let third = cluster.create().await;
+    cluster.happened(&second, "desktop_awaited").await;
+    cluster.happened(&third, "desktop_awaited").await;
+    let held = |place| Some((vec![first.clone()], place));
+    assert_eq!(waits_for(&cluster, &second).await, held(1));
+    assert_eq!(waits_for(&cluster, &third).await, held(2));
+    assert_eq!(waits_for(&cluster, &first).await, None, "it runs");
+    cluster.cancel(&first).await;
+    cluster.world.release("perform");
+    let story = cluster.follow(&second).await;
+    let waits = announced(&story);
+    assert_eq!(waits.len(), 1, "{waits:?}");
+    assert_eq!(waits[0].holds[0].desktop, DESKTOP);
+    let place = format!("{DESKTOP} is held by {first}; place 1 in the queue");
+    assert!(waits[0].message.contains(&place), "{}", waits[0].message);
+    let waits = announced(&cluster.follow(&third).await);
+    let holders: Vec<&str> = waits
+        .iter()
+        .map(|wait| wait.holds[0].holder.as_str())
+        .collect();
+    assert_eq!(holders, [first.as_str(), second.as_str()]);
+}
+
+#[tokio::test]
+async fn a_client_of_another_process_is_named_too() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    let held = ErrorReport::new(Code::FailedPrecondition, "DESKTOP_LEASED", "it is leased")
+        .with("holder", "motorium act 7");
+    cluster.world.fail("acquire_desktop", 1, &held);
+    let story = cluster.carry_out().await;
+    let waits = announced(&story);
+    assert_eq!(waits.len(), 1, "{waits:?}");
+    assert_eq!(waits[0].holds[0].holder, "motorium act 7");
+}
+
+#[tokio::test]
+async fn a_task_before_its_start_time_says_so() {
+    let cluster = Cluster::start(Vec::new()).await;
+    let later = wire::Task {
+        run_after_time: Some(prost_types::Timestamp {
+            seconds: 32_503_680_000,
+            nanos: 0,
+        }),
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(later).await;
+    assert_eq!(waits_for(&cluster, &name).await, Some((Vec::new(), 0)));
 }
 
 /// Waits until the configured desktop is in this state.

@@ -1,14 +1,16 @@
 //! A successful task: its events, their order, and its results.
 
 use bytes::Bytes;
-use motorium_proto::domain::action::Action;
+use motorium_proto::domain::action::{Action, Button, Target};
+use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::frame::ImageContent;
 use motorium_proto::service::CaptureRequest;
 use motorium_proto::v1::common::{ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 
 use crate::support::cluster::{Cluster, DESKTOP};
-use crate::support::script::{act, click, done, typing, typing_secret};
+use crate::support::script::{act, click, click_text, done, typing, typing_secret};
 use crate::support::simulated_desktop::box_of;
 
 #[tokio::test]
@@ -163,8 +165,45 @@ async fn steps_and_their_pictures_can_be_read_afterwards() {
     assert_eq!(picture.media_type, "image/webp");
     assert_eq!(picture.size_bytes, content.len() as u64);
     assert!(content.starts_with(b"picture of frame-"));
-    let (marked, _) = client.get_artifact(&first.annotated_frame).await.unwrap();
-    assert_eq!(marked.media_type, "image/webp");
+}
+
+#[tokio::test]
+async fn the_archived_annotated_screenshot_is_the_one_that_the_model_received() {
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    let name = cluster.create().await;
+    cluster.follow(&name).await;
+    let client = cluster.client();
+    let steps = client.list_steps(&name).await.unwrap();
+    let received = cluster.world.shown_to_model();
+    assert_eq!((steps.len(), received.len()), (3, 3));
+    for (step, received) in steps.iter().zip(received) {
+        let archived = client.get_artifact(&step.annotated_frame).await.unwrap();
+        let (artifact, content) = archived;
+        assert_eq!(ImageContent::Bytes(content), received.content);
+        assert_eq!(artifact.media_type, received.media_type);
+    }
+}
+
+#[tokio::test]
+async fn only_targets_in_words_are_sent_to_the_planner() {
+    let at_a_point = PlannedAction {
+        action: Action::Click {
+            at: Some(Target::Point(box_of(3).center())),
+            button: Button::Left,
+            count: 1,
+            modifiers: Vec::new(),
+        },
+        ..click(3)
+    };
+    let cluster = Cluster::start(vec![act([click(1)]), act([at_a_point])]).await;
+    cluster.carry_out().await;
+    assert_eq!(cluster.world.count("resolve_target"), 0);
+
+    let cluster = Cluster::start(vec![act([click_text("Button 2")])]).await;
+    cluster.carry_out().await;
+    assert_eq!(cluster.world.count("resolve_target"), 1);
+    let centre = box_of(2).center();
+    assert_eq!(cluster.world.clicks(), [(centre.x, centre.y)]);
 }
 
 #[tokio::test]

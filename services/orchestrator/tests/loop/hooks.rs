@@ -359,6 +359,24 @@ async fn words_are_replaced_or_withheld_and_each_hook_sees_those_of_the_one_befo
 }
 
 #[tokio::test]
+async fn a_corrected_line_of_progress_is_replaced_too() {
+    let hook = ScriptedHook::new("starred", [HookPoint::BeforeText], |event| match event {
+        HookEvent::BeforeText(HookText {
+            kind: HookTextKind::Progress,
+            ..
+        }) => amend(Amendment::Text("***".to_owned())),
+        _ => nothing(),
+    });
+    let hooks: [Arc<dyn Hook>; 1] = [Arc::new(hook)];
+    let cluster = Cluster::start_hooked(vec![act([click(99)])], hooks).await;
+    let story = carry_out(&cluster).await;
+    assert_eq!(story.count("progress_corrected"), 1);
+    let name = &story.0[0].task;
+    let steps = cluster.client().list_steps(name).await.unwrap();
+    assert!(steps.iter().all(|step| step.progress == "***"));
+}
+
+#[tokio::test]
 async fn who_denies_is_the_last_who_is_asked() {
     let first = ScriptedHook::new("first", [HookPoint::BeforeAction], |_| deny("no"));
     let second = Arc::new(ScriptedHook::new(

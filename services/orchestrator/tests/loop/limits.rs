@@ -1,13 +1,14 @@
 //! Limits end a task in a clear state, before an action exceeds them.
 
-use motorium_proto::domain::decision::{PlannedAction, Usage};
+use motorium_kit::config::HumanDuration;
+use motorium_proto::domain::decision::{Next, PlannedAction, Usage};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, ask, call, click, done};
+use crate::support::script::{act, ask, call, click, click_text, done};
 use crate::support::tools::Tools;
 
 fn limited(limits: wire::Limits) -> wire::Task {
@@ -92,6 +93,103 @@ async fn time_while_an_action_is_performed() {
     check_time("perform").await;
 }
 
+/// A task that the careful policy stops before its click on "Pay now".
+async fn shop() -> Cluster {
+    let cluster = Cluster::start_with(vec![act([click(1)])], |settings| {
+        settings.policy = "careful".to_owned();
+    })
+    .await;
+    cluster.world.label(1, "Pay now");
+    cluster
+}
+
+#[tokio::test]
+async fn time_while_a_person_is_waited_for() {
+    let question = Cluster::start(vec![ask("which one?")]).await;
+    let approval = shop().await;
+    for (cluster, request) in [(question, "which one?"), (approval, "pays, buys or orders")] {
+        let limits = wire::Limits {
+            max_duration: milliseconds(400),
+            ..wire::Limits::default()
+        };
+        let story = cluster.carry_out_with(limited(limits)).await;
+        story.check_failure("TIME_LIMIT", request);
+        story.check_failure("TIME_LIMIT", "while waiting for a person");
+        assert_eq!(story.count("user_asked"), 1);
+        assert_eq!(cluster.world.done(), [], "{request}");
+        cluster.world.called("released", 1).await;
+    }
+}
+
+/// A cluster whose tasks keep their desktop for a moment only while they wait for an answer.
+async fn sharing(script: Vec<Next>) -> Cluster {
+    Cluster::start_with(script, |settings| {
+        settings.release_desktop_after = Some(HumanDuration::milliseconds(100));
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_desktop_is_free_while_its_task_waits_for_an_answer() {
+    let cluster = sharing(vec![ask("which one?"), done("ok")]).await;
+    let first = cluster.create().await;
+    let story = cluster.happened(&first, "desktop_released").await;
+    assert_eq!(story.count("user_asked"), 1);
+    assert!(cluster.get(&first).await.desktop_released);
+    let second = cluster.create().await;
+    cluster.happened(&second, "user_asked").await;
+    assert_eq!(cluster.get(&first).await.state(), State::AwaitingUser);
+    let request = wire::AcknowledgeUserActionRequest {
+        name: first.clone(),
+        message: "the left one".to_owned(),
+        ..wire::AcknowledgeUserActionRequest::default()
+    };
+    let mut client = cluster.client().raw();
+    client.acknowledge_user_action(request).await.unwrap();
+    let story = cluster.follow(&first).await;
+    assert_eq!(story.answer(), "ok");
+    assert_eq!(story.count("recovered"), 1);
+    assert!(!cluster.get(&first).await.desktop_released);
+}
+
+#[tokio::test]
+async fn time_passes_also_without_a_desktop() {
+    let cluster = sharing(vec![ask("which one?")]).await;
+    let limits = wire::Limits {
+        max_duration: milliseconds(700),
+        ..wire::Limits::default()
+    };
+    let story = cluster.carry_out_with(limited(limits)).await;
+    story.check_failure("TIME_LIMIT", "which one?");
+    assert_eq!(story.count("desktop_released"), 1);
+}
+
+#[tokio::test]
+async fn time_does_not_pass_while_a_person_uses_the_desktop() {
+    let cluster = Cluster::start(vec![ask("which one?"), done("ok")]).await;
+    let limits = wire::Limits {
+        max_duration: milliseconds(1500),
+        ..wire::Limits::default()
+    };
+    let name = cluster.create_with(limited(limits)).await;
+    cluster.happened(&name, "user_asked").await;
+    let request = wire::TakeOverRequest {
+        name: name.clone(),
+        ..wire::TakeOverRequest::default()
+    };
+    let mut client = cluster.client().raw();
+    client.take_over(request).await.unwrap();
+    // Longer than the limit: what is tested is that time passes without an effect.
+    tokio::time::sleep(std::time::Duration::from_millis(1800)).await;
+    assert_eq!(cluster.get(&name).await.state(), State::AwaitingUser);
+    let request = wire::HandBackRequest {
+        name: name.clone(),
+        ..wire::HandBackRequest::default()
+    };
+    client.hand_back(request).await.unwrap();
+    assert_eq!(cluster.follow(&name).await.answer(), "ok");
+}
+
 #[tokio::test]
 async fn tokens_and_money() {
     let tokens = wire::Limits {
@@ -144,7 +242,8 @@ async fn what_failed_calls_have_used_is_counted() {
             "TARGET_AMBIGUOUS",
         ),
     ] {
-        let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+        let script = vec![act([click_text("Button 1")]), act([click(2)])];
+        let cluster = Cluster::start(script).await;
         let failure = ErrorReport::new(code, reason, "it came to nothing").with_usage(used);
         cluster.world.fail(call, 1, &failure);
         let name = cluster.create().await;

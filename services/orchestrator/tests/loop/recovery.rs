@@ -11,7 +11,7 @@ use motorium_proto::v1::orchestrator::task::State;
 
 use crate::support::cluster::Cluster;
 use crate::support::faulty_store::CrashPoint;
-use crate::support::script::{act, ask, click, done, typing, typing_secret};
+use crate::support::script::{act, ask, click, click_text, done, typing, typing_secret};
 use crate::support::task_events::TaskEvents;
 
 fn script() -> Vec<Next> {
@@ -115,7 +115,11 @@ async fn a_secret_that_was_entered_is_hidden_wherever_it_dies() {
 
 /// Kills the orchestrator during a call, so that the service sees its caller vanish.
 async fn die_during(held: &'static str) -> (Cluster, TaskEvents) {
-    let mut cluster = Cluster::start(script()).await;
+    die_in(script(), held).await
+}
+
+async fn die_in(script: Vec<Next>, held: &'static str) -> (Cluster, TaskEvents) {
+    let mut cluster = Cluster::start(script).await;
     cluster.world.hold(held);
     let name = cluster.create().await;
     cluster.world.called(held, 1).await;
@@ -133,6 +137,8 @@ async fn die_during(held: &'static str) -> (Cluster, TaskEvents) {
 
 #[tokio::test]
 async fn during_each_call() {
+    let mut in_words = script();
+    in_words[0] = act([click_text("Button 1"), typing("a")]);
     for held in [
         "observe",
         "plan",
@@ -140,7 +146,7 @@ async fn during_each_call() {
         "wait_for_idle",
         "compare",
     ] {
-        let (cluster, story) = die_during(held).await;
+        let (cluster, story) = die_in(in_words.clone(), held).await;
         assert_eq!(story.count("recovered"), 1, "{held}");
         assert_eq!(cluster.world.lookups(), [], "{held}: nothing was open");
     }

@@ -10,10 +10,12 @@ use motorium_orchestrator::replay::{ReplayReport, replay};
 use motorium_proto::domain::decision::{Next, PlannedAction, SafetyCheck, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::error::ErrorReport;
+use motorium_proto::v1::common;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::exchange::Outcome;
 use motorium_proto::v1::orchestrator::{Exchange, Recording};
-use motorium_proto::v1::planner::PlanResponse;
+use motorium_proto::v1::perception::{ImageOptions, ObserveRequest};
+use motorium_proto::v1::planner::{PlanResponse, ResolveTargetRequest};
 use motorium_recording::trajectory::{PAGE, unpack};
 use prost::Message as _;
 use tempfile::TempDir;
@@ -410,13 +412,20 @@ async fn three_steps() -> TempDir {
 
 /// Alters the first run's recording of a step.
 fn alter(folder: &Path, step: u32, change: impl Fn(&mut Exchange)) {
+    edit(folder, |recording| {
+        let exchanges = recording.exchanges.iter_mut();
+        exchanges
+            .filter(|exchange| exchange.step == step)
+            .for_each(change);
+    });
+}
+
+/// Edits the first run's recording.
+fn edit(folder: &Path, change: impl FnOnce(&mut Recording)) {
     let path = folder.join("recording/run-001.binpb.zst");
     let plain = zstd::stream::decode_all(fs::read(&path).unwrap().as_slice()).unwrap();
     let mut recording = Recording::decode(plain.as_slice()).unwrap();
-    let exchanges = recording.exchanges.iter_mut();
-    exchanges
-        .filter(|exchange| exchange.step == step)
-        .for_each(change);
+    change(&mut recording);
     let packed = zstd::bulk::compress(&recording.encode_to_vec(), 3).unwrap();
     fs::write(path, packed).unwrap();
 }
@@ -426,6 +435,44 @@ fn check_difference(verdict: &ReplayReport, step: u32, words: &str) {
     let lines = verdict.lines().join("\n");
     assert_eq!(difference.step, step, "{lines}");
     assert!(difference.what.contains(words), "{lines}");
+}
+
+/// Turns a recording into one of an earlier version, which asked the planner for the point of an element and Perception
+/// for an annotated image.
+fn make_earlier(recording: &mut Recording) {
+    let target = common::target::Target::ElementId(1);
+    let asked = ResolveTargetRequest {
+        target: Some(common::Target {
+            target: Some(target),
+        }),
+        ..ResolveTargetRequest::default()
+    };
+    let exchanges = std::mem::take(&mut recording.exchanges);
+    for mut exchange in exchanges {
+        if exchange.method.ends_with("/Perform") {
+            recording.exchanges.push(Exchange {
+                method: "/motorium.planner.v1.PlannerService/ResolveTarget".to_owned(),
+                request: asked.encode_to_vec().into(),
+                ..exchange.clone()
+            });
+        }
+        if exchange.method.ends_with("/Observe") {
+            let mut asked = ObserveRequest::decode(exchange.request.clone()).unwrap();
+            asked.annotated_image = Some(ImageOptions::default());
+            exchange.request = asked.encode_to_vec().into();
+        }
+        recording.exchanges.push(exchange);
+    }
+}
+
+#[tokio::test]
+async fn a_recording_of_an_earlier_version_is_replayed() {
+    let folder = three_steps().await;
+    edit(folder.path(), make_earlier);
+    let verdict = replayed(folder.path()).await;
+    let lines = verdict.lines().join("\n");
+    assert!(verdict.is_same(), "{lines}");
+    assert_eq!(verdict.events_replayed, verdict.events - 1, "{lines}");
 }
 
 fn think_otherwise(exchange: &mut Exchange) {
@@ -545,7 +592,7 @@ async fn an_export_has_a_page_that_runs_nothing_of_the_screen() {
         "task.json",
         "events.jsonl",
         "manifest.json",
-        "frames/step-001-annotated.webp",
+        "frames/step-001-annotated.png",
     ] {
         assert!(folder.path().join(file).exists(), "{file}");
     }

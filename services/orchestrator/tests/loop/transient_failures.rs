@@ -9,7 +9,7 @@ use motorium_proto::v1::orchestrator::task::State;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, click, typing};
+use crate::support::script::{act, click, click_text, typing};
 use crate::support::simulated_desktop::box_of;
 
 fn unavailable() -> ErrorReport {
@@ -37,7 +37,8 @@ async fn a_service_that_is_unavailable_for_a_moment_is_asked_again() {
         "capture",
         "compare",
     ] {
-        let cluster = Cluster::start(one_click()).await;
+        // The planner is asked for targets in words only.
+        let cluster = Cluster::start(vec![act([click_text("Button 1")])]).await;
         cluster.world.fail(call, 2, &unavailable());
         let story = cluster.carry_out().await;
         assert_eq!(story.answer(), "it is done", "{call}");

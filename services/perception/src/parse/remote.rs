@@ -63,6 +63,7 @@ impl Parser for RemoteParser {
             max_elements: None,
             annotated_image: None,
             parsing: ParseOptions::default(),
+            include_prompt_lines: false,
         };
         let parsed = block_on_with_timeout(cancel, &self.url, self.perception.parse(request))?;
         let parsed = parsed.map_err(|report| failed(&self.url, report))?;

@@ -23,6 +23,7 @@ use motorium_imaging::codec::{self, size_of};
 use motorium_imaging::difference;
 use motorium_imaging::marks::{prompt, select};
 use motorium_imaging::resize::crop;
+use motorium_imaging::shift;
 use motorium_proto::domain::element::{Element, Scene};
 use motorium_proto::domain::frame::{Cursor, Display, Frame, ImageContent, Monitor, Window};
 use motorium_proto::domain::geometry::{CapturePx, CaptureRect};
@@ -265,7 +266,7 @@ impl PerceptionService {
         Ok(Observation {
             frame: stored.frame.clone(),
             image: made.plain,
-            prompt_lines: shown.elements.iter().map(prompt::line).collect(),
+            prompt_lines: prompt_lines(request.include_prompt_lines, &shown),
             scene: shown,
             annotated_image: made.annotated,
             delta,
@@ -357,7 +358,7 @@ impl PerceptionService {
         clock.finish_stage("encode");
         Ok(ParsedImage {
             size,
-            prompt_lines: shown.elements.iter().map(prompt::line).collect(),
+            prompt_lines: prompt_lines(request.include_prompt_lines, &shown),
             scene: shown,
             annotated_image,
             timings: clock.timings,
@@ -523,6 +524,12 @@ fn selected(scene: &Scene, max: Option<u32>) -> Scene {
     }
 }
 
+/// Returns the prompt lines of the elements, if they are requested.
+fn prompt_lines(requested: bool, shown: &Scene) -> Vec<String> {
+    let elements = requested.then_some(&shown.elements);
+    elements.into_iter().flatten().map(prompt::line).collect()
+}
+
 /// Computes the difference between two scenes of a view.
 fn delta(since_frame: FrameId, before: &Scene, scene: &Scene) -> SceneDelta {
     let ids = |elements: &[Element], wanted: &dyn Fn(&Element) -> bool| -> Vec<ElementId> {
@@ -572,7 +579,11 @@ fn compare(
         let changed = difference::changed_within(before.grey(), after.grey(), near, &options);
         changed as f64 / near.size().to_u64().area().max(1) as f64
     };
+    let shift = |&region: &CaptureRect| {
+        shift::vertical_shift(before.grey(), after.grey(), region).unwrap_or_default()
+    };
     Comparison {
+        vertical_shifts: request.shift_regions.iter().map(shift).collect(),
         measured_shares: request.measured_regions.iter().map(near_share).collect(),
         change: difference::compare(before.grey(), after.grey(), &options),
     }

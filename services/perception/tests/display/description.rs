@@ -125,9 +125,9 @@ fn page() -> String {
 
 /// Detector that returns given detections.
 #[derive(Debug)]
-struct Known(Vec<Detection>);
+struct FixedDetector(Vec<Detection>);
 
-impl Detector for Known {
+impl Detector for FixedDetector {
     fn detect(
         &self,
         _: &RgbaImage,
@@ -170,7 +170,7 @@ fn described(pixels: &RgbaImage, found: Vec<Detection>) -> Vec<Detection> {
         runtime: ModelFiles::in_folder(&data_folder()).runtime,
         threads: 2,
     };
-    let describing = DescribingDetector::new(Arc::new(Known(found)), settings);
+    let describing = DescribingDetector::new(Arc::new(FixedDetector(found)), settings);
     let whole = at(0, 0, pixels.width() as i32, pixels.height() as i32);
     describing
         .detect(pixels, whole, &CancellationToken::new())

@@ -43,6 +43,7 @@ async fn parse(service: &dyn Perception, image: Image) -> ParsedImage {
         max_elements: None,
         annotated_image: None,
         parsing: ParseOptions::default(),
+        include_prompt_lines: false,
     };
     service.parse(request).await.unwrap()
 }
@@ -72,7 +73,7 @@ async fn another_perception_sees_the_same() {
         assert!(
             tokio::time::Instant::now() < deadline,
             "{:?}",
-            seen.prompt_lines
+            seen.scene.elements
         );
     };
     let there = near.observe(ObserveRequest::default()).await.unwrap();
@@ -174,6 +175,7 @@ async fn what_is_no_omniparser_server_is_named() {
         max_elements: None,
         annotated_image: None,
         parsing: ParseOptions::default(),
+        include_prompt_lines: false,
     };
     let error = service.parse(request).await.unwrap_err();
     assert_eq!(error.reason, "PARSER_UNAVAILABLE");

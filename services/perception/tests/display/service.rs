@@ -440,6 +440,7 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
             ..CaptureRequest::default()
         },
         annotated_image: png(),
+        include_prompt_lines: true,
         ..ObserveRequest::default()
     };
     let seen = observe_until(&service, "Save changes", &request).await;
@@ -524,6 +525,9 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
     };
     let few = service.observe(few).await.unwrap();
     assert_eq!((few.scene.elements.len(), few.prompt_lines.len()), (3, 3));
+    let bare = service.observe(ObserveRequest::default()).await.unwrap();
+    assert_eq!(bare.prompt_lines, [""; 0], "none was requested");
+    assert!(bare.image.is_none() && bare.annotated_image.is_none());
 
     // Redacted content is neither returned nor visible.
     let card = again
@@ -608,8 +612,10 @@ async fn a_page_is_observed_acted_on_and_observed_again() {
         max_elements: None,
         annotated_image: png(),
         parsing: ParseOptions::default(),
+        include_prompt_lines: true,
     };
     let parsed = service.parse(brought).await.unwrap();
+    assert_eq!(parsed.prompt_lines.len(), parsed.scene.elements.len());
     element_of(&parsed.scene, "Invoice form");
     element_of(&parsed.scene, "Stored safely");
     assert_eq!(parsed.size, CaptureSize::new(1920, 1080));
@@ -693,6 +699,7 @@ async fn pictures_that_are_none_are_refused() {
         max_elements: None,
         annotated_image: None,
         parsing: ParseOptions::default(),
+        include_prompt_lines: false,
     };
     let garbage = image(ImageContent::Bytes(bytes::Bytes::from_static(
         b"no picture",

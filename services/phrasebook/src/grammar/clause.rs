@@ -11,7 +11,7 @@ use super::arguments::{
 use super::click::click;
 use super::instruction::{EditCommand, Instruction, ScrollExtent, TargetPhrase};
 use super::reader::Reader;
-use super::sentence::{self, Fragment, Join, PlaceBefore, modified_click, verb_at};
+use super::sentence::{self, Fragment, Join, LeadingLocation, modified_click, verb_at};
 use super::target;
 use super::token::Span;
 use super::vocabulary::{self, Noun, Verb};
@@ -195,7 +195,7 @@ fn after_verb(mut rest: Reader<'_>) -> Reader<'_> {
 
 fn with_place<'a>(
     clause: Reader<'a>,
-    place: PlaceBefore,
+    place: LeadingLocation,
     arguments: impl Fn(Reader<'a>, Option<LeadingPhrase<'a>>, Vec<Key>) -> Arguments<'a>,
 ) -> (Verb, Arguments<'a>) {
     let coverb = clause.split_at(place.coverb).0.raw();

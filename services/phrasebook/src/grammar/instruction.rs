@@ -412,6 +412,8 @@ fn click_verb(button: Button, count: u8) -> &'static str {
         (Button::Left, _) => "click",
         (Button::Right, _) => "right-click",
         (Button::Middle, _) => "middle-click",
+        (Button::Back, _) => "back-click",
+        (Button::Forward, _) => "forward-click",
     }
 }
 

@@ -209,7 +209,7 @@ fn stands_alone(verb: Verb) -> bool {
 
 /// A location phrase before its verb (`in the "Name" field, type …`, `在姓名中输入…`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PlaceBefore {
+pub(super) struct LeadingLocation {
     /// Number of tokens of the introducing word.
     pub(super) coverb: usize,
     /// Index of the token after the element's name.
@@ -219,7 +219,7 @@ pub(super) struct PlaceBefore {
 }
 
 /// Finds a leading location phrase and the verb that it belongs to.
-pub(super) fn split_place(tokens: &[Token]) -> Option<PlaceBefore> {
+pub(super) fn split_place(tokens: &[Token]) -> Option<LeadingLocation> {
     let coverb = longest(tokens, vocabulary::COVERBS)?;
     let is_chinese = matches!(tokens[0].kind, TokenKind::Ideograph(_));
     let last = tokens
@@ -227,7 +227,7 @@ pub(super) fn split_place(tokens: &[Token]) -> Option<PlaceBefore> {
         .position(|token| token.is_mark(STOPS))
         .unwrap_or(tokens.len());
     let candidates = (coverb + 1..last).filter(|&at| verb_at(&tokens[at..last]).is_some());
-    let places: Vec<PlaceBefore> = candidates
+    let places: Vec<LeadingLocation> = candidates
         .filter_map(|verb| place_until(tokens, coverb, verb, is_chinese))
         .collect();
     // A locative, a comma or a quote right before the verb is the most reliable sign of the end of the name.
@@ -238,7 +238,7 @@ pub(super) fn split_place(tokens: &[Token]) -> Option<PlaceBefore> {
         .copied()
 }
 
-impl PlaceBefore {
+impl LeadingLocation {
     fn is_marked(&self, tokens: &[Token]) -> bool {
         self.end < self.verb
             || tokens[self.end - 1].is_quoted()
@@ -256,7 +256,7 @@ fn place_until(
     coverb: usize,
     verb: usize,
     is_chinese: bool,
-) -> Option<PlaceBefore> {
+) -> Option<LeadingLocation> {
     let inside_noun = (coverb..=verb).any(|from| {
         lookup(&tokens[from..], vocabulary::NOUNS)
             .is_some_and(|(_, length)| from + length > verb && from <= verb && length > 1)
@@ -274,7 +274,7 @@ fn place_until(
         end -= 1;
     }
     end -= phrase::longest_at_end(&tokens[coverb..end], vocabulary::LOCATIVES).unwrap_or(0);
-    (end > coverb).then_some(PlaceBefore { coverb, end, verb })
+    (end > coverb).then_some(LeadingLocation { coverb, end, verb })
 }
 
 /// Returns whether the tokens are a location phrase without a verb yet.

@@ -5,10 +5,13 @@ use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::key::Key;
 
 use super::ParseErrorKind;
-use super::arguments::{Arguments, ParsedInstruction, PhraseRole, Result};
+use super::arguments::{Arguments, ClauseError, ParsedInstruction, PhraseRole, Result};
 use super::instruction::{EditCommand, Instruction, TargetPhrase};
+use super::phrase;
 use super::reader::{Reader, joiner_length};
+use super::sentence;
 use super::target;
+use super::token::Token;
 use super::vocabulary;
 
 /// Nouns for a text that do not identify a field (`the word "x"`, `数字"5"`).
@@ -64,11 +67,7 @@ pub(super) fn type_text(arguments: &Arguments<'_>) -> Result<Vec<ParsedInstructi
     if let Some(text) = arguments.before(PhraseRole::Object) {
         let mut field = rest;
         field.eat(vocabulary::INTO_CHINESE);
-        return typed(
-            arguments,
-            text.entered_text(),
-            Some(field_aim(arguments, field)?),
-        );
+        return typed(arguments, text, Some(field_aim(arguments, field)?));
     }
     if rest.is_empty() {
         // `hit Save, then enter`: a bare `enter` is the key, not the verb.
@@ -105,7 +104,7 @@ pub(super) fn type_text(arguments: &Arguments<'_>) -> Result<Vec<ParsedInstructi
     }
     let (label, text) = label_and_text(what);
     let label = label.map(|label| field_aim(arguments, label)).transpose()?;
-    typed(arguments, text.entered_text(), merged(label, field))
+    typed(arguments, text, merged(label, field))
 }
 
 /// Returns whether the text is missing, as in `type into "Name"`.
@@ -128,9 +127,7 @@ fn each_with_field_behind(
         .collect();
     let pairs = pairs.filter(|pairs| pairs.len() > 1)?;
     let reading = |(item, (text, field)): (&Reader<'_>, (Reader<'_>, Reader<'_>))| {
-        let Some(text) = text.entered_text() else {
-            return arguments.fail(ParseErrorKind::MissingText);
-        };
+        let text = value(arguments, text)?;
         let into = Some(field_aim_of(arguments, field)?);
         Ok(arguments.item(
             Instruction::Type {
@@ -167,16 +164,48 @@ pub(super) fn write_text(arguments: &Arguments<'_>) -> Result<Vec<ParsedInstruct
 
 fn typed(
     arguments: &Arguments<'_>,
-    text: Option<Text>,
+    text: Reader<'_>,
     into: Option<TargetPhrase>,
 ) -> Result<Vec<ParsedInstruction>> {
-    match text {
-        Some(text) => arguments.one(Instruction::Type {
-            text,
-            into,
-            replace: false,
-        }),
-        None => arguments.fail(ParseErrorKind::MissingText),
+    let text = value(arguments, text)?;
+    arguments.one(Instruction::Type {
+        text,
+        into,
+        replace: false,
+    })
+}
+
+/// Parses the text to enter. Words after a quoted text are never typed: they are a clause of their own (`and save`), or the
+/// goal is not understood.
+fn value(arguments: &Arguments<'_>, words: Reader<'_>) -> Result<Text> {
+    let words = words.trimmed();
+    if let Some((_, rest)) = words.leading_quoted()
+        && !rest.trimmed().is_empty()
+    {
+        return Err(unexpected(rest));
+    }
+    words
+        .entered_text()
+        .map_or_else(|| arguments.fail(ParseErrorKind::MissingText), Ok)
+}
+
+/// Returns the error for words after a quoted text.
+fn unexpected(rest: Reader<'_>) -> ClauseError {
+    let joiner = joiner_length(rest.tokens())
+        .or_else(|| phrase::longest(rest.tokens(), vocabulary::SEQUENCE));
+    let clause = rest.skip(joiner.unwrap_or(0)).trimmed();
+    let verb = clause.tokens().first().and_then(Token::word);
+    let kind = match joiner {
+        Some(_) => ParseErrorKind::UnknownVerb {
+            suggestion: verb.and_then(sentence::similar_verb),
+        },
+        None => ParseErrorKind::TrailingWords {
+            words: clause.raw().to_owned(),
+        },
+    };
+    ClauseError {
+        span: clause.span(),
+        kind,
     }
 }
 
@@ -190,9 +219,7 @@ fn each_into_its_field(
         let (Some(label), text) = label_and_text(*part) else {
             return arguments.fail(ParseErrorKind::MissingField);
         };
-        let Some(text) = text.entered_text() else {
-            return arguments.fail(ParseErrorKind::MissingText);
-        };
+        let text = value(arguments, text)?;
         let into = merged(Some(field_aim_of(arguments, label)?), field.cloned());
         Ok(arguments.item(
             Instruction::Type {
@@ -236,7 +263,8 @@ fn text_and_field(rest: Reader<'_>) -> (Reader<'_>, Option<Reader<'_>>) {
         .around_last(vocabulary::POSSIBLE_INTO)
         .filter(|(_, field)| target::is_unambiguous_target(*field));
     let named = rest.around_last(&["as the", "for the"]);
-    if let Some((text, field)) = certain.or_else(|| behind_quoted(rest)).or(named) {
+    let quoted = behind_quoted(rest).or_else(|| behind_quoted_first(rest));
+    if let Some((text, field)) = certain.or(quoted).or(named) {
         return (text, Some(field));
     }
     if let Some((text, field)) = rest
@@ -250,10 +278,7 @@ fn text_and_field(rest: Reader<'_>) -> (Reader<'_>, Option<Reader<'_>>) {
 
 /// Splits at a quoted text. After a quote, any preposition introduces the field.
 fn behind_quoted(rest: Reader<'_>) -> Option<(Reader<'_>, Reader<'_>)> {
-    let quote = rest
-        .tokens()
-        .iter()
-        .rposition(super::token::Token::is_quoted)?;
+    let quote = rest.tokens().iter().rposition(Token::is_quoted)?;
     let (text, mut field) = rest.split_at(quote + 1);
     let leads = field.eat(vocabulary::POSSIBLE_INTO) || field.eat(vocabulary::INTO_CHINESE);
     (leads && !field.is_empty()).then_some((text, field))
@@ -345,9 +370,7 @@ fn filled<'a>(
     field: Reader<'a>,
     text: Reader<'a>,
 ) -> Result<Vec<ParsedInstruction>> {
-    let Some(text) = text.trimmed().entered_text() else {
-        return arguments.fail(ParseErrorKind::MissingText);
-    };
+    let text = value(arguments, text)?;
     let aim = arguments.aim(field)?;
     if aim.kind == Some(ElementKind::DropDown) {
         let Text::Literal(option) = text else {
@@ -429,10 +452,8 @@ pub(super) fn paste(arguments: &Arguments<'_>) -> Result<Vec<ParsedInstruction>>
     };
     let place = arguments.before(PhraseRole::Location).or(field);
     let into = place.map(|place| field_aim(arguments, place)).transpose()?;
-    match what.entered_text() {
-        Some(text) => arguments.one(Instruction::PasteText { text, into }),
-        None => arguments.fail(ParseErrorKind::MissingText),
-    }
+    let text = value(arguments, what)?;
+    arguments.one(Instruction::PasteText { text, into })
 }
 
 fn paste_clipboard<'a>(

@@ -4,8 +4,8 @@
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
-use super::geometry::{gap, horizontal_overlap, on_one_row};
-use super::screen_index::{IndexedElement, ScreenIndex, centre};
+use super::geometry::{centre, gap, horizontal_overlap, on_one_row};
+use super::screen_index::{IndexedElement, ScreenIndex};
 use super::{ElementMatch, ElementQuery, element_match};
 
 /// Maximum distance of a field from its label on the same row, in line heights. Wide, because forms align their fields in a
@@ -26,6 +26,9 @@ pub(super) fn find(screen: &ScreenIndex<'_>, description: &ElementQuery) -> Vec<
         ..description.clone()
     };
     let candidates = screen.candidates(&wanted);
+    if description.kind == Some(ElementKind::Slider) {
+        return sliders(screen, candidates);
+    }
     if description.text.is_none() {
         return focused_or_all(screen, candidates, description);
     }
@@ -61,6 +64,24 @@ fn focused_or_all(
         Some(field) if !counts => vec![field.clone()],
         _ => fields,
     }
+}
+
+/// Returns the sliders among the candidates, and those beside the candidates that are their labels. The place of a slider that
+/// was not detected is not guessed.
+fn sliders(screen: &ScreenIndex<'_>, candidates: Vec<ElementMatch>) -> Vec<ElementMatch> {
+    let is_slider = |item: &IndexedElement<'_>| item.kind() == ElementKind::Slider;
+    let beside = |hit: ElementMatch| {
+        if hit.kind == ElementKind::Slider {
+            return Some(hit);
+        }
+        let item = nearest(screen, hit.bounds, is_slider).filter(|_| names_a_field(hit.kind))?;
+        let slider = element_match(item, Some(ElementKind::Slider), hit.score, None);
+        Some(ElementMatch {
+            rank: hit.rank,
+            ..slider
+        })
+    };
+    candidates.into_iter().filter_map(beside).collect()
 }
 
 fn is_field(kind: ElementKind) -> bool {

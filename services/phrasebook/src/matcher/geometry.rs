@@ -3,8 +3,6 @@
 use motorium_proto::domain::action::Place;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
-use super::screen_index::centre;
-
 /// Position of an element relative to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Relation {
@@ -112,4 +110,12 @@ pub(super) fn is_same_element(a: CaptureRect, b: CaptureRect) -> bool {
     let area =
         |bounds: CaptureRect| i64::from(bounds.width().max(1)) * i64::from(bounds.height().max(1));
     common * 10 >= area(a).min(area(b)) * 6
+}
+
+/// Returns the centre of a box.
+pub(super) fn centre(bounds: CaptureRect) -> CapturePoint {
+    CapturePoint::new(
+        bounds.min.x + bounds.width() / 2,
+        bounds.min.y + bounds.height() / 2,
+    )
 }

@@ -6,6 +6,8 @@
 
 mod field;
 mod geometry;
+mod readback;
+mod row_split;
 mod screen_index;
 mod text_match;
 mod word_bounds;
@@ -17,10 +19,11 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ElementId;
 
 pub use geometry::Relation;
+pub use readback::TextAtField;
 pub use screen_index::ScreenIndex;
 
-use geometry::{distance, distance_to_place, is_same_element};
-use screen_index::{IndexedElement, StackingLayer, centre};
+use geometry::{centre, distance, distance_to_place, is_same_element};
+use screen_index::{IndexedElement, StackingLayer};
 use text_match::{FoldedText, MatchTier, compare, is_same_case, resemblance};
 
 /// Query for an element.
@@ -134,6 +137,8 @@ const RANK_TOLERANCE: f64 = 0.015;
 const DISTANCE_TOLERANCE_PX: f64 = 4.0;
 /// Maximum difference of equal distances from a place, relative to the screen.
 const PLACE_TOLERANCE: f64 = 0.02;
+/// Weight of the distance to a toggle on the side where its label is expected.
+const PREFERRED_SIDE: f64 = 0.8;
 /// Maximum number of similar texts returned when nothing matches. Keeps the message readable.
 const MAX_SUGGESTIONS: usize = 3;
 
@@ -188,17 +193,14 @@ impl ScreenIndex<'_> {
                 .first()
                 .is_some_and(|likeness| likeness.tier >= MatchTier::WholeWords)
         };
-        self.items
-            .iter()
-            .find(reads)
-            .map(|item| item.element.content.as_str())
+        self.items.iter().find(reads).map(IndexedElement::content)
     }
 
     /// Returns an element's centre and box, in capture pixels.
     #[must_use]
     pub fn element(&self, id: ElementId) -> Option<(CapturePoint, CaptureRect)> {
         let item = self.items.iter().find(|item| item.element.id == id)?;
-        Some((item.element.centre, item.bounds))
+        Some((item.element.centre, item.element_bounds))
     }
 
     /// Returns the box of the smallest interactable element that contains a point.
@@ -281,17 +283,42 @@ impl ScreenIndex<'_> {
         let boxes = self
             .items
             .iter()
-            .filter(|item| item.is_toggle() && item.text.is_empty() && !is_box_already);
+            .filter(|item| item.is_unnamed_toggle() && !is_box_already);
+        let (left_weight, right_weight) = if self.labels_precede_toggles(label.bounds) {
+            (1.0, PREFERRED_SIDE)
+        } else {
+            (PREFERRED_SIDE, 1.0)
+        };
+        // One pixel more, so that the preferred side also wins between two boxes that touch the label.
+        let weighted = |gap: f64, weight: f64| (gap + 1.0) * weight;
         let beside = boxes.filter_map(|item| {
-            let left = distance(Relation::LeftOf, item.bounds, label.bounds).map(|gap| gap * 0.8);
-            let right = distance(Relation::RightOf, item.bounds, label.bounds);
-            let gap = left.or(right)?;
-            (geometry::on_one_row(item.bounds, label.bounds) && gap <= reach).then_some((gap, item))
+            let left = distance(Relation::LeftOf, item.bounds, label.bounds)
+                .map(|gap| (gap, weighted(gap, left_weight)));
+            let right = distance(Relation::RightOf, item.bounds, label.bounds)
+                .map(|gap| (gap, weighted(gap, right_weight)));
+            let (gap, cost) = left.or(right)?;
+            (geometry::on_one_row(item.bounds, label.bounds) && gap <= reach)
+                .then_some((cost, item))
         });
         let (_, item) = beside.min_by(|a, b| a.0.total_cmp(&b.0))?;
         let mut found = element_match(item, Some(item.kind()), label.score, None);
         (found.rank, found.content) = (label.rank, label.content.clone());
         Some(found)
+    }
+
+    /// Returns whether the row of several toggles begins with a text and ends with a toggle: their labels are on the left.
+    fn labels_precede_toggles(&self, row: CaptureRect) -> bool {
+        let on_row = self
+            .items
+            .iter()
+            .filter(|item| geometry::on_one_row(item.bounds, row));
+        let toggles = on_row.clone().filter(|item| item.is_unnamed_toggle());
+        let texts = on_row.filter(|item| item.is_only_text());
+        let first_text = texts.clone().map(|item| item.bounds.min.x).min();
+        let last_text = texts.map(|item| item.bounds.max.x).max();
+        let first_toggle = toggles.clone().map(|item| centre(item.bounds).x).min();
+        let last_toggle = toggles.clone().map(|item| centre(item.bounds).x).max();
+        toggles.count() > 1 && first_text < first_toggle && last_toggle > last_text
     }
 
     /// Returns the matches that satisfy the query's relation; all of them without one.
@@ -411,12 +438,7 @@ impl ScreenIndex<'_> {
             .items
             .iter()
             .filter(|item| !item.text.is_empty())
-            .map(|item| {
-                (
-                    resemblance(&wanted, &item.text),
-                    item.element.content.as_str(),
-                )
-            })
+            .map(|item| (resemblance(&wanted, &item.text), item.content()))
             // Below this the texts have nothing visible in common.
             .filter(|(score, _)| *score >= 0.3)
             .collect();
@@ -520,9 +542,10 @@ fn element_match(
     } else {
         0.0
     };
+    let part = part.or(item.is_part().then_some(item.bounds));
     ElementMatch {
         element: item.element.id,
-        content: item.element.content.clone(),
+        content: item.content().to_owned(),
         point: part.map_or(item.element.centre, centre),
         bounds: part.unwrap_or(item.bounds),
         is_whole_element: part.is_none(),

@@ -1,13 +1,20 @@
 //! Index of a frame's elements for queries: boxes in pixels, folded texts, and the window of each element.
 
+use std::ops::Range;
+
 use motorium_proto::domain::element::{Element, ElementKind, ElementSource, Scene};
 use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 
+use super::geometry::{centre, on_one_row};
+use super::row_split::{self, LinePart};
 use super::text_match::FoldedText;
 
 /// Minimum ratio of width to height of a control that may be a field. Table cells and calendar days are narrower.
 const MIN_FIELD_ASPECT_RATIO: i32 = 4;
+
+/// Maximum number of graphemes that the tick of a checkbox is read as (`V`, `K`, `✓`).
+const MAX_TICK_GRAPHEMES: usize = 1;
 
 /// Stacking layer of an element, bottom first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,14 +30,30 @@ pub(super) enum StackingLayer {
 #[derive(Debug, Clone)]
 pub(super) struct IndexedElement<'a> {
     pub(super) element: &'a Element,
+    /// Bytes of the element's text, if this is only a part of a line.
+    part: Option<Range<usize>>,
     pub(super) bounds: CaptureRect,
+    /// Box of the whole element.
+    pub(super) element_bounds: CaptureRect,
     pub(super) text: FoldedText,
     pub(super) layer: StackingLayer,
     /// Box of its window, or of the frame.
     pub(super) container: CaptureRect,
 }
 
-impl IndexedElement<'_> {
+impl<'a> IndexedElement<'a> {
+    /// Returns its text.
+    pub(super) fn content(&self) -> &'a str {
+        let content = self.element.content.as_str();
+        let part = self.part.clone();
+        part.and_then(|part| content.get(part)).unwrap_or(content)
+    }
+
+    /// Returns whether it is a part of a line.
+    pub(super) fn is_part(&self) -> bool {
+        self.part.is_some()
+    }
+
     pub(super) fn kind(&self) -> ElementKind {
         self.element.kind
     }
@@ -53,6 +76,13 @@ impl IndexedElement<'_> {
     pub(super) fn may_be_field(&self) -> bool {
         self.kind() == ElementKind::Control
             && self.bounds.width() >= MIN_FIELD_ASPECT_RATIO * self.bounds.height()
+    }
+
+    /// Returns whether it is a toggle whose name stands beside it. Its own text can only be its tick, read as a letter.
+    pub(super) fn is_unnamed_toggle(&self) -> bool {
+        let is_tick = self.bounds.width() <= 2 * self.bounds.height()
+            && self.text.graphemes().len() <= MAX_TICK_GRAPHEMES;
+        self.is_toggle() && (self.text.is_empty() || is_tick)
     }
 
     /// Returns whether it can be on or off.
@@ -80,7 +110,7 @@ impl<'a> ScreenIndex<'a> {
         let items = scene
             .elements
             .iter()
-            .map(|element| item(frame, scene, element))
+            .flat_map(|element| with_parts(item(frame, scene, element), frame, scene))
             .collect();
         Self {
             frame,
@@ -113,11 +143,54 @@ fn item<'a>(frame: &'a Frame, scene: &Scene, element: &'a Element) -> IndexedEle
         .find(|window| !window.minimised && window.bounds.contains(centre));
     IndexedElement {
         element,
+        part: None,
         bounds,
+        element_bounds: bounds,
         text: FoldedText::new(&element.content),
         layer: layer(frame, scene, element, window),
         container: window.map_or(CaptureRect::from_size(frame.size), |window| window.bounds),
     }
+}
+
+/// Returns the labels of a line that runs across toggles, or the element itself.
+fn with_parts<'a>(
+    item: IndexedElement<'a>,
+    frame: &Frame,
+    scene: &Scene,
+) -> Vec<IndexedElement<'a>> {
+    if !item.is_only_text() {
+        return vec![item];
+    }
+    let toggles = scene.elements.iter().filter(|element| {
+        matches!(
+            element.kind,
+            ElementKind::Checkbox | ElementKind::Radio | ElementKind::Switch
+        )
+    });
+    let on_row = toggles
+        .map(|toggle| pixels(toggle, frame.size))
+        .filter(|toggle| on_one_row(*toggle, item.bounds))
+        .map(|toggle| toggle.min.x..toggle.max.x);
+    let bounds = item.bounds;
+    let parts = row_split::split(
+        &item.element.content,
+        bounds.min.x..bounds.max.x,
+        bounds.height(),
+        on_row.collect(),
+    );
+    if parts.is_empty() {
+        return vec![item];
+    }
+    let label = |LinePart { bytes, x }| IndexedElement {
+        text: FoldedText::new(&item.element.content[bytes.clone()]),
+        part: Some(bytes),
+        bounds: CaptureRect::new(
+            CapturePoint::new(x.start, bounds.min.y),
+            CapturePoint::new(x.end, bounds.max.y),
+        ),
+        ..item.clone()
+    };
+    parts.into_iter().map(label).collect()
 }
 
 fn layer(
@@ -164,13 +237,5 @@ fn pixels(element: &Element, size: CaptureSize) -> CaptureRect {
     CaptureRect::new(
         point(element.bounds.min.x, element.bounds.min.y),
         point(element.bounds.max.x, element.bounds.max.y),
-    )
-}
-
-/// Returns the centre of a box.
-pub(super) fn centre(bounds: CaptureRect) -> CapturePoint {
-    CapturePoint::new(
-        bounds.min.x + bounds.width() / 2,
-        bounds.min.y + bounds.height() / 2,
     )
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_text::characters::is_wide;
+use unicode_segmentation::UnicodeSegmentation;
 
 /// Height of a line's box per em of its text. Boxes are 1.2 to 1.5 em high; a value below that range estimates the text at
 /// its widest, so that gaps are only assumed where the text cannot fill the line.
@@ -34,6 +35,11 @@ fn advance(grapheme: &str) -> f64 {
         character if is_wide(character) => 1.0,
         _ => 0.56,
     }
+}
+
+/// Returns the width of a text in em.
+pub(super) fn text_width(text: &str) -> f64 {
+    text.graphemes(true).map(advance).sum()
 }
 
 /// Estimates the box of the graphemes `part` of a line with the box `bounds`, in capture pixels.

@@ -47,6 +47,37 @@ fn sentences() {
     insta::assert_snapshot!(table);
 }
 
+#[test]
+fn what_follows_a_quoted_value_is_a_clause_of_its_own_or_not_understood() {
+    let parsed = |goal: &str| match parse(goal) {
+        Ok(clauses) => {
+            let clauses = clauses.iter().map(|clause| plain(&clause.instruction));
+            clauses.collect::<Vec<_>>().join("; ")
+        }
+        Err(error) => format!("! {error}"),
+    };
+    let check = |goal: &str, expected: &str| assert_eq!(parsed(goal), expected, "{goal}");
+    let filled = r#"fill the text field "Full name" with "Eva Langer""#;
+    let unknown = "! `save` is not understood: it does not start with a known verb";
+    check(r#"change "Full name" to "Eva Langer" and save"#, unknown);
+    check(r#"set "Full name" to "Eva Langer" then save"#, unknown);
+    check(r#"type "Eva Langer" and save"#, unknown);
+    check(r#"paste "Eva Langer", and save"#, unknown);
+    check(
+        r#"change "Full name" to "Eva Langer" and clik "Save""#,
+        "! `clik \"Save\"` is not understood: it does not start with a known verb; did you mean `click`",
+    );
+    check(
+        r#"change "Full name" to "Eva Langer" and click "Save""#,
+        &format!(r#"{filled}; click "Save""#),
+    );
+    check(r#"change "Full name" to "Eva Langer" please"#, filled);
+    check(
+        r#"type "Eva Langer" quickly"#,
+        "! `quickly` is not understood: unexpected `quickly`",
+    );
+}
+
 /// Returns the canonical sentence of an instruction.
 fn plain(step: &Instruction) -> String {
     step.to_string()

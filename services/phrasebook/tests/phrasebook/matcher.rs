@@ -3,19 +3,19 @@
 use motorium_phrasebook::matcher::{
     ElementMatch, ElementQuery, Interaction, MatchResult, Relation, ScreenIndex,
 };
-use motorium_phrasebook::screens::{Seen, screen};
+use motorium_phrasebook::screens::{DescribedScreen, screen};
 use motorium_proto::domain::action::{Ordinal, Place};
 use motorium_proto::domain::element::ElementKind;
 
 /// A page of forms as text recognition alone reads it.
 const PAGE_AS_READ: &str = include_str!("page_as_read.txt");
 
-fn find(seen: &Seen, description: &ElementQuery, purpose: Interaction) -> MatchResult {
+fn find(seen: &DescribedScreen, description: &ElementQuery, purpose: Interaction) -> MatchResult {
     ScreenIndex::new(&seen.frame, &seen.scene).find(description, purpose)
 }
 
 #[track_caller]
-fn one(seen: &Seen, description: &ElementQuery, purpose: Interaction) -> ElementMatch {
+fn one(seen: &DescribedScreen, description: &ElementQuery, purpose: Interaction) -> ElementMatch {
     match find(seen, description, purpose) {
         MatchResult::Unique(hit) => hit,
         other => panic!("{description:?}: {other:?}"),
@@ -25,7 +25,7 @@ fn one(seen: &Seen, description: &ElementQuery, purpose: Interaction) -> Element
 /// Asserts that the point found lies in the box `x1..x2`, `y1..y2`.
 #[track_caller]
 fn check(
-    seen: &Seen,
+    seen: &DescribedScreen,
     description: &ElementQuery,
     purpose: Interaction,
     (x1, x2): (i32, i32),

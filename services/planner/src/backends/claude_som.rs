@@ -68,7 +68,8 @@ impl Dialect for ClaudeSom {
         }
         Ok(ModelRequest {
             body,
-            view: numbered.image.map(|picture| picture.view),
+            view: numbered.image.as_ref().map(|picture| picture.view),
+            annotated: numbered.image,
             ..ModelRequest::default()
         })
     }

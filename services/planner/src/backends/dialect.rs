@@ -15,7 +15,7 @@ use crate::models::{Api, Model};
 use crate::prompt::{self, Prompts};
 use crate::provider::RejectedRequest;
 use crate::response::{ParsedDecision, ResponseError};
-use crate::screenshot::{self, RequestImages, SentImage};
+use crate::screenshot::{self, RenderedImage, RequestImages, SentImage};
 
 /// A prompt format and the parser of its responses.
 pub trait Dialect: fmt::Debug + Send + Sync + 'static {
@@ -84,6 +84,8 @@ pub struct ModelRequest {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The image that the response's coordinates refer to; `None` if none was sent.
     pub view: Option<SentImage>,
+    /// The current screenshot with annotations, as it is in the body.
+    pub annotated: Option<RenderedImage>,
     /// State that the dialect needs to parse the response. Not sent.
     pub context: Value,
     /// Tokens of the provider-stored conversation that this request continues.

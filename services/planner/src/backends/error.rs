@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use motorium_text::characters::is_ideograph;
+
 use crate::provider::{FailureKind, ProviderFailure};
 
 /// A backend did not decide.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
     /// The goal is unsupported; nothing has been performed.
-    #[error("`{clause}`: {reason}")]
+    #[error("{}", with_clause(clause, reason))]
     Declined {
         /// The unsupported part of the goal.
         clause: String,
@@ -42,6 +44,16 @@ pub enum BackendError {
     /// No response within the time limit.
     #[error("did not respond within {limit_ms} ms")]
     TimedOut { limit_ms: u64 },
+}
+
+/// Returns a reason with the clause that it is about, quoted once and as the reason's language quotes.
+fn with_clause(clause: &str, reason: &str) -> String {
+    let is_quoted = !clause.is_empty() && reason.contains(clause);
+    match (is_quoted, reason.contains(is_ideograph)) {
+        (true, _) => reason.to_owned(),
+        (false, true) => format!("“{clause}”：{reason}"),
+        (false, false) => format!("`{clause}`: {reason}"),
+    }
 }
 
 impl BackendError {

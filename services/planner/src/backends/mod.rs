@@ -21,12 +21,30 @@ pub mod usage_meter;
 
 use async_trait::async_trait;
 use motorium_proto::domain::decision::Decision;
+use motorium_proto::domain::frame::Image;
 use motorium_proto::service::{BackendInfo, PlanRequest};
 
 pub use error::BackendError;
 use question::Question;
 use serde_json::Value;
 pub use usage_meter::UsageMeter;
+
+/// A decision, and the annotated screenshot that it was made on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BackendDecision {
+    pub decision: Decision,
+    /// The annotated screenshot, as the model received it.
+    pub annotated_image: Option<Image>,
+}
+
+impl From<Decision> for BackendDecision {
+    fn from(decision: Decision) -> Self {
+        Self {
+            decision,
+            annotated_image: None,
+        }
+    }
+}
 
 /// A backend that decides steps.
 #[async_trait]
@@ -46,7 +64,7 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
         &self,
         request: &PlanRequest,
         spent: &UsageMeter,
-    ) -> Result<Decision, BackendError>;
+    ) -> Result<BackendDecision, BackendError>;
 
     /// Returns whether it can answer questions beside the steps of a task.
     fn has_model(&self) -> bool {

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use motorium_kit::blocking;
 use motorium_proto::domain::decision::{Decision, Usage};
+use motorium_proto::domain::frame::Image;
 use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 use serde_json::Value;
@@ -20,14 +21,14 @@ use super::degraded_features::DegradedFeatures;
 use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use super::estimate::Estimate;
 use super::question::{self, Question};
-use super::{Backend, BackendError, UsageMeter, estimate};
+use super::{Backend, BackendDecision, BackendError, UsageMeter, estimate};
 use crate::models::TokenUsage;
 use crate::models::{Model, Prices};
 use crate::prompt::Prompts;
 use crate::provider::{Endpoint, ProviderFailure};
 use crate::response::text::ResponseText;
 use crate::response::{ParsedDecision, ResponseError};
-use crate::screenshot::{RequestImages, SentImage};
+use crate::screenshot::{RenderedImage, RequestImages, SentImage};
 
 /// Maximum number of observations (zoom, screenshot) per step: enough to compare a few regions, and it bounds the cost.
 const MAX_FOLLOW_UPS: u32 = 4;
@@ -220,19 +221,22 @@ impl ModelBackend {
         Ok(answer)
     }
 
-    /// Runs a step to its decision, with at most one repair and a limited number of observations.
+    /// Runs a step to its decision, with at most one repair and a limited number of observations. Returns also the
+    /// annotated screenshot that was sent.
     async fn decide(
         &self,
         mut task: Arc<PlanTask>,
         spent: &UsageMeter,
-    ) -> Result<ParsedDecision, BackendError> {
+    ) -> Result<(ParsedDecision, Option<Image>), BackendError> {
         let mut exchange = self.send_first(&mut task, spent).await?;
+        let annotated = exchange.request.annotated.as_ref();
+        let annotated = annotated.and_then(RenderedImage::to_image);
         let task = &task;
         let (mut looks, mut is_repaired) = (0, false);
         loop {
             let made = self.concessions();
             let asked = match self.runner.read(task, made, &exchange).await {
-                Ok(ParsedResponse::Decision(reading)) => return Ok(*reading),
+                Ok(ParsedResponse::Decision(reading)) => return Ok((*reading, annotated)),
                 Ok(ParsedResponse::FollowUp(asked)) if looks < MAX_FOLLOW_UPS => {
                     looks += 1;
                     *asked
@@ -464,11 +468,14 @@ impl Backend for ModelBackend {
         &self,
         request: &PlanRequest,
         spent: &UsageMeter,
-    ) -> Result<Decision, BackendError> {
+    ) -> Result<BackendDecision, BackendError> {
         self.endpoint()?;
         let task = Arc::new(PlanTask::new(request.clone()));
-        let reading = self.decide(task, spent).await?;
-        Ok(self.decision(reading))
+        let (reading, annotated_image) = self.decide(task, spent).await?;
+        Ok(BackendDecision {
+            decision: self.decision(reading),
+            annotated_image,
+        })
     }
 
     async fn answer(&self, question: &Question, spent: &UsageMeter) -> Result<Value, BackendError> {

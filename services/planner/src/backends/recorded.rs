@@ -11,7 +11,7 @@ use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 use motorium_proto::v1::common::Decision as Wire;
 use prost::Message as _;
 
-use super::{Backend, BackendError, UsageMeter};
+use super::{Backend, BackendDecision, BackendError, UsageMeter};
 
 /// Decisions in replay order.
 #[derive(Debug, Clone)]
@@ -85,7 +85,11 @@ impl Backend for RecordedBackend {
         }
     }
 
-    async fn plan(&self, request: &PlanRequest, _: &UsageMeter) -> Result<Decision, BackendError> {
+    async fn plan(
+        &self,
+        request: &PlanRequest,
+        _: &UsageMeter,
+    ) -> Result<BackendDecision, BackendError> {
         let given = given(&request.conversation)?;
         let decision = self
             .decisions
@@ -97,11 +101,12 @@ impl Backend for RecordedBackend {
                 ),
             })?;
         let conversation = Bytes::from((given + 1).to_string());
-        Ok(Decision {
+        let decision = Decision {
             conversation,
             backend: self.name.clone(),
             ..decision.clone()
-        })
+        };
+        Ok(decision.into())
     }
 }
 

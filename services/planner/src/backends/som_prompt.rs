@@ -9,7 +9,7 @@ use serde_json::{Value, json as value};
 use super::degraded_features::OutputFormat;
 use super::dialect::{ModelRequest, RequestError, StepContext};
 use crate::models::Api;
-use crate::prompt::history::PlaceFormat;
+use crate::prompt::history::CoordinateFormat;
 use crate::prompt::{Error as PromptError, Language, PromptContext};
 use crate::response::text::ResponseText;
 use crate::response::validate::ValidationContext;
@@ -72,7 +72,7 @@ impl SomPrompt {
         let picture = is_shown
             .then(|| step.images.annotated(step.model.image_spec, &shown))
             .transpose()?;
-        let places = PlaceFormat::Model {
+        let places = CoordinateFormat::Model {
             image_spec: step.model.image_spec,
             frame: request.frame.size,
             numbered: true,

@@ -8,7 +8,7 @@ use motorium_proto::domain::frame::Frame;
 use motorium_proto::service::PlanRequest;
 use serde::Serialize;
 
-use super::history::PlaceFormat;
+use super::history::CoordinateFormat;
 use super::untrusted::untrusted;
 use super::{Language, Prompts, history};
 
@@ -63,7 +63,7 @@ impl PromptContext {
         request: &PlanRequest,
         elements: impl IntoIterator<Item = &'a Element>,
         prompts: &Prompts,
-        places: PlaceFormat,
+        places: CoordinateFormat,
     ) -> Self {
         let language = Language::of(request.language.as_deref(), &request.goal);
         let lines = prompt::lines(elements);
@@ -138,7 +138,7 @@ fn windows(frame: &Frame) -> String {
 
 /// Returns the steps as lines, with the user messages in between.
 #[must_use]
-pub fn past(history: &[PastStep], language: Language, places: PlaceFormat) -> Vec<String> {
+pub fn past(history: &[PastStep], language: Language, places: CoordinateFormat) -> Vec<String> {
     let said = match language {
         Language::English => "The user said then:",
         Language::Chinese => "用户随后说：",

@@ -14,9 +14,9 @@ use crate::screenshot::{CoordinateConvention, ImageSpec, SentImage};
 /// Maximum length of a quoted text, in characters: keeps each step on one short line.
 const MAX_QUOTE_CHARS: usize = 120;
 
-/// Format of places on the screen.
+/// Format of positions on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlaceFormat {
+pub enum CoordinateFormat {
     /// As stored: elements by number, points in frame pixels.
     Capture,
     /// As the model sees them in its own images.
@@ -29,17 +29,19 @@ pub enum PlaceFormat {
     },
 }
 
-impl PlaceFormat {
+impl CoordinateFormat {
     fn element(self, id: impl std::fmt::Display, language: Language) -> String {
         match self {
-            PlaceFormat::Capture | PlaceFormat::Model { numbered: true, .. } => format!("[{id}]"),
-            PlaceFormat::Model { .. } => localised(language, "an element", "一个元素"),
+            CoordinateFormat::Capture | CoordinateFormat::Model { numbered: true, .. } => {
+                format!("[{id}]")
+            }
+            CoordinateFormat::Model { .. } => localised(language, "an element", "一个元素"),
         }
     }
 
     /// Formats a point; `None` if it is not on the model's image.
     fn point(self, point: CapturePoint, step: &PastStep) -> Option<String> {
-        let PlaceFormat::Model {
+        let CoordinateFormat::Model {
             image_spec: taste,
             frame,
             ..
@@ -62,7 +64,7 @@ impl PlaceFormat {
 struct LineFormatter<'a> {
     step: &'a PastStep,
     language: Language,
-    places: PlaceFormat,
+    places: CoordinateFormat,
 }
 
 /// Returns the text in the language of the prompt.
@@ -75,7 +77,7 @@ fn localised(language: Language, english: &str, chinese: &str) -> String {
 
 /// Formats a step as one line, without its result data.
 #[must_use]
-pub fn line(step: &PastStep, language: Language, places: PlaceFormat) -> String {
+pub fn line(step: &PastStep, language: Language, places: CoordinateFormat) -> String {
     let reader = LineFormatter {
         step,
         language,
@@ -115,9 +117,14 @@ fn outcome(action: &PastAction, language: Language) -> String {
     match action.outcome.result {
         ActionResult::Performed => effect(action, language),
         ActionResult::Refused => {
-            let words = localised(language, "refused by a rule", "被规则拒绝");
-            let rule = action.outcome.rule.as_deref();
-            because(rule.map_or_else(|| words.clone(), |rule| format!("{words} ({rule})")))
+            because(match action.outcome.rule.as_deref() {
+                Some(rule) => {
+                    let words = localised(language, "refused by a rule", "被规则拒绝");
+                    format!("{words} ({rule})")
+                }
+                // A person refused it, or nobody answered.
+                None => localised(language, "refused", "被拒绝"),
+            })
         }
         ActionResult::Failed => because(localised(language, "failed", "失败")),
         ActionResult::Unknown => localised(
@@ -141,6 +148,11 @@ fn effect(action: &PastAction, language: Language) -> String {
             "屏幕别处有变化",
         ),
         Some(Verdict::NoEffect) => localised(language, "no change", "没有变化"),
+        Some(Verdict::TargetMoved) => localised(
+            language,
+            "the target moved as it was clicked, so the click may have missed it",
+            "点击时目标移动了，可能没有点中",
+        ),
         Some(Verdict::EndReached) => localised(
             language,
             "the end is reached, nothing more to scroll",
@@ -191,6 +203,8 @@ impl LineFormatter<'_> {
                     (Button::Left, _) => word("triple-clicked", "三击了"),
                     (Button::Right, _) => word("right-clicked", "右键点击了"),
                     (Button::Middle, _) => word("middle-clicked", "中键点击了"),
+                    (Button::Back, _) => word("clicked the back button at", "按了后退侧键于"),
+                    (Button::Forward, _) => word("clicked the forward button at", "按了前进侧键于"),
                 };
                 format!(
                     "{clicked} {}{}",
@@ -377,8 +391,8 @@ mod tests {
         })
     }
 
-    fn seen_by(model: &str, api: Api, numbered: bool) -> PlaceFormat {
-        PlaceFormat::Model {
+    fn seen_by(model: &str, api: Api, numbered: bool) -> CoordinateFormat {
+        CoordinateFormat::Model {
             image_spec: ModelTable::default().get(model, api).image_spec,
             frame: CaptureSize::new(1920, 1080),
             numbered,
@@ -386,7 +400,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(step: &PastStep, places: PlaceFormat, part: &str) {
+    fn check(step: &PastStep, places: CoordinateFormat, part: &str) {
         let line = line(step, Language::English, places);
         assert!(line.starts_with(&format!("Step 2: {part}")), "{line}");
     }
@@ -399,7 +413,7 @@ mod tests {
         let qwen = seen_by("qwen3-vl-plus", Api::OpenaiChat, false);
         check(
             &middle(),
-            PlaceFormat::Capture,
+            CoordinateFormat::Capture,
             "clicked (960, 540) (open it) →",
         );
         // 1456×819 is the size that Claude is sent for such a screen.
@@ -435,15 +449,15 @@ mod tests {
         };
         check(
             &scroll(0, 5),
-            PlaceFormat::Capture,
+            CoordinateFormat::Capture,
             "scrolled down 5 at [3] (open it)",
         );
         check(
             &scroll(-2, -1),
-            PlaceFormat::Capture,
+            CoordinateFormat::Capture,
             "scrolled up 1 left 2 at [3]",
         );
-        let chinese = line(&scroll(0, 5), Language::Chinese, PlaceFormat::Capture);
+        let chinese = line(&scroll(0, 5), Language::Chinese, CoordinateFormat::Capture);
         assert!(
             chinese.starts_with("第2步：滚动了 向下 5 于 [3]"),
             "{chinese}"

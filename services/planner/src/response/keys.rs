@@ -138,17 +138,15 @@ fn limited(keys: Vec<Key>) -> Result<Vec<Key>, String> {
 
 fn key(name: &str) -> Result<Key, String> {
     let folded = name.to_lowercase();
-    let folded = folded.strip_prefix("kp_").unwrap_or(&folded);
     if let Some((_, character)) = CHARACTERS.iter().find(|(known, _)| *known == folded) {
         return Ok(Key::Character(*character));
     }
-    // Keypad digits and Enter map to the keys of the main block.
-    let name = if folded.len() < name.len() {
-        folded
-    } else {
-        name
-    };
-    Key::parse("keys", name).map_err(|_| format!("No key is called \"{name}\"."))
+    // Without Num Lock the keypad has navigation keys (`KP_Home`), which do what those of the main block do.
+    let in_main_block = || Key::parse("keys", folded.strip_prefix("kp_")?).ok();
+    Key::parse("keys", name)
+        .ok()
+        .or_else(in_main_block)
+        .ok_or_else(|| format!("No key is called \"{name}\"."))
 }
 
 fn small(key: Key) -> Key {
@@ -192,8 +190,9 @@ mod tests {
         check("super", Ok(&["super"]));
         check("ctrl+a Delete", Ok(&["ctrl+a", "delete"]));
         check("Down Down Down", Ok(&["down", "down", "down"]));
-        check("KP_Enter", Ok(&["enter"]));
-        check("KP_7", Ok(&["7"]));
+        check("KP_Enter", Ok(&["kpenter"]));
+        check("KP_7", Ok(&["kp7"]));
+        check("KP_Home", Ok(&["home"]));
         check("ctrl+quotedbl", Ok(&["ctrl+\""]));
         check("ctrl++", Ok(&["ctrl++"]));
         check("+", Ok(&["+"]));

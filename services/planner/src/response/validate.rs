@@ -16,6 +16,10 @@ use serde_json::Value;
 use crate::response::ResponseError;
 use crate::screenshot::{ReportedPoint, SentImage};
 
+/// Margin around an element within which a point counts as a place on it, in pixels.
+// Half the height of a small button: the boxes of the list are as inaccurate as that.
+const POINT_MARGIN_PX: i32 = 8;
+
 /// The screen and request that a response is validated against.
 #[derive(Debug, Clone, Copy)]
 pub struct ValidationContext<'a> {
@@ -36,6 +40,39 @@ impl ValidationContext<'_> {
         }
         Err(ResponseError::invalid(format!(
             "there is no element {id} on this screen; take a number from the list of elements"
+        )))
+    }
+
+    /// Returns the element with this number.
+    #[must_use]
+    pub fn scene_element(&self, id: u32) -> Option<&Element> {
+        self.request.scene.element(ElementId(id))
+    }
+
+    /// Checks that a point given beside an element is a place on it. The origin is a placeholder.
+    ///
+    /// # Errors
+    /// Fails if it is another place: it is not known which of the two is meant.
+    pub fn check_point_in_element(&self, id: u32, x: f64, y: f64) -> Result<(), ResponseError> {
+        if (x, y) == (0.0, 0.0) || self.view.is_none() {
+            return Ok(());
+        }
+        let Some(element) = self.scene_element(id) else {
+            return Ok(());
+        };
+        let Target::Point(point) = self.point(x, y)? else {
+            return Ok(());
+        };
+        let bounds = motorium_imaging::space::denormalise(&element.bounds, self.request.frame.size);
+        // A model that reads the numbers of the list names its centre, give or take a few pixels.
+        if bounds
+            .inflate(POINT_MARGIN_PX, POINT_MARGIN_PX)
+            .contains(point)
+        {
+            return Ok(());
+        }
+        Err(ResponseError::invalid(format!(
+            "element {id} and the point ({x}, {y}) are different places; give one of them"
         )))
     }
 

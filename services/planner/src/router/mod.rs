@@ -29,7 +29,7 @@ use self::retry::RetryPolicy;
 use self::sleeper::{Sleeper, TokioSleeper};
 use self::stack::{BackendCall, BackendReply, BackendRequest, CallLimits, Stack};
 use crate::backends::question::{Question, QuestionResult};
-use crate::backends::{Backend, BackendError, UsageMeter, estimate};
+use crate::backends::{Backend, BackendDecision, BackendError, UsageMeter, estimate};
 use crate::error::Error;
 
 /// Limits and policies for calling backends.
@@ -179,12 +179,17 @@ impl Router {
         for seat in self.order(&request.backends)? {
             let asked = for_backend(&request, seat.name());
             match seat.ask(BackendRequest::Plan(asked)).await {
-                Ok((BackendReply::Decision(mut decision), usage)) => {
+                Ok((BackendReply::Decision(decided), usage)) => {
+                    let BackendDecision {
+                        mut decision,
+                        annotated_image,
+                    } = *decided;
                     // A recorded decision contains the usage of its recording.
                     decision.usage = decision.usage.plus(usage);
                     return Ok(PlannedDecision {
-                        decision: *decision,
+                        decision,
                         attempts: attempt_reports(attempts),
+                        annotated_image,
                     });
                 }
                 Ok((BackendReply::Answer(_), _)) => unreachable!("a decision was asked for"),
@@ -325,6 +330,7 @@ fn conclude(attempts: Vec<FailedAttempt>) -> Result<PlannedDecision, Error> {
     Ok(PlannedDecision {
         decision,
         attempts: attempt_reports(attempts),
+        annotated_image: None,
     })
 }
 

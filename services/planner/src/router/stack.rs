@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use motorium_proto::domain::decision::Decision;
 use motorium_proto::service::PlanRequest;
 use serde_json::Value;
 use tower::timeout::error::Elapsed;
@@ -15,7 +14,7 @@ use super::circuit_breaker::{CircuitBreaker, CircuitBreakerLayer};
 use super::retry::{RetryPolicy, RetryState};
 use super::sleeper::Sleeper;
 use crate::backends::question::Question;
-use crate::backends::{Backend, BackendError, UsageMeter};
+use crate::backends::{Backend, BackendDecision, BackendError, UsageMeter};
 
 /// A call of a backend.
 #[derive(Debug, Clone)]
@@ -34,7 +33,7 @@ pub(super) enum BackendRequest {
 /// Reply of a backend.
 #[derive(Debug)]
 pub(super) enum BackendReply {
-    Decision(Box<Decision>),
+    Decision(Box<BackendDecision>),
     Answer(Value),
 }
 

@@ -127,6 +127,21 @@ impl RenderedImage {
     pub fn data_url(&self) -> String {
         format!("data:{};base64,{}", self.media_type, self.base64)
     }
+
+    /// Returns the image as it was sent, byte for byte.
+    #[must_use]
+    pub fn to_image(&self) -> Option<Image> {
+        // `base64` was encoded here, so it decodes.
+        let bytes = STANDARD.decode(&self.base64).ok()?;
+        let ImageSize { width, height, .. } = self.view.sent();
+        Some(Image {
+            sha256: codec::sha256(&bytes),
+            content: ImageContent::Bytes(bytes.into()),
+            media_type: self.media_type.to_owned(),
+            width,
+            height,
+        })
+    }
 }
 
 impl fmt::Debug for RenderedImage {

@@ -1,11 +1,15 @@
 //! Responses of servers with OpenAI's chat protocol, from files that the official package parses too: over a real socket,
 //! with each backend that uses it.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use motorium_proto::domain::action::{Action, Target};
 use motorium_proto::domain::decision::Next;
+use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::{PlanRequest, Planner as _};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::fake_provider::Provider;
 use crate::fixtures::fixture;
@@ -17,6 +21,7 @@ struct Served {
     /// The decision, or the error: `click 60,55`, `done`, `INVALID_RESPONSE: …`.
     outcome: String,
     requests: Vec<Value>,
+    annotated: Option<Image>,
 }
 
 /// Runs a step with a server that responds with these files in order.
@@ -45,9 +50,12 @@ async fn serve(kind: &str, model: &str, answers: &[&str]) -> Served {
         image: Some(picture_of(0)),
         ..request("Save the file.", "button 20,40 80x30 \"Save\"")
     };
-    let outcome = match service(&settings).plan(step).await {
-        Ok(planned) => told(&planned.decision.next),
-        Err(error) => format!("{}: {}", error.metadata["it"], error.message),
+    let (outcome, annotated) = match service(&settings).plan(step).await {
+        Ok(planned) => (told(&planned.decision.next), planned.annotated_image),
+        Err(error) => {
+            let outcome = format!("{}: {}", error.metadata["it"], error.message);
+            (outcome, None)
+        }
     };
     let received = provider.received();
     assert_eq!(received.len(), answers.len(), "{outcome}");
@@ -58,6 +66,7 @@ async fn serve(kind: &str, model: &str, answers: &[&str]) -> Served {
     Served {
         outcome,
         requests: received.into_iter().map(|received| received.body).collect(),
+        annotated,
     }
 }
 
@@ -74,6 +83,34 @@ fn told(next: &Next) -> String {
         Next::Done { .. } => "done".to_owned(),
         other => format!("{other:?}"),
     }
+}
+
+/// The image of a request, as a server receives it.
+fn received_image(body: &Value) -> Vec<u8> {
+    let turns = body["messages"].as_array().unwrap().iter();
+    let parts = turns
+        .filter_map(|turn| turn["content"].as_array())
+        .flatten();
+    let mut urls = parts.filter_map(|part| part["image_url"]["url"].as_str());
+    let url = urls.next_back().expect("an image was sent");
+    let data = url.strip_prefix("data:image/png;base64,").unwrap();
+    STANDARD.decode(data).unwrap()
+}
+
+#[tokio::test]
+async fn the_annotated_screenshot_is_returned_as_the_server_received_it() {
+    // Also if the first answer had to be repaired.
+    for answers in [&["som"][..], &["empty", "som"]] {
+        let served = serve("operator", "local-vl", answers).await;
+        let image = served.annotated.expect("one was sent");
+        let ImageContent::Bytes(bytes) = image.content else {
+            panic!("the bytes are returned")
+        };
+        assert!(bytes == received_image(&served.requests[0]));
+        assert_eq!(image.sha256, <[u8; 32]>::from(Sha256::digest(&bytes)));
+    }
+    let served = serve("qwen_vl", "qwen3-vl-plus", &["qwen_call"]).await;
+    assert_eq!(served.annotated, None, "it is shown the plain screenshot");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Decisions of the phrasebook, step by step, on changing screens.
 
 use crate::request::request;
-use motorium_phrasebook::screens::{Seen, screen};
+use motorium_phrasebook::screens::{DescribedScreen, screen};
 use motorium_planner::backends::phrasebook::Phrasebook;
 use motorium_planner::backends::{Backend, BackendError, UsageMeter};
 use motorium_proto::domain::action::{Action, ScrollAmount, Target, Text, WindowSelector};
@@ -24,10 +24,11 @@ impl Task {
 
     /// Decides on a screen.
     fn decide(&mut self, seen: &str) -> Result<Decision, BackendError> {
-        let Seen { frame, scene } = screen(seen);
+        let DescribedScreen { frame, scene } = screen(seen);
         (self.request.frame, self.request.scene) = (frame, scene);
-        let decision =
-            futures::executor::block_on(Phrasebook.plan(&self.request, &UsageMeter::default()))?;
+        let usage = UsageMeter::default();
+        let planned = futures::executor::block_on(Phrasebook.plan(&self.request, &usage))?;
+        let decision = planned.decision;
         self.request.conversation = decision.conversation.clone();
         self.request
             .conversation_backend
@@ -190,14 +191,14 @@ fn check(goal: &str, seen: &str, expected: &[&str]) {
 #[test]
 fn clauses_become_actions_one_by_one() {
     check(
-        r#"type "Alice" into "Name", then type secret:PW into "Password", check "I agree" and click "Save""#,
+        r#"type "Alice" into "Name", then type secret:PW into "Password", click "I agree" and click "Save""#,
         FORM,
         &[
             r##"click #2; type "Alice""##,
             "click #4; type secret:PW",
-            "click #5",
+            "click #6",
             "click #7",
-            r#"done: Done: type "Alice" into "Name", then type secret:PW into "Password", check "I agree" and click "Save". ["Save"]"#,
+            r#"done: Done: type "Alice" into "Name", then type secret:PW into "Password", click "I agree" and click "Save". ["Save"]"#,
         ],
     );
     check(
@@ -244,7 +245,9 @@ fn clauses_become_actions_one_by_one() {
     check(
         "uncheck \"I agree\"",
         FORM,
-        &["done: Done: uncheck \"I agree\". [\"I agree\"]"],
+        &[
+            "done: Done: uncheck \"I agree\". Was already so: \"uncheck \"I agree\"\". [\"I agree\"]",
+        ],
     );
     check(
         "open https://example.com/a then go back",
@@ -507,7 +510,7 @@ fn an_application_is_opened_by_its_configured_name_and_waited_for() {
     check(
         "switch to mousepad",
         opened,
-        &["done: Done: switch to mousepad. []"],
+        &["done: Done: switch to mousepad. Was already so: \"switch to mousepad\". []"],
     );
 }
 
@@ -615,4 +618,271 @@ fn progress_is_the_clause_in_the_users_own_words() {
     };
     assert_eq!(actions[0].intent, "点击“Save”");
     assert!(actions[0].repeatable);
+}
+
+/// The form with another first field, box, or window.
+fn form(changed: &[(&str, &str)]) -> String {
+    let replace = |form: String, (from, to): &(&str, &str)| form.replace(from, to);
+    changed.iter().fold(FORM.to_owned(), replace)
+}
+
+#[test]
+fn a_toggled_box_is_read_again() {
+    let checked = form(&[("unchecked", "checked")]);
+    let mut task = Task::new(r#"check "I agree" then click "Save""#);
+    assert_eq!(task.step(FORM), "click #5");
+    assert_eq!(task.step(&checked), "click #7");
+
+    // Pixels changed, but the box did not: only a focus ring appeared.
+    let mut task = Task::new(r#"check "I agree""#);
+    task.step(FORM);
+    task.step(FORM);
+    task.step(FORM);
+    assert_eq!(
+        task.step(FORM),
+        "fail: `check \"I agree\"` was performed, but it is still unchecked."
+    );
+    check(
+        r#"check "I agree" then click "Save""#,
+        &checked,
+        &[
+            "click #7",
+            r#"done: Done: check "I agree" then click "Save". Was already so: "check "I agree"". ["Save"]"#,
+        ],
+    );
+}
+
+/// Two labels that text recognition joined, as Perception reads them, on the left and on the right of their boxes.
+#[test]
+fn a_line_of_two_labels_names_two_boxes() {
+    let after = r#"
+        checkbox 34,63 13x13 "K" checked
+        text 45,62 204x20 "Two-factor login  Newsletter"
+        checkbox 160,63 13x13 unchecked
+    "#;
+    let before = r#"
+        text 28,96 185x20 "Two-factor  Newsletter"
+        checkbox 103,98 13x13 unchecked
+        checkbox 197,98 13x13 checked
+    "#;
+    check(r#"uncheck "Two-factor login""#, after, &["click #1"]);
+    check(r#"check Newsletter"#, after, &["click #3"]);
+    check(r#"check "Two-factor""#, before, &["click #2"]);
+    check(r#"uncheck "Newsletter""#, before, &["click #3"]);
+    check(
+        r#"check "Two-factor login""#,
+        after,
+        &[
+            r#"done: Done: check "Two-factor login". Was already so: "check "Two-factor login"". ["Two-factor login"]"#,
+        ],
+    );
+}
+
+#[test]
+fn an_entered_text_is_read_back() {
+    let filled = |shown: &str| form(&[("text_field 100,15 200x30", shown)]);
+    let field = |text: &str| filled(&format!("text_field 100,15 200x30 \"{text}\""));
+    let steps = |goal: &str, verdict: Verdict, after: &str| {
+        let mut task = Task::new(goal);
+        task.step_with(FORM, verdict);
+        task.step(after)
+    };
+    let fill = r#"fill "Name" with "Bob""#;
+    let nothing = "fail: `fill \"Name\" with \"Bob\"`: the field did not take the text.";
+    assert_eq!(steps(fill, Verdict::NoEffect, FORM), nothing);
+    assert_eq!(
+        steps(fill, Verdict::NoEffect, &field("Alice")),
+        "fail: `fill \"Name\" with \"Bob\"`: the field did not take the text; it shows \"Alice\"."
+    );
+    assert_eq!(
+        steps(fill, Verdict::NoEffect, &field("Bob")),
+        r#"done: Done: fill "Name" with "Bob". Was already so: "fill "Name" with "Bob"". ["Bob"]"#
+    );
+    let typed = r#"type "Hamburg-Altona" into "Name""#;
+    assert!(steps(typed, Verdict::Confirmed, &field("Hamburg-Altona")).starts_with("done: "));
+    assert!(steps(typed, Verdict::Confirmed, FORM).starts_with("done: "));
+    assert_eq!(
+        steps(typed, Verdict::Confirmed, &field("Berlin")),
+        "fail: `type \"Hamburg-Altona\" into \"Name\"`: the field did not take the text; it shows \"Berlin\"."
+    );
+}
+
+#[test]
+fn a_last_step_without_effect_is_no_success() {
+    for goal in ["press ctrl+s", "go back", "undo", "按 Ctrl+S"] {
+        let mut task = Task::new(goal);
+        task.step_with(FORM, Verdict::NoEffect);
+        let end = task.step(FORM);
+        assert!(end.starts_with("fail: "), "{goal}: {end}");
+    }
+    // These change nothing that can be seen.
+    for goal in ["press ctrl+c", "copy", "hold shift for 1 second"] {
+        let mut task = Task::new(goal);
+        task.step_with(FORM, Verdict::NoEffect);
+        let end = task.step(FORM);
+        assert!(end.starts_with("done: "), "{goal}: {end}");
+    }
+    // What follows shows whether it was needed.
+    let mut task = Task::new(r#"press Escape then click "Save""#);
+    task.step_with(FORM, Verdict::NoEffect);
+    assert_eq!(task.step(FORM), "click #7");
+}
+
+#[test]
+fn enter_is_pressed_again_while_its_dialog_stands() {
+    let open = r#"window 100,100 500x400 "Save File" active"#;
+    let closed = r#"window 0,0 900x700 "Downloads" active"#;
+    let begun = |verdict| {
+        let mut task = Task::new(r#"type "/tmp/mine.csv" then press Enter"#);
+        task.step(open);
+        assert_eq!(task.step_with(open, verdict), "press enter");
+        task
+    };
+    // The first one only closed the list of completions.
+    for verdict in [Verdict::NoEffect, Verdict::Confirmed] {
+        let mut task = begun(verdict);
+        assert_eq!(task.step(open), "press enter");
+        assert!(task.step(closed).starts_with("done: "));
+
+        let mut task = begun(verdict);
+        task.step(open);
+        assert_eq!(
+            task.step(open),
+            "fail: `press Enter` was performed, but the dialog \"Save File\" is still open."
+        );
+    }
+    assert!(begun(Verdict::Confirmed).step(closed).starts_with("done: "));
+}
+
+#[test]
+fn what_is_no_answer_repeats_the_question() {
+    let seen = r#"
+        button 800,20 80x30 "Edit"
+        button 800,700 80x30 "Edit"
+    "#;
+    for reply in ["OK", "continue", "skip", "", "  ", "what?"] {
+        let mut task = Task::new(r#"click "Edit" then press Enter"#);
+        let question = task.step(seen);
+        task.says(reply);
+        assert_eq!(task.step(seen), question, "{reply}");
+        task.says("2");
+        assert_eq!(task.step(seen), "click #2", "{reply}");
+    }
+    for reply in ["I have done it", "done", "我已经操作"] {
+        let mut task = Task::new(r#"click "Edit" then press Enter"#);
+        task.step(seen);
+        task.says(reply);
+        assert_eq!(task.step(seen), "press enter", "{reply}");
+    }
+    for reply in ["", "perhaps", "ok"] {
+        let mut task = Task::new(r#"click "Save" then click "Cancel""#);
+        let decision = task.decide(FORM).unwrap();
+        task.perform(&decision, ActionResult::Unknown, Verdict::Unknown);
+        let question = task.step(FORM);
+        task.says(reply);
+        assert_eq!(task.step(FORM), question, "{reply}");
+    }
+}
+
+#[test]
+fn a_step_with_fewer_outcomes_than_actions_was_not_performed() {
+    let mut task = Task::new(r#"click "Save" then click "Cancel""#);
+    task.decide(FORM).unwrap();
+    task.request.history.push(PastStep::default());
+    task.request.notices = vec!["the target moved away".to_owned()];
+    assert_eq!(
+        task.step(FORM),
+        "fail: `click \"Save\"` failed: the target moved away"
+    );
+}
+
+/// Fields and sliders as Perception reads a browser's.
+#[test]
+fn a_date_is_entered_in_the_order_of_its_field() {
+    let empty = |shown: &str| {
+        format!("text 27,29 94x23 \"Date of birth\"\ndrop_down 121,30 125x21 \"{shown}\"")
+    };
+    let start = "click (131, 40); press left x2";
+    let goal = r#"enter "1990-05-17" into "Date of birth""#;
+    for (shown, typed) in [
+        ("mm/dd/yyyy", r#"type "05/17/1990""#),
+        ("TT.MM.JJJJ", r#"type "17.05.1990""#),
+        ("年/月/日", r#"type "1990"; press right; type "0517""#),
+    ] {
+        check(goal, &empty(shown), &[&format!("{start}; {typed}")]);
+    }
+    // A date does not tell its order, so the field is emptied first.
+    let mut task = Task::new(r#"set "Date of birth" to "1990-05-17""#);
+    assert_eq!(
+        task.step(&empty("05/06/1980")),
+        format!(
+            "{start}; press backspace; press right; press backspace; press right; press backspace"
+        )
+    );
+    assert_eq!(
+        task.step(&empty("dd/mm/yyyy")),
+        format!(r#"{start}; type "17/05/1990""#)
+    );
+    assert!(task.step(&empty("17/05/1990")).starts_with("done: "));
+
+    let mut task = Task::new(goal);
+    task.step(&empty("mm/dd/yyyy"));
+    let end = task.step(&empty("12/09/0517"));
+    assert!(end.ends_with("it shows \"12/09/0517\"."), "{end}");
+}
+
+#[test]
+fn a_slider_is_set_and_read_again() {
+    let at = |shown: &str| {
+        format!(
+            "text 26,124 64x24 \"Volume\"\nslider 94,126 128x17\ntext 224,128 21x16 \"{shown}\"
+            text_field 94,160 128x24 \"none\""
+        )
+    };
+    let goal = r#"set the "Volume" slider to 80"#;
+    let set = "click #2; press home; press right x80";
+    let mut task = Task::new(goal);
+    assert_eq!(task.step(&at("50")), set);
+    assert!(task.step(&at("80")).starts_with("done: "));
+
+    // A press moves it by five.
+    let mut task = Task::new(goal);
+    task.step(&at("50"));
+    assert_eq!(task.step(&at("100")), "press left x16");
+    let end = task.step(&at("100"));
+    assert!(end.ends_with("the slider shows 100."), "{end}");
+
+    let end = Task::new(goal).step(&at("80"));
+    assert!(end.contains("Was already so"), "{end}");
+    let mut task = Task::new(r#"press Tab then set the "Volume" slider to "loud""#);
+    task.step(&at("50"));
+    assert!(task.step(&at("50")).contains("is no whole number"));
+}
+
+#[test]
+fn a_chinese_goal_gets_messages_in_chinese_with_each_clause_once() {
+    let seen = "text 20,20 80x20 \"Comment\"\nbutton 20,60 80x20 \"Save\"";
+    let ending = |goal: &str| {
+        let mut task = Task::new(goal);
+        loop {
+            match task.decide(seen) {
+                Ok(decision) => match &decision.next {
+                    Next::Act(_) => {
+                        task.perform(&decision, ActionResult::Performed, Verdict::Confirmed)
+                    }
+                    next => return shown(next),
+                },
+                Err(error) => return error.to_string(),
+            }
+        }
+    };
+    assert_eq!(
+        ending("点击第二个“Comment”链接"),
+        "“点击第二个“Comment”链接”：屏幕上找不到第2个“Comment”链接，只有文字“Comment”。"
+    );
+    assert_eq!(
+        ending("点击“Submit”旁边的复选框"),
+        "“点击“Submit”旁边的复选框”：屏幕上找不到“Submit”旁边的复选框。"
+    );
+    assert_eq!(ending("点击“保存”").matches("点击“保存”").count(), 1);
 }

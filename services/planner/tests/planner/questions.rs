@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use crate::fake_provider::Provider;
 use crate::task::service;
-use motorium_phrasebook::screens::{Seen, screen};
+use motorium_phrasebook::screens::{DescribedScreen, screen};
 
 const INVOICE: &str = r#"
     window 0,0 640x500 "Invoice" active
@@ -74,7 +74,7 @@ impl QuestionFixture {
     }
 
     async fn extract(&self, schema: &Value) -> Result<Extraction> {
-        let Seen { frame, scene } = screen(INVOICE);
+        let DescribedScreen { frame, scene } = screen(INVOICE);
         let request = ExtractRequest {
             json_schema: schema.to_string(),
             instruction: "what the invoice says".to_owned(),
@@ -105,7 +105,7 @@ impl QuestionFixture {
 }
 
 fn described(description: &str) -> ResolveRequest {
-    let Seen { frame, scene } = screen(INVOICE);
+    let DescribedScreen { frame, scene } = screen(INVOICE);
     let pixels = image::RgbaImage::new(1000, 800);
     ResolveRequest {
         target: TargetQuery::Described {

@@ -7,11 +7,11 @@ use motorium_proto::domain::desktop::Platform;
 use motorium_proto::domain::frame::Image;
 use motorium_proto::service::{ImageFormat, PlanRequest};
 
-use motorium_phrasebook::screens::{Seen, screen};
+use motorium_phrasebook::screens::{DescribedScreen, screen};
 
 /// The first request of a task, without an image.
 pub(crate) fn request(goal: &str, seen: &str) -> PlanRequest {
-    let Seen { frame, scene } = screen(seen);
+    let DescribedScreen { frame, scene } = screen(seen);
     PlanRequest {
         goal: goal.to_owned(),
         instructions: String::new(),

@@ -11,13 +11,13 @@ use motorium_kit::server;
 use motorium_kit::shutdown::Shutdown;
 use motorium_planner::backends::phrasebook::Phrasebook;
 use motorium_planner::backends::recorded::{self, RecordedBackend};
-use motorium_planner::backends::{Backend, BackendError, UsageMeter};
+use motorium_planner::backends::{Backend, BackendDecision, BackendError, UsageMeter};
 use motorium_planner::prompt::Prompts;
 use motorium_planner::router::{Router, RouterConfig};
 use motorium_planner::{PlannerService, Settings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::action::{Ordinal, Target, TextAnchor};
-use motorium_proto::domain::decision::{Decision, Next, PastAction, PastStep, RemainingLimits};
+use motorium_proto::domain::decision::{Next, PastAction, PastStep, RemainingLimits};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::ElementId;
@@ -28,7 +28,7 @@ use motorium_proto::service::{
 use tonic::Code;
 
 use crate::request::request;
-use motorium_phrasebook::screens::{Seen, screen};
+use motorium_phrasebook::screens::{DescribedScreen, screen};
 
 /// A backend with a fixed behaviour.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ impl Backend for FakeBackend {
         Phrasebook.info()
     }
 
-    async fn plan(&self, _: &PlanRequest, _: &UsageMeter) -> Result<Decision, BackendError> {
+    async fn plan(&self, _: &PlanRequest, _: &UsageMeter) -> Result<BackendDecision, BackendError> {
         match self {
             FakeBackend::Fails(error) => Err(error.clone()),
             FakeBackend::NeverAnswers => std::future::pending().await,
@@ -184,7 +184,8 @@ async fn a_recording_is_given_again() {
     let first = Phrasebook
         .plan(&request(r#"click "Save""#, SCREEN), &UsageMeter::default())
         .await
-        .unwrap();
+        .unwrap()
+        .decision;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("decisions");
     std::fs::write(&path, recorded::encode(&[first.clone(), first.clone()])).unwrap();
@@ -229,7 +230,7 @@ impl Backend for Counter {
         Phrasebook.info()
     }
 
-    async fn plan(&self, _: &PlanRequest, _: &UsageMeter) -> Result<Decision, BackendError> {
+    async fn plan(&self, _: &PlanRequest, _: &UsageMeter) -> Result<BackendDecision, BackendError> {
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         for _ in 0..20 {
@@ -295,7 +296,7 @@ fn settings_that_cannot_be_meant_are_refused() {
 }
 
 fn resolve(seen: &str, target: Target) -> ResolveRequest {
-    let Seen { frame, scene } = screen(seen);
+    let DescribedScreen { frame, scene } = screen(seen);
     ResolveRequest {
         target: TargetQuery::Target(target),
         frame,
@@ -384,7 +385,8 @@ async fn a_task_is_summed_up_without_a_model() {
     let decision = Phrasebook
         .plan(&request(r#"click "Save""#, SCREEN), &UsageMeter::default())
         .await
-        .unwrap();
+        .unwrap()
+        .decision;
     let Next::Act(actions) = decision.next else {
         panic!("it acts")
     };
@@ -451,7 +453,7 @@ async fn the_service_answers_over_grpc_as_in_the_same_process() {
                 "it has answered, and no two times are alike"
             );
         }
-        let Seen { frame, scene } = screen(SCREEN);
+        let DescribedScreen { frame, scene } = screen(SCREEN);
         let extract = ExtractRequest {
             json_schema: "{}".to_owned(),
             instruction: "the total".to_owned(),

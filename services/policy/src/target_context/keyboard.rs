@@ -72,13 +72,16 @@ impl TargetContext<'_> {
 
     /// Returns true if the keys press the focused element or a dialog's default button.
     pub(super) fn presses_a_button(&self) -> bool {
-        matches!(self.keys(), [Key::Enter | Key::Space] | [.., Key::Enter])
+        matches!(
+            self.keys().as_slice(),
+            [Key::Enter | Key::Space] | [.., Key::Enter]
+        )
     }
 
     /// Returns true if a letter, with or without Alt, presses a dialog's button by its mnemonic.
     fn chooses_a_button(&self) -> bool {
         let is_letter = matches!(
-            self.keys(),
+            self.keys().as_slice(),
             [Key::Character(_)] | [Key::Alt, Key::Character(_)]
         );
         is_letter && self.title().is_some()
@@ -89,10 +92,13 @@ impl TargetContext<'_> {
         self.presses_a_button() || self.chooses_a_button()
     }
 
-    fn keys(&self) -> &[Key] {
+    /// Returns the pressed keys. Those of the keypad do what their counterparts do.
+    fn keys(&self) -> Vec<Key> {
         match self.circumstances.action {
-            Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. } => keys,
-            _ => &[],
+            Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. } => {
+                keys.iter().map(|key| key.in_main_block()).collect()
+            }
+            _ => Vec::new(),
         }
     }
 

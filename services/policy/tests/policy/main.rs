@@ -157,6 +157,7 @@ impl Case {
                 button: Button::Left,
                 modifiers: vec![],
                 duration: None,
+                hold: None,
             }
         } else if self.right_click.is_some() {
             click(Button::Right)
@@ -173,6 +174,7 @@ impl Case {
                 button: Button::Left,
                 modifiers: vec![],
                 duration: None,
+                hold: None,
             }
         } else if self.scroll.is_some() {
             Action::Scroll {

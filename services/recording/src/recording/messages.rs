@@ -41,7 +41,6 @@ plain!(
     perception::CompareResponse,
     perception::WaitForIdleRequest,
     perception::WaitForIdleResponse,
-    planner::PlanResponse,
     planner::ExtractResponse,
     planner::LocatePointerResponse,
     planner::ResolveTargetResponse,
@@ -87,6 +86,12 @@ impl RecordableMessage for perception::ObserveResponse {
 
     fn screen(&mut self) -> Option<(&mut Option<Frame>, &mut Option<Scene>)> {
         Some((&mut self.frame, &mut self.scene))
+    }
+}
+
+impl RecordableMessage for planner::PlanResponse {
+    fn images(&mut self) -> Vec<&mut Image> {
+        self.annotated_image.iter_mut().collect()
     }
 }
 

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use motorium_proto::v1::common::{Element, Scene};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
+use motorium_proto::v1::perception::ObserveRequest;
 use motorium_proto::v1::planner::{
     ExtractRequest, LocatePointerRequest, PlanRequest, RemainingLimits,
 };
@@ -26,7 +27,11 @@ pub fn comparable(event: wire::Event) -> wire::Event {
     // It follows from the events, and recordings from before the field have none.
     event.state = wire::task::State::Unspecified.into();
     match &mut event.kind {
-        Some(Kind::Observed(observed)) => observed.elapsed = None,
+        Some(Kind::Observed(observed)) => {
+            observed.elapsed = None;
+            // Earlier versions stored an annotated image with the observation.
+            observed.annotated_image = None;
+        }
         Some(Kind::Decided(decided)) => decided.elapsed = None,
         Some(Kind::StepFinished(finished)) => finished.timings.clear(),
         Some(Kind::FunctionReturned(returned)) => returned.elapsed = None,
@@ -103,6 +108,7 @@ pub fn is_same_question(method: &str, recorded: &[u8], now: &[u8]) -> bool {
         return true;
     }
     match method.rsplit('/').next() {
+        Some("Observe") => is_same_observation(recorded, now),
         Some("Plan") => is_same_plan(without_time(recorded), without_time(now)),
         Some("Extract") => {
             without_time::<ExtractRequest>(recorded) == without_time::<ExtractRequest>(now)
@@ -113,6 +119,16 @@ pub fn is_same_question(method: &str, recorded: &[u8], now: &[u8]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Compares without the annotated image, which earlier versions requested.
+fn is_same_observation(recorded: &[u8], now: &[u8]) -> bool {
+    let request = |bytes: &[u8]| {
+        let mut request = ObserveRequest::decode(bytes).ok()?;
+        request.annotated_image = None;
+        Some(request)
+    };
+    request(recorded) == request(now)
 }
 
 fn is_same_plan(recorded: Option<PlanRequest>, now: Option<PlanRequest>) -> bool {

@@ -88,26 +88,19 @@ pub(super) fn of(
 pub fn artifact_files(recorded: &RecordedEvent) -> Vec<(String, &Artifact)> {
     let step = recorded.step;
     match &recorded.event {
-        Event::Observed(observed) => {
-            let place = |place, artifact| Some((steps::path(step, place, artifact), artifact));
-            [
-                observed
-                    .image
-                    .as_ref()
-                    .and_then(|it| place(StepFile::Frame, it)),
-                observed
-                    .annotated_image
-                    .as_ref()
-                    .and_then(|it| place(StepFile::Annotated, it)),
-                observed
-                    .scene
-                    .as_ref()
-                    .and_then(|it| place(StepFile::Scene, it)),
-            ]
+        Event::Observed(observed) => [
+            (StepFile::Frame, &observed.image),
+            (StepFile::Annotated, &observed.annotated_image),
+            (StepFile::Scene, &observed.scene),
+        ]
+        .into_iter()
+        .filter_map(|(place, artifact)| step_file(step, place, artifact.as_ref()))
+        .collect(),
+        Event::Decided {
+            annotated_image, ..
+        } => step_file(step, StepFile::Annotated, annotated_image.as_ref())
             .into_iter()
-            .flatten()
-            .collect()
-        }
+            .collect(),
         Event::PointerChecked(checked) => evidence(checked.image.iter()),
         Event::ApprovalRequested(approval) => evidence(approval.evidence.iter()),
         Event::InjectionSuspected {
@@ -119,6 +112,14 @@ pub fn artifact_files(recorded: &RecordedEvent) -> Vec<(String, &Artifact)> {
             .collect(),
         _ => Vec::new(),
     }
+}
+
+fn step_file(
+    step: u32,
+    place: StepFile,
+    artifact: Option<&Artifact>,
+) -> Option<(String, &Artifact)> {
+    artifact.map(|artifact| (steps::path(step, place, artifact), artifact))
 }
 
 fn evidence<'a>(artifacts: impl Iterator<Item = &'a Artifact>) -> Vec<(String, &'a Artifact)> {

@@ -149,6 +149,7 @@ mod tests {
                 conversation_images: vec![],
             }),
             elapsed: Duration::from_millis(2300),
+            annotated_image: None,
         }
     }
 

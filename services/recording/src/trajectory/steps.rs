@@ -148,7 +148,16 @@ impl Step {
 
     fn take_in(&mut self, recorded: &RecordedEvent) {
         match &recorded.event {
-            Event::Decided { decision, .. } => self.decision = Some((**decision).clone()),
+            Event::Decided {
+                decision,
+                annotated_image,
+                ..
+            } => {
+                self.decision = Some((**decision).clone());
+                if annotated_image.is_some() {
+                    self.annotated.clone_from(annotated_image);
+                }
+            }
             Event::ActionIntended(intended) => self.intended(intended),
             Event::ActionPerformed { action_id, outcome } => {
                 if let Some(act) = self.act(action_id.as_str()) {
@@ -351,6 +360,7 @@ pub(super) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::NoEffect => "no effect",
         Verdict::Unknown => "unknown",
         Verdict::EndReached => "end reached",
+        Verdict::TargetMoved => "target moved",
     }
 }
 
@@ -365,6 +375,8 @@ fn timeline_entry(event: &Event) -> Option<(&'static str, &'static str, String)>
             let text = format!("{orchestrator} continues the task after another run ended");
             (WARNING, "Recovered", text)
         }
+        Event::DesktopReleased { desktop } => (NOTE, "Desktop released", desktop.to_string()),
+        Event::DesktopAwaited { message, .. } => (NOTE, "Queued", message.clone()),
         Event::AttachmentPut { name, path, .. } => {
             (NOTE, "File put on the desktop", format!("{name}: {path}"))
         }

@@ -4,7 +4,7 @@
 //! a toggle, so pixels alone do not tell them apart: the Orchestrator moves the pointer away and sees which of them goes.
 
 use motorium_proto::domain::effect::{Effect, Verdict};
-use motorium_proto::domain::element::{ElementKind, Scene};
+use motorium_proto::domain::element::{Element, ElementKind, Scene};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
@@ -21,10 +21,16 @@ const SPOT_CLEARANCE: i32 = 6;
 /// farthest one leaves a dense toolbar.
 const SPOT_DISTANCES: [i32; 4] = [24, 48, 96, 192];
 
-/// Returns true if everything that changed is the look of the control that was clicked.
+/// Returns true if everything that changed may be the look of controls: of the one that was clicked, or of the one that the
+/// pointer has left.
 #[must_use]
-pub fn is_own_look(effect: &Effect, target: CaptureRect) -> bool {
-    let own = target.inflate(RING_MARGIN, RING_MARGIN);
+pub fn is_only_looks(effect: &Effect, controls: &[CaptureRect]) -> bool {
+    let is_look = |changed: &CaptureRect| {
+        controls.iter().any(|control| {
+            let own = control.inflate(RING_MARGIN, RING_MARGIN);
+            own.contains_box(changed)
+        })
+    };
     effect.verdict == Verdict::Confirmed
         && !effect.window_changed
         && !effect.change.size_differs
@@ -32,7 +38,7 @@ pub fn is_own_look(effect: &Effect, target: CaptureRect) -> bool {
             .change
             .regions
             .iter()
-            .all(|region| own.contains_box(&region.bounds))
+            .all(|region| is_look(&region.bounds))
 }
 
 /// Returns true for kinds that show within their own box what a click has done: their change is an effect.
@@ -57,6 +63,21 @@ pub fn shows_state_in_itself(kind: ElementKind) -> bool {
 pub fn core(target: CaptureRect) -> Option<CaptureRect> {
     let core = target.inflate(-RING_INSET, -RING_INSET);
     (!core.is_empty()).then_some(core)
+}
+
+/// Returns the smallest element at a point, with its box on the display.
+#[must_use]
+pub fn element_at<'a>(
+    scene: &'a Scene,
+    frame: &Frame,
+    point: CapturePoint,
+) -> Option<(&'a Element, CaptureRect)> {
+    scene
+        .elements
+        .iter()
+        .map(|element| (element, bounds_on_display(element, frame)))
+        .filter(|(_, bounds)| bounds.contains(point))
+        .min_by_key(|(_, bounds)| i64::from(bounds.width()) * i64::from(bounds.height()))
 }
 
 /// Returns the nearest point beside the target that lies on no element, or `None` if there is none.
@@ -94,7 +115,7 @@ mod tests {
     use std::time::SystemTime;
 
     use motorium_proto::domain::effect::ChangedRegion;
-    use motorium_proto::domain::element::{Element, ElementSource, ElementState};
+    use motorium_proto::domain::element::{ElementSource, ElementState};
     use motorium_proto::domain::geometry::{CaptureSize, NormalisedPoint, NormalisedRect};
     use motorium_proto::domain::id::{DisplayId, ElementId, FrameId};
 
@@ -155,13 +176,15 @@ mod tests {
 
     #[test]
     fn a_highlight_and_a_ring_are_the_look_and_a_change_beside_is_not() {
-        let target = rect(100, 100, 80, 30);
-        assert!(is_own_look(&changed(target), target), "highlight");
-        assert!(is_own_look(&changed(rect(95, 95, 90, 40)), target), "ring");
-        assert!(!is_own_look(&changed(rect(150, 100, 80, 30)), target));
+        let (target, left) = (rect(100, 100, 80, 30), rect(300, 100, 80, 30));
+        let is_look = |bounds| is_only_looks(&changed(bounds), &[target, left]);
+        assert!(is_look(target), "highlight");
+        assert!(is_look(rect(95, 95, 90, 40)), "ring");
+        assert!(is_look(left), "the highlight that goes");
+        assert!(!is_look(rect(150, 100, 80, 30)));
         let mut retitled = changed(target);
         retitled.window_changed = true;
-        assert!(!is_own_look(&retitled, target));
+        assert!(!is_only_looks(&retitled, &[target]));
         assert_eq!(core(target), Some(rect(103, 103, 74, 24)));
         assert_eq!(core(rect(0, 0, 6, 30)), None);
     }

@@ -87,6 +87,7 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
         background_motion: stirring,
         language,
     } = evidence;
+    let has_shifted = comparison.vertical_shifts.iter().any(|shift| *shift != 0);
     let share_near_target = comparison
         .measured_shares
         .first()
@@ -106,6 +107,7 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
         (true, false) if action.kind() == ActionKind::Scroll => Verdict::EndReached,
         (true, false) if !quiet.settled => Verdict::Unknown,
         (true, false) => Verdict::NoEffect,
+        _ if has_shifted && !window_changed => Verdict::TargetMoved,
         _ if near_target || window_changed || goes_to_focus(action) => Verdict::Confirmed,
         _ => Verdict::ChangedElsewhere,
     };
@@ -252,6 +254,7 @@ fn explain(
         Verdict::ChangedElsewhere => Message::EffectElsewhere { pixels },
         Verdict::NoEffect => Message::EffectNone,
         Verdict::EndReached => Message::EffectEndReached,
+        Verdict::TargetMoved => Message::EffectTargetMoved,
         Verdict::Unknown => Message::EffectNotSettled,
     };
     message.text(language)
@@ -354,6 +357,7 @@ mod tests {
                 before: &frame(titles.0),
                 after: &frame(titles.1),
                 comparison: Comparison {
+                    vertical_shifts: Vec::new(),
                     change,
                     measured_shares: vec![0.1],
                 },

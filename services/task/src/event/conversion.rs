@@ -115,6 +115,12 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
         Event::LiveFrame { desktop } => Kind::LiveFrame(wire::LiveFrame {
             desktop: desktop.to_string(),
         }),
+        Event::DesktopReleased { desktop } => Kind::DesktopReleased(wire::DesktopReleased {
+            desktop: desktop.to_string(),
+        }),
+        Event::DesktopAwaited { wait, message } => Kind::DesktopAwaited(wire::DesktopAwaited {
+            wait: Some(wait.to_wire(message)),
+        }),
         Event::AttachmentPut {
             name,
             size_bytes,
@@ -135,9 +141,14 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             fingerprint: observed.fingerprint.0.to_vec().into(),
             scene: observed.scene.map(|scene| wire_artifact(task, scene)),
         }),
-        Event::Decided { decision, elapsed } => Kind::Decided(wire::Decided {
+        Event::Decided {
+            decision,
+            elapsed,
+            annotated_image,
+        } => Kind::Decided(wire::Decided {
             decision: Some((*decision).into()),
             elapsed: Some(convert::wire_duration(elapsed)),
+            annotated_image: annotated_image.map(|image| wire_artifact(task, image)),
         }),
         Event::ProgressAdded { text } => Kind::ProgressAdded(wire::ProgressAdded { text }),
         Event::ProgressCorrected { sequence, text } => {
@@ -446,6 +457,17 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             desktop: DesktopName::parse("desktop", &event.desktop)?,
             epoch: DesktopEpoch(event.epoch),
         },
+        Kind::DesktopReleased(event) => Event::DesktopReleased {
+            desktop: DesktopName::parse("desktop", &event.desktop)?,
+        },
+        Kind::DesktopAwaited(event) => Event::DesktopAwaited {
+            message: event
+                .wait
+                .as_ref()
+                .map(|wait| wait.message.clone())
+                .unwrap_or_default(),
+            wait: require("wait", event.wait)?,
+        },
         Kind::LiveFrame(event) => Event::LiveFrame {
             desktop: DesktopName::parse("desktop", &event.desktop)?,
         },
@@ -458,6 +480,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
         Kind::Decided(event) => Event::Decided {
             decision: Box::new(require("decision", event.decision)?),
             elapsed: elapsed(event.elapsed)?,
+            annotated_image: optional_artifact("annotated_image", event.annotated_image)?,
         },
         Kind::ProgressAdded(event) => Event::ProgressAdded { text: event.text },
         Kind::ProgressCorrected(event) => Event::ProgressCorrected {

@@ -6,13 +6,14 @@ use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::ActionId;
 
 use super::Task;
+use crate::artifact::Artifact;
 use crate::event::ActionIntended;
 use crate::record::ActionRecord;
 use crate::retry_strategy::RetryStrategy;
 use crate::risk;
 
 impl Task {
-    pub(super) fn decided(&mut self, decision: &Decision) {
+    pub(super) fn decided(&mut self, decision: &Decision, annotated_image: Option<&Artifact>) {
         self.usage = self.usage.plus(decision.usage);
         self.conversation = decision.conversation.clone();
         self.conversation_backend.clone_from(&decision.backend);
@@ -24,6 +25,9 @@ impl Task {
         }
         if let Some(step) = self.open_step_mut() {
             step.decision = Some(decision.clone());
+            if let Some(image) = annotated_image {
+                step.annotated_image = Some(image.clone());
+            }
         }
     }
 

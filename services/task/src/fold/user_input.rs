@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use motorium_messages::{Language, Message, join_list, join_sentences};
 use motorium_proto::domain::decision::SafetyCheck;
+use motorium_proto::domain::effect::ActionResult;
 
 use super::{Lifecycle, Task};
 use crate::approval::{Approval, ApprovalState, ApprovalSubject};
@@ -16,7 +17,10 @@ impl Task {
     /// Handles a take-over. The open step is dropped, because its decision was made on another screen than the one handed back.
     pub(super) fn taken_over(&mut self, user: &str, at: SystemTime) {
         let language = self.spec.message_language();
-        self.abort_step(&Message::StepAbandoned.text(language));
+        self.abandon_step(
+            &Message::StepAbandoned.text(language),
+            ActionResult::Cancelled,
+        );
         self.close_pending_approvals(ApprovalState::Invalidated);
         self.interruptions += 1;
         self.manual_actions.clear();
@@ -67,7 +71,7 @@ impl Task {
         let is_action = matches!(resolved.subject, ApprovalSubject::Action(_));
         if resolved.state != ApprovalState::Approved && is_action {
             let message = resolved.planner_message(self.spec.message_language());
-            self.abort_step(&message);
+            self.abandon_step(&message, ActionResult::Refused);
         }
         if matches!(&self.lifecycle, Lifecycle::AwaitingUser(request) if request.approval.as_ref() == Some(&resolved.id))
         {

@@ -200,6 +200,7 @@ fn decision(next: Next) -> Event {
     Event::Decided {
         decision: Box::new(decision),
         elapsed: Duration::ZERO,
+        annotated_image: None,
     }
 }
 

@@ -105,3 +105,35 @@ async fn a_look_under_the_pointer_is_no_effect_and_a_toggle_is_one() {
     );
     assert!(click_counts(&stage).values().all(|count| *count == 1));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_moves_under_a_click_is_not_its_effect() {
+    let mut stage = Testbed::start_with_page("shifting.html").await;
+    stage.site.send_command("focus").await;
+    let told = stage
+        .run_task(task("save"), [act(click("Save")), done("it is saved")])
+        .await;
+    stage.save_screenshots("shifting-save", &told.events).await;
+    assert_eq!(
+        told.events.verdicts(),
+        [EffectVerdict::TargetMoved],
+        "\n{}",
+        told.events.text()
+    );
+    assert_eq!(told.events.retry_strategies(), []);
+    let saved = stage.site.inputs().into_iter();
+    let saved = saved.filter(|entry| entry.kind == "click" && entry.target == "save");
+    assert_eq!(saved.count(), 0, "the button had moved away from the click");
+
+    // What a button inserts above itself is its effect.
+    let told = stage
+        .run_task(task("more"), [act(click("More")), done("there is more")])
+        .await;
+    stage.save_screenshots("shifting-more", &told.events).await;
+    let verdicts = told.events.verdicts();
+    assert!(
+        matches!(verdicts[..], [verdict] if is_effect(verdict)),
+        "\n{}",
+        told.events.text()
+    );
+}

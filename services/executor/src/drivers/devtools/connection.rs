@@ -13,7 +13,7 @@ use motorium_kit::http_client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_tungstenite::connect_async_with_config;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -36,19 +36,25 @@ pub(super) enum CallTarget<'a> {
     Session(&'a str),
 }
 
+/// Number of events of pages that a slow reader may be behind.
+const PAGE_EVENT_BACKLOG: usize = 256;
+
 /// A connection to a browser.
 #[derive(Debug, Clone)]
 pub(super) struct DevToolsConnection {
     calls: mpsc::UnboundedSender<Call>,
+    page_events: broadcast::Sender<Event>,
 }
 
 /// An event of the browser, as received.
 ///
 /// Only the requested parameters are parsed. The message also contains the body of uploads, which need not be valid
 /// Unicode: parsing all of it would fail, and the upload would wait for ever.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Event {
     pub(super) method: String,
+    /// The session of a page that reports the event; `None` for events of the browser.
+    pub(super) session: Option<String>,
     message: Utf8Bytes,
 }
 
@@ -64,7 +70,7 @@ impl Event {
     }
 }
 
-/// Events in the order of arrival. The channel closes with the connection.
+/// Events of the browser in the order of arrival. The channel closes with the connection.
 pub(super) type Events = mpsc::UnboundedReceiver<Event>;
 
 #[derive(Debug)]
@@ -82,6 +88,8 @@ struct IncomingMessage {
     id: Option<u64>,
     #[serde(default)]
     method: String,
+    #[serde(rename = "sessionId")]
+    session: Option<String>,
     error: Option<ProtocolError>,
 }
 
@@ -117,8 +125,18 @@ impl DevToolsConnection {
             .map_err(unreachable)?;
         let (calls, asked) = mpsc::unbounded_channel();
         let (told, events) = mpsc::unbounded_channel();
+        let (page_events, _) = broadcast::channel(PAGE_EVENT_BACKLOG);
+        let told = EventSenders {
+            browser: told,
+            pages: page_events.clone(),
+        };
         tokio::spawn(serve(socket, asked, told));
-        Ok((Self { calls }, events))
+        Ok((Self { calls, page_events }, events))
+    }
+
+    /// Returns the events of all attached pages from now on. A page reports them once its domain is enabled.
+    pub(super) fn page_events(&self) -> broadcast::Receiver<Event> {
+        self.page_events.subscribe()
     }
 
     /// Calls a method and waits for the response.
@@ -200,12 +218,14 @@ async fn connect(endpoint: &str) -> Result<Socket, String> {
     Ok(socket)
 }
 
+/// Senders of events.
+struct EventSenders {
+    browser: mpsc::UnboundedSender<Event>,
+    pages: broadcast::Sender<Event>,
+}
+
 /// Serves the socket until either side closes it.
-async fn serve(
-    mut socket: Socket,
-    mut asked: mpsc::UnboundedReceiver<Call>,
-    told: mpsc::UnboundedSender<Event>,
-) {
+async fn serve(mut socket: Socket, mut asked: mpsc::UnboundedReceiver<Call>, told: EventSenders) {
     let mut waiting: HashMap<u64, oneshot::Sender<RawResponse>> = HashMap::new();
     let mut last = 0;
     loop {
@@ -248,12 +268,19 @@ fn dispatch(
     incoming: IncomingMessage,
     message: Utf8Bytes,
     waiting: &mut HashMap<u64, oneshot::Sender<RawResponse>>,
-    told: &mpsc::UnboundedSender<Event>,
+    told: &EventSenders,
 ) {
     let Some(id) = incoming.id else {
-        let method = incoming.method;
-        // The receiver is gone: the connection is about to end.
-        let _ = told.send(Event { method, message });
+        let event = Event {
+            method: incoming.method,
+            session: incoming.session,
+            message,
+        };
+        // Nobody may listen: to pages only during a navigation, and to the browser until the connection ends.
+        match event.session {
+            Some(_) => drop(told.pages.send(event)),
+            None => drop(told.browser.send(event)),
+        }
         return;
     };
     let answer = match incoming.error {

@@ -22,6 +22,7 @@ use url::Url;
 use self::connection::DevToolsConnection;
 use self::pages::{HistoryStep, Page};
 use self::url_filter::UrlFilter;
+use super::clipboard_content::ClipboardContent;
 use super::launch::Launcher;
 use super::{
     Capabilities, Driver, DriverFailure, DriverOutcome, Error, FocusedPage, HumanInputReceiver,
@@ -38,6 +39,8 @@ mod url_filter;
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// Timeout of starting a browser.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// Timeout of the first attempt to connect to a browser. A browser that listens answers within a second.
+const FIRST_CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of the first response of a URL. Afterwards the action ends while the page is still loading.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(4);
 /// Timeout of finding the focused page.
@@ -78,7 +81,7 @@ impl BrowserDriver {
     }
 
     async fn open_url(&self, url: &str) -> Result<Option<String>, DriverFailure> {
-        if let Ok(connection) = self.browser.connection()
+        if let Ok(connection) = self.browser.connection().await
             && !pages::list(&connection).await?.is_empty()
         {
             return within_load_timeout(pages::open(&connection, url)).await;
@@ -90,14 +93,11 @@ impl BrowserDriver {
     }
 
     async fn navigate(&self, way: NavigationCommand<'_>) -> Result<Option<String>, DriverFailure> {
-        let page = pages::front(&self.browser.connection()?).await?;
+        let page = pages::front(&self.browser.connection().await?).await?;
         match way {
             NavigationCommand::Url(url) => within_load_timeout(page.navigate(url)).await,
-            NavigationCommand::History(step) => match page.step(step).await {
-                Err(error @ Error::NoHistory { .. }) => Err(error.into()),
-                stepped => stepped.map(|()| None).map_err(after_input),
-            },
-            NavigationCommand::Reload => page.reload().await.map(|()| None).map_err(after_input),
+            NavigationCommand::History(step) => within_load_timeout(page.step(step)).await,
+            NavigationCommand::Reload => within_load_timeout(page.reload()).await,
         }
     }
 }
@@ -123,6 +123,7 @@ async fn within_load_timeout(
     loaded: impl Future<Output = Result<(), Error>>,
 ) -> Result<Option<String>, DriverFailure> {
     match timeout(LOAD_TIMEOUT, loaded).await {
+        Ok(Err(error @ Error::NoHistory { .. })) => Err(error.into()),
         Ok(loaded) => loaded.map(|()| None).map_err(after_input),
         Err(_) => Ok(Some("the page is still loading".to_owned())),
     }
@@ -198,10 +199,14 @@ impl Driver for BrowserDriver {
     }
 
     async fn read_page(&self, max_characters: usize) -> Result<Option<PageText>, Error> {
-        let connection = self.browser.connection()?;
+        let connection = self.browser.connection().await?;
         pages::read_front(&connection, max_characters)
             .await
             .map(Some)
+    }
+
+    async fn remaining_clipboard(&self) -> Result<ClipboardContent, Error> {
+        self.input.remaining_clipboard().await
     }
 
     async fn close(&self) {
@@ -220,11 +225,15 @@ fn is_browser_action(action: &Action<CapturePoint>) -> bool {
     )
 }
 
+/// The connection to a browser, or the reason why there is none.
+type ConnectionState = Option<Result<DevToolsConnection, Error>>;
+
 /// A browser that is URL-filtered whenever it is connected.
 #[derive(Debug, Clone)]
 struct Browser {
     endpoint: Arc<str>,
-    connected: watch::Receiver<Result<DevToolsConnection, Error>>,
+    /// `None` until the first attempt to connect has ended.
+    connected: watch::Receiver<ConnectionState>,
     runtime: tokio::runtime::Handle,
     _keeper: Arc<ConnectionTask>,
 }
@@ -242,11 +251,7 @@ impl Drop for ConnectionTask {
 impl Browser {
     fn watch(endpoint: String, addresses: watch::Receiver<Arc<UrlRules>>) -> Self {
         let endpoint: Arc<str> = endpoint.into();
-        let not_yet = Error::BrowserUnreachable {
-            endpoint: endpoint.to_string(),
-            cause: "it is not connected yet".to_owned(),
-        };
-        let (now, connected) = watch::channel(Err(not_yet));
+        let (now, connected) = watch::channel(None);
         let keeper = tokio::spawn(maintain_connection(Arc::clone(&endpoint), addresses, now));
         Self {
             endpoint,
@@ -256,15 +261,31 @@ impl Browser {
         }
     }
 
-    fn connection(&self) -> Result<DevToolsConnection, Error> {
-        self.connected.borrow().clone()
+    /// Returns the connection. A driver that has just been started waits for its first attempt to connect, so that a
+    /// process which performs a single action reaches the browser as a service does.
+    async fn connection(&self) -> Result<DevToolsConnection, Error> {
+        let mut connected = self.connected.clone();
+        let unreachable = |cause: &str| Error::BrowserUnreachable {
+            endpoint: self.endpoint.to_string(),
+            cause: cause.to_owned(),
+        };
+        let tried = timeout(
+            FIRST_CONNECTION_TIMEOUT,
+            connected.wait_for(Option::is_some),
+        )
+        .await;
+        let tried = tried.map_err(|_| unreachable("it does not respond"))?;
+        match tried.as_deref() {
+            Ok(Some(state)) => state.clone(),
+            _ => Err(unreachable("the driver is closed")),
+        }
     }
 
     /// Waits for the first page of a browser that is starting.
     async fn first_page(&self) -> Result<Page, Error> {
         let there = async {
             loop {
-                if let Ok(connection) = self.connection()
+                if let Ok(connection) = self.connection().await
                     && let Ok(page) = pages::front(&connection).await
                 {
                     return page;
@@ -275,15 +296,15 @@ impl Browser {
         match timeout(START_TIMEOUT, there).await {
             Ok(page) => Ok(page),
             // Returns the error that explains the timeout.
-            Err(_) => pages::front(&self.connection()?).await,
+            Err(_) => pages::front(&self.connection().await?).await,
         }
     }
 }
 
 impl FocusedPage for Browser {
     fn url(&self) -> Result<Option<Url>, Error> {
-        let connection = self.connection()?;
-        let asked = async move {
+        let asked = async {
+            let connection = self.connection().await?;
             let address = timeout(FOCUS_TIMEOUT, pages::focused_address(&connection));
             let silent = Error::PageNotResponding {
                 waited: FOCUS_TIMEOUT,
@@ -298,7 +319,7 @@ impl FocusedPage for Browser {
 async fn maintain_connection(
     endpoint: Arc<str>,
     addresses: watch::Receiver<Arc<UrlRules>>,
-    now: watch::Sender<Result<DevToolsConnection, Error>>,
+    now: watch::Sender<ConnectionState>,
 ) {
     loop {
         let ended = serve_connection(&endpoint, addresses.clone(), &now).await;
@@ -309,10 +330,10 @@ async fn maintain_connection(
             other => other.to_string(),
         };
         now.send_modify(|connected| {
-            *connected = Err(Error::BrowserUnreachable {
+            *connected = Some(Err(Error::BrowserUnreachable {
                 endpoint: endpoint.to_string(),
                 cause,
-            });
+            }));
         });
         tokio::time::sleep(RETRY_INTERVAL).await;
     }
@@ -322,11 +343,11 @@ async fn maintain_connection(
 async fn serve_connection(
     endpoint: &str,
     addresses: watch::Receiver<Arc<UrlRules>>,
-    now: &watch::Sender<Result<DevToolsConnection, Error>>,
+    now: &watch::Sender<ConnectionState>,
 ) -> Result<(), Error> {
     let (connection, events) = DevToolsConnection::open(endpoint).await?;
     let fence = UrlFilter::install(connection.clone(), addresses).await?;
     tracing::info!(endpoint, "connected to the browser; its URLs are filtered");
-    now.send_modify(|connected| *connected = Ok(connection));
+    now.send_modify(|connected| *connected = Some(Ok(connection)));
     fence.run(events).await
 }

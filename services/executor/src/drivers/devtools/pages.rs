@@ -12,10 +12,12 @@ use futures::future::join_all;
 use motorium_proto::service::PageText;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
-use super::connection::{CallTarget, DevToolsConnection};
+use super::connection::{CallTarget, DevToolsConnection, Event};
 use super::protocol::{
     AttachedSession, BrowserTarget, CreatedTarget, EvaluationResult, FrameTree, FrameTreeResponse,
     IsolatedWorld, NavigationHistory, NavigationResult, TargetList,
@@ -189,6 +191,43 @@ pub(super) async fn focused_address(connection: &DevToolsConnection) -> Result<O
         .flatten())
 }
 
+/// Returns whether an event is the question of a page whether it may be left.
+fn is_leaving_question(event: &Event, _page: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Dialog {
+        r#type: String,
+    }
+
+    let asked = || {
+        event
+            .params()
+            .is_ok_and(|Dialog { r#type }| r#type == "beforeunload")
+    };
+    event.method == "Page.javascriptDialogOpening" && asked()
+}
+
+/// Returns whether an event is the change of a page to another document, or to another place in the same one.
+fn has_changed(event: &Event, page: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Navigated {
+        frame: NavigatedFrame,
+    }
+    #[derive(Deserialize)]
+    struct NavigatedFrame {
+        id: String,
+    }
+
+    // The main frame's id is the page's target id.
+    match event.method.as_str() {
+        "Page.frameNavigated" => {
+            let navigated = event.params();
+            navigated.is_ok_and(|Navigated { frame }| frame.id == page)
+        }
+        "Page.navigatedWithinDocument" => true,
+        _ => false,
+    }
+}
+
 /// A step in a page's navigation history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HistoryStep {
@@ -319,12 +358,94 @@ impl Page {
         Ok((text, truncated))
     }
 
+    /// Leaves the page by `leave`, and returns once it was left.
+    ///
+    /// A page may ask first ("Leave site?"). The question stays on the screen, for whoever decides about unsaved work.
+    ///
+    /// # Errors
+    /// [`Error::LeavingQuestioned`] if the page asks, and errors of `leave`.
+    async fn leaving<T>(&self, leave: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let mut events = self.connection.page_events();
+        // A page that does not respond shows a dialog or hangs. It can be left all the same, and asks nothing.
+        let enabled = self.call::<Value>("Page.enable", json!({}));
+        if timeout(PAGE_STATE_TIMEOUT, enabled).await.is_ok() {
+            self.count_as_used().await;
+        }
+        tokio::select! {
+            biased;
+            () = self.until(&mut events, is_leaving_question) => Err(Error::LeavingQuestioned),
+            left = leave => left,
+        }
+    }
+
+    /// Navigates the page to a URL, whatever the page asks: unlike [`Page::navigate`], for pages that must not stay.
+    ///
+    /// # Errors
+    /// If the page or the connection is lost.
+    pub(super) async fn replace(&self, url: &str) -> Result<(), Error> {
+        let mut events = self.connection.page_events();
+        let enabled = self.call::<Value>("Page.enable", json!({}));
+        if timeout(PAGE_STATE_TIMEOUT, enabled).await.is_err() {
+            tracing::debug!("the page does not respond before it is replaced");
+        }
+        let leave = async {
+            self.until(&mut events, is_leaving_question).await;
+            let accept = json!({ "accept": true });
+            let _: Value = self.call("Page.handleJavaScriptDialog", accept).await?;
+            std::future::pending::<Result<Value, Error>>().await
+        };
+        let replaced = tokio::select! {
+            replaced = self.call("Page.navigate", json!({ "url": url })) => replaced,
+            failed = leave => failed,
+        };
+        replaced.map(|_: Value| ())
+    }
+
+    /// Makes the page count as used by a person, as it does when a link in it is clicked: browsers ignore the question
+    /// of a page that was not.
+    async fn count_as_used(&self) {
+        let nothing = json!({ "expression": "0", "userGesture": true, "silent": true });
+        let used = self.call::<Value>("Runtime.evaluate", nothing);
+        if !matches!(timeout(PAGE_STATE_TIMEOUT, used).await, Ok(Ok(_))) {
+            tracing::debug!("the page does not respond before it is left");
+        }
+    }
+
+    /// Waits for an event of this page; for ever if the connection ends.
+    async fn until(
+        &self,
+        events: &mut broadcast::Receiver<Event>,
+        is_it: impl Fn(&Event, &str) -> bool,
+    ) {
+        loop {
+            match events.recv().await {
+                Ok(event) if event.session.as_deref() != Some(&self.session) => {}
+                Ok(event) if is_it(&event, &self.target.target_id) => return,
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Calls a method that only starts a navigation, and waits until the page has changed.
+    async fn change(&self, method: &'static str, params: Value) -> Result<(), Error> {
+        let mut events = self.connection.page_events();
+        self.leaving(async {
+            let _: Value = self.call(method, params).await?;
+            self.until(&mut events, has_changed).await;
+            Ok(())
+        })
+        .await
+    }
+
     /// Navigates the page to a URL, and waits for its first response.
     ///
     /// # Errors
-    /// If the URL cannot be loaded.
+    /// If the URL cannot be loaded, or the page asks whether it may be left.
     pub(super) async fn navigate(&self, url: &str) -> Result<(), Error> {
-        let navigated: NavigationResult = self.call("Page.navigate", json!({ "url": url })).await?;
+        let navigated: NavigationResult = self
+            .leaving(self.call("Page.navigate", json!({ "url": url })))
+            .await?;
         match navigated.error_text.filter(|text| !text.is_empty()) {
             // Downloads and interrupted navigations report ERR_ABORTED, which is not a failure.
             None => Ok(()),
@@ -339,7 +460,7 @@ impl Page {
     /// Navigates one step in the history.
     ///
     /// # Errors
-    /// If there is no history entry in this direction.
+    /// If there is no history entry in this direction, or the page asks whether it may be left.
     pub(super) async fn step(&self, step: HistoryStep) -> Result<(), Error> {
         let history: NavigationHistory = self.call("Page.getNavigationHistory", json!({})).await?;
         let (offset, way) = match step {
@@ -350,19 +471,16 @@ impl Page {
             .ok()
             .and_then(|index| history.entries.get(index))
             .ok_or(Error::NoHistory { way })?;
-        let _: Value = self
-            .call(
-                "Page.navigateToHistoryEntry",
-                json!({ "entryId": entry.id }),
-            )
-            .await?;
-        Ok(())
+        let entry = json!({ "entryId": entry.id });
+        self.change("Page.navigateToHistoryEntry", entry).await
     }
 
     /// Reloads the page.
+    ///
+    /// # Errors
+    /// If the page asks whether it may be left.
     pub(super) async fn reload(&self) -> Result<(), Error> {
-        let _: Value = self.call("Page.reload", json!({})).await?;
-        Ok(())
+        self.change("Page.reload", json!({})).await
     }
 
     /// Brings the page's tab and window to the front.

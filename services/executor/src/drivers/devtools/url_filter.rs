@@ -199,7 +199,7 @@ async fn navigate_away(
             return Ok(());
         }
         tracing::info!(address, "navigating away from a forbidden page");
-        page.navigate(BLANK_PAGE).await
+        page.replace(BLANK_PAGE).await
     };
     let led: Result<(), Error> = led.await;
     if let Err(error) = led {

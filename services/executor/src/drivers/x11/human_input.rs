@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use motorium_proto::domain::action::Button;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
 use motorium_proto::service::{HumanInput, HumanInputKind};
@@ -22,6 +21,7 @@ use x11rb::protocol::xproto::{
     BUTTON_PRESS_EVENT, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, Keycode, MOTION_NOTIFY_EVENT,
 };
 
+use super::buttons::numbered_button;
 use super::connection::{self, OrDisplayError};
 use super::keymap::Keymap;
 use super::pointer::{WHEEL_DOWN, WHEEL_LEFT, WHEEL_RIGHT, WHEEL_UP};
@@ -269,18 +269,14 @@ impl HumanInputWatcher {
             WHEEL_DOWN => (0, 1),
             WHEEL_LEFT => (-1, 0),
             WHEEL_RIGHT => (1, 0),
-            1..=3 => {
-                let button = match button {
-                    1 => Button::Left,
-                    2 => Button::Middle,
-                    _ => Button::Right,
+            other => {
+                let Some(button) = numbered_button(other) else {
+                    return Ok(Vec::new());
                 };
                 // A click ends a move.
                 self.moving = None;
                 return Ok(self.flush_and_emit(HumanInputKind::Click { at, button }));
             }
-            // The contract has no names for the thumb buttons.
-            _ => return Ok(Vec::new()),
         };
         Ok(self.coalesce(HumanInputKind::Scroll { at, x, y }, now))
     }

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::session::Session;
 use super::synthetic_input::SyntheticInput;
+use crate::drivers::clipboard_content::ClipboardContent;
 use crate::drivers::{DriverFailure, DriverOutcome, Error, PreparedAction};
 
 type Command = Box<dyn FnOnce(&mut Injector) + Send>;
@@ -84,6 +85,14 @@ impl Injector {
             }
         }
         self.close();
+    }
+
+    /// Returns the clipboard's content that would be lost; empty without a connection, which owns nothing.
+    pub(super) fn remaining_clipboard(&mut self) -> Result<ClipboardContent, Error> {
+        match &self.session {
+            Some(session) => session.remaining_clipboard(),
+            None => Ok(ClipboardContent::default()),
+        }
     }
 
     /// Restores the display, if it is connected.

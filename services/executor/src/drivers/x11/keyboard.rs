@@ -9,13 +9,16 @@ use std::time::Duration;
 use motorium_proto::domain::frame::is_browser;
 use motorium_proto::domain::key::Key;
 use motorium_x11::Connection;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xkb::{ConnectionExt as _, Group};
 use x11rb::protocol::xproto::{Keycode, ModMask};
 
 use super::connection::OrDisplayError;
 use super::key_remap::KeyRemaps;
-use super::keymap::{CORE_KEYBOARD_DEVICE, KeyboardState, Keymap, SavedKeyboardState, Stroke};
+use super::keymap::{
+    CORE_KEYBOARD_DEVICE, KeyboardState, Keymap, NUM_LOCK, SavedKeyboardState, Stroke,
+};
 use super::keysym;
 use super::windows::{self, TextTarget};
 use super::xtest::{Pressable, XTestInput};
@@ -27,14 +30,21 @@ const CHORD_HOLD: Duration = Duration::from_millis(10);
 /// Delay between repetitions of a chord.
 const CHORD_GAP: Duration = Duration::from_millis(10);
 /// Keystrokes per write. The stop signal is checked between writes.
-const STROKES_PER_WRITE: usize = 20;
+pub(super) const STROKES_PER_WRITE: usize = 20;
 /// Delay between two writes. About as fast as applications read text, so that little is in flight when a stop comes.
 const WRITE_GAP: Duration = Duration::from_millis(8);
 
+/// Delay for the window manager to open what it opens at the release of a modifier. icewm opens its menu in less than
+/// 75 ms.
+const MENU_DELAY: Duration = Duration::from_millis(120);
+
+/// Timeout of the release of somebody else's modifier.
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Polling interval for it.
+const RELEASE_POLL_INTERVAL: Duration = Duration::from_millis(5);
+
 /// Locks that change the meaning of keys. Num Lock only affects the keypad.
 const MEANINGFUL_LOCKS: u8 = !NUM_LOCK;
-/// Num Lock: modifier 2 of the core protocol in every XKB layout.
-const NUM_LOCK: u8 = 1 << 4;
 
 /// Returns the keycodes of modifiers to hold during a click.
 pub(super) fn modifier_keycodes(
@@ -68,6 +78,8 @@ pub(super) fn modifier_keycodes(
 struct Chord {
     keycodes: Vec<Keycode>,
     group: u8,
+    /// A key of the keypad that needs Num Lock.
+    num_lock: bool,
 }
 
 impl XTestInput {
@@ -79,21 +91,30 @@ impl XTestInput {
         loans: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
-        let Chord { keycodes, group } = self.resolve_chord(keys, loans, stop)?;
+        let chord = self.resolve_chord(keys, loans, stop)?;
         // A chord with a lock key changes the lock, which must not be restored.
         if !keys.iter().any(|key| is_lock(*key)) {
-            self.normalise_keyboard()?;
-            self.select_group(group)?;
+            self.prepare_keyboard(&chord, stop)?;
         }
         for nth in 0..repeat.max(1) {
             if nth > 0 {
                 pause(CHORD_GAP, stop)?;
             }
             check(stop)?;
-            self.strike(&keycodes, CHORD_HOLD)?;
+            self.strike(&chord.keycodes, CHORD_HOLD)?;
             self.sync()?;
         }
         self.restore_keyboard()
+    }
+
+    /// Brings the keyboard into the state in which the keycodes of a chord are valid.
+    fn prepare_keyboard(&mut self, chord: &Chord, stop: &CancellationToken) -> Result<(), Error> {
+        self.normalise_keyboard(stop)?;
+        self.select_group(chord.group)?;
+        match chord.num_lock {
+            true => self.set_num_lock(),
+            false => Ok(()),
+        }
     }
 
     /// Holds keys for a duration.
@@ -104,11 +125,10 @@ impl XTestInput {
         loans: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
-        let Chord { keycodes, group } = self.resolve_chord(keys, loans, stop)?;
-        self.normalise_keyboard()?;
-        self.select_group(group)?;
+        let chord = self.resolve_chord(keys, loans, stop)?;
+        self.prepare_keyboard(&chord, stop)?;
         let before = self.held().len();
-        for &keycode in &keycodes {
+        for &keycode in &chord.keycodes {
             self.press(Pressable::Key(keycode), Duration::ZERO)?;
         }
         self.sync()?;
@@ -127,6 +147,7 @@ impl XTestInput {
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let characters: Vec<char> = text.chars().collect();
+        let mut disturbed = false;
         for (nth, chunk) in characters.chunks(STROKES_PER_WRITE).enumerate() {
             if nth > 0 {
                 pause(WRITE_GAP, stop)?;
@@ -139,15 +160,44 @@ impl XTestInput {
                 .iter()
                 .map(|&character| stroke_of(&keymap, character))
                 .collect::<Result<Vec<_>, _>>()?;
-            self.normalise_keyboard()?;
+            if self.normalise_keyboard(stop)? {
+                disturbed = true;
+                self.settle_after_release(recipient, stop)?;
+            }
             for stroke in strokes {
                 self.select_group(stroke.group)?;
                 self.strike(&with_modifiers(&keymap, stroke), Duration::ZERO)?;
             }
             self.restore_keyboard()?;
             self.sync()?;
+            // Keys pressed together with a modifier of somebody else are commands, to whom is not known.
+            if KeyboardState::read(&self.link)?.held != 0 {
+                return Err(Error::ModifierDuringText);
+            }
         }
-        Ok(())
+        match disturbed {
+            true => self.check_recipient(recipient),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits until the window manager has handled the release of somebody else's modifier, and checks who gets the keys.
+    fn settle_after_release(
+        &self,
+        recipient: TextTarget<'_>,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
+        pause(MENU_DELAY, stop)?;
+        self.check_recipient(recipient)
+    }
+
+    /// Fails if the keys do not reach the recipient: it has lost the focus, or a menu has taken the keyboard.
+    fn check_recipient(&self, recipient: TextTarget<'_>) -> Result<(), Error> {
+        recipient.check(&self.link)?;
+        match self.is_keyboard_grabbed()? {
+            true => Err(Error::KeyboardGrabbed),
+            false => Ok(()),
+        }
     }
 
     /// Remaps keycodes for the characters of `text` that the keymap lacks.
@@ -224,6 +274,7 @@ impl XTestInput {
         let mut chord = Chord {
             keycodes: Vec::new(),
             group: 0,
+            num_lock: false,
         };
         for ((symbols, key), place) in wanted.iter().zip(keys).zip(places) {
             if let Some(keycode) = place {
@@ -234,6 +285,12 @@ impl XTestInput {
                 key: key.to_string(),
             })?;
             chord.group = chord.group.max(stroke.group);
+            let is_of_keypad = key.in_main_block() != *key;
+            if is_of_keypad && stroke.modifiers != 0 {
+                chord.num_lock = true;
+                chord.keycodes.push(stroke.keycode);
+                continue;
+            }
             for keycode in with_modifiers(&keymap, stroke) {
                 if !chord.keycodes.contains(&keycode) {
                     chord.keycodes.push(keycode);
@@ -270,12 +327,13 @@ impl XTestInput {
         Ok(if in_browser { places } else { none })
     }
 
-    /// Normalises group, locks, latches and modifiers held by others.
-    fn normalise_keyboard(&mut self) -> Result<(), Error> {
+    /// Normalises group, locks, latches and modifiers held by others. Returns whether a modifier was held.
+    fn normalise_keyboard(&mut self, stop: &CancellationToken) -> Result<bool, Error> {
         let mut state = KeyboardState::read(&self.link)?;
-        if state.held != 0 {
+        let was_held = state.held != 0;
+        if was_held {
             self.release_foreign_modifiers()?;
-            state = KeyboardState::read(&self.link)?;
+            state = self.await_release(stop)?;
         }
         if state.held != 0 {
             return Err(Error::ModifierHeld);
@@ -288,7 +346,22 @@ impl XTestInput {
             saved_locks: found_locks,
             saved_group: state.locked_group,
             group: 0,
+            has_set_num_lock: false,
         });
+        Ok(was_held)
+    }
+
+    /// Locks Num Lock until the keyboard is restored, if it is not locked: only then the keypad has digits. Shift would
+    /// do the same, but the application would take the key for a shifted one.
+    fn set_num_lock(&mut self) -> Result<(), Error> {
+        let state = KeyboardState::read(&self.link)?;
+        if state.locked & NUM_LOCK != 0 {
+            return Ok(());
+        }
+        if let Some(now) = &mut self.put_right {
+            now.has_set_num_lock = true;
+            self.set_locks(NUM_LOCK, NUM_LOCK)?;
+        }
         Ok(())
     }
 
@@ -305,12 +378,35 @@ impl XTestInput {
 
     /// Restores the saved locks and group. Sent with the next flush.
     pub(super) fn restore_keyboard(&mut self) -> Result<(), Error> {
-        match self.put_right.take() {
-            Some(now) if now.saved_locks != 0 || now.saved_group != now.group => {
-                self.lock(now.saved_locks, now.saved_group)
-            }
-            _ => Ok(()),
+        let Some(now) = self.put_right.take() else {
+            return Ok(());
+        };
+        if now.has_set_num_lock {
+            self.set_locks(NUM_LOCK, 0)?;
         }
+        if now.saved_locks != 0 || now.saved_group != now.group {
+            self.lock(now.saved_locks, now.saved_group)?;
+        }
+        Ok(())
+    }
+
+    /// Sets the locks of `affected` to `locks`.
+    fn set_locks(&self, affected: u8, locks: u8) -> Result<(), Error> {
+        let mask = |bits: u8| ModMask::from(u16::from(bits));
+        self.link
+            .x
+            .xkb_latch_lock_state(
+                CORE_KEYBOARD_DEVICE,
+                mask(affected),
+                mask(locks),
+                false,
+                Group::from(0u8),
+                mask(0),
+                false,
+                0,
+            )
+            .or_display_error(&self.link)?;
+        Ok(())
     }
 
     fn lock(&self, locks: u8, group: u8) -> Result<(), Error> {
@@ -331,10 +427,25 @@ impl XTestInput {
         Ok(())
     }
 
+    /// Waits until no modifier is held, and returns the state. A window manager that has grabbed a modifier key holds
+    /// back the keyboard's events until it has looked at the key.
+    fn await_release(&self, stop: &CancellationToken) -> Result<KeyboardState, Error> {
+        let end = Instant::now() + RELEASE_TIMEOUT;
+        loop {
+            let state = KeyboardState::read(&self.link)?;
+            if state.held == 0 || Instant::now() >= end {
+                return Ok(state);
+            }
+            pause(RELEASE_POLL_INTERVAL, stop)?;
+        }
+    }
+
     /// Releases modifiers held by a user or a killed program: they would change the meaning of every key.
     fn release_foreign_modifiers(&mut self) -> Result<(), Error> {
         let keymap = Keymap::read(&self.link)?;
-        for pressed in self.pressed_now()? {
+        let down = self.pressed_now()?;
+        self.mask_lone_modifiers(&down)?;
+        for pressed in down {
             if let Pressable::Key(keycode) = pressed
                 && keymap.is_modifier(keycode)
             {

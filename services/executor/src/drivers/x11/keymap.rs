@@ -16,6 +16,9 @@ use crate::drivers::Error;
 /// The core keyboard's device id in XKB requests.
 pub(super) const CORE_KEYBOARD_DEVICE: u16 = 0x100;
 
+/// Num Lock: modifier 2 of the core protocol in every XKB layout.
+pub(super) const NUM_LOCK: u8 = 1 << 4;
+
 /// Evdev's first keycode. It must never be remapped, because some programs treat it as "no key".
 const FIRST_KEYCODE: Keycode = 8;
 
@@ -42,6 +45,8 @@ pub(super) struct SavedKeyboardState {
     pub(super) saved_locks: u8,
     pub(super) saved_group: u8,
     pub(super) group: u8,
+    /// Num Lock was locked for a key of the keypad.
+    pub(super) has_set_num_lock: bool,
 }
 
 /// A snapshot of the keymap.
@@ -245,7 +250,11 @@ fn modifiers_of_level(
         .iter()
         .filter(|entry| entry.active && usize::from(entry.level) == level)
         .map(|entry| bits(entry.mods_mask))
-        .filter(|modifiers| (0..8).all(|bit| modifiers & (1 << bit) == 0 || holders[bit].is_some()))
+        // Num Lock cannot be held, and is locked for the keys of the keypad that need it.
+        .filter(|modifiers| {
+            let held = modifiers & !NUM_LOCK;
+            (0..8).all(|bit| held & (1 << bit) == 0 || holders[bit].is_some())
+        })
         .min_by_key(|modifiers| modifiers.count_ones())
 }
 

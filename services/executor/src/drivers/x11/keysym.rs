@@ -34,11 +34,41 @@ pub(super) fn of_key(key: Key) -> Vec<u32> {
         Key::ScrollLock => key::Scroll_Lock,
         Key::PrintScreen => key::Print,
         Key::Pause => key::Pause,
+        Key::Keypad0 => key::KP_0,
+        Key::Keypad1 => key::KP_1,
+        Key::Keypad2 => key::KP_2,
+        Key::Keypad3 => key::KP_3,
+        Key::Keypad4 => key::KP_4,
+        Key::Keypad5 => key::KP_5,
+        Key::Keypad6 => key::KP_6,
+        Key::Keypad7 => key::KP_7,
+        Key::Keypad8 => key::KP_8,
+        Key::Keypad9 => key::KP_9,
+        Key::KeypadAdd => key::KP_Add,
+        Key::KeypadSubtract => key::KP_Subtract,
+        Key::KeypadMultiply => key::KP_Multiply,
+        Key::KeypadDivide => key::KP_Divide,
+        Key::KeypadDecimal => key::KP_Decimal,
+        Key::KeypadEqual => key::KP_Equal,
+        Key::KeypadEnter => key::KP_Enter,
         Key::Character(character) => return of_character(character),
         // The keysyms of F1 to F24 are consecutive.
         Key::Function(number) => key::F1 + u32::from(number.saturating_sub(1)),
     };
     vec![one]
+}
+
+/// Returns whether a key with these keysyms opens a menu of the desktop or the application when it is pressed alone.
+pub(super) fn opens_menu(symbols: &[u32]) -> bool {
+    const MENU_MODIFIERS: [u32; 6] = [
+        key::Super_L,
+        key::Super_R,
+        key::Alt_L,
+        key::Alt_R,
+        key::Meta_L,
+        key::Meta_R,
+    ];
+    symbols.iter().any(|symbol| MENU_MODIFIERS.contains(symbol))
 }
 
 /// The letters of a US keyboard by row, each with the keycode of its first key (evdev's plus 8 for X).
@@ -81,6 +111,23 @@ const NAMED: &[Key] = &[
     Key::ScrollLock,
     Key::PrintScreen,
     Key::Pause,
+    Key::Keypad0,
+    Key::Keypad1,
+    Key::Keypad2,
+    Key::Keypad3,
+    Key::Keypad4,
+    Key::Keypad5,
+    Key::Keypad6,
+    Key::Keypad7,
+    Key::Keypad8,
+    Key::Keypad9,
+    Key::KeypadAdd,
+    Key::KeypadSubtract,
+    Key::KeypadMultiply,
+    Key::KeypadDivide,
+    Key::KeypadDecimal,
+    Key::KeypadEqual,
+    Key::KeypadEnter,
 ];
 
 /// Returns the key of a keysym. The right key of a pair is reported as the left one.

@@ -12,6 +12,7 @@ use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use tokio_util::sync::CancellationToken;
 
+use super::clipboard_content::ClipboardContent;
 use super::launch::Launcher;
 use super::{
     Capabilities, Driver, DriverFailure, DriverOutcome, Error, HumanInputReceiver,
@@ -19,6 +20,7 @@ use super::{
 };
 
 mod browser;
+mod buttons;
 mod clipboard;
 mod connection;
 mod human_input;
@@ -28,6 +30,7 @@ mod key_remap;
 mod keyboard;
 mod keymap;
 mod keysym;
+mod last_press;
 mod pointer;
 mod session;
 mod synthetic_input;
@@ -148,11 +151,31 @@ impl Driver for X11Driver {
         human_input::watch(self.display.clone(), self.display_timeout, &self.own).await
     }
 
+    async fn remaining_clipboard(&self) -> Result<ClipboardContent, Error> {
+        self.injector
+            .call(|injector| injector.remaining_clipboard())
+            .await?
+    }
+
     async fn close(&self) {
         if let Err(error) = self.injector.call(|injector| injector.close()).await {
             tracing::debug!(%error, "the driver has already terminated");
         }
     }
+}
+
+/// Offers a content of the clipboard on `display` until another program copies something. Calls `ready` once it is
+/// offered, and blocks.
+///
+/// # Errors
+/// If the display cannot be reached or is lost, or the clipboard cannot be acquired.
+pub fn hold_clipboard(
+    display: &str,
+    display_timeout: Duration,
+    content: ClipboardContent,
+    ready: impl FnOnce(),
+) -> Result<(), Error> {
+    clipboard::holder::hold(display, display_timeout, content, ready)
 }
 
 impl X11Driver {

@@ -2,7 +2,7 @@
 //!
 //! Timing and drag paths come from [`crate::drivers::gesture`].
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use motorium_proto::domain::action::{Button, ScrollAmount};
 use motorium_proto::domain::geometry::CapturePoint;
@@ -11,12 +11,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xproto::{ConnectionExt as _, Window};
 
+use super::buttons::button_number;
 use super::connection::OrDisplayError as _;
 use super::keyboard;
+use super::last_press;
 use super::xtest::{Pressable, XTestInput};
 use crate::drivers::Error;
 use crate::drivers::gesture::{
-    CLICK_GAP, CLICK_HOLD, DRAG_DWELL, DRAG_START_DELAY, DRAG_STEP, NOTCHES_PER_WRITE, SCROLL_STEP,
+    CLICK_GAP, CLICK_HOLD, DRAG_DWELL, DRAG_STEP, LastPress, NOTCHES_PER_WRITE, SCROLL_STEP,
     adjacent_point, check_clicks, drag_path, notches,
 };
 use crate::drivers::pause::{check, pause};
@@ -45,18 +47,50 @@ impl XTestInput {
         button: Button,
         count: u8,
         modifiers: &[Key],
+        stop: &CancellationToken,
     ) -> Result<(), Error> {
         check_clicks(count)?;
         let modifiers = keyboard::modifier_keycodes(&self.link, modifiers)?;
-        let button = of_button(button);
+        let place = self.separate(at, button, stop)?;
         self.point_at(at)?;
         self.press_keys(&modifiers)?;
         for nth in 0..count {
             let gap = if nth == 0 { Duration::ZERO } else { CLICK_GAP };
-            self.press(button, gap)?;
-            self.release(button, CLICK_HOLD)?;
+            self.press(of_button(button), gap)?;
+            self.release(of_button(button), CLICK_HOLD)?;
         }
         self.release_keys(&modifiers)?;
+        self.sync()?;
+        self.remember_press(place, button)
+    }
+
+    /// Waits until a press at this place is not taken for the second one of a double click, and returns the place.
+    fn separate(
+        &self,
+        at: Option<CapturePoint>,
+        button: Button,
+        stop: &CancellationToken,
+    ) -> Result<CapturePoint, Error> {
+        let place = at.map_or_else(|| self.pointer(), Ok)?;
+        let Some(last) = last_press::read(&self.link, self.atoms._MOTORIUM_LAST_PRESS)? else {
+            return Ok(place);
+        };
+        let interval = last_press::double_click_interval(&self.link)?;
+        pause(
+            last.separation(place, button, interval, SystemTime::now()),
+            stop,
+        )?;
+        Ok(place)
+    }
+
+    /// Records a press for the next gesture, also one of another process.
+    fn remember_press(&self, at: CapturePoint, button: Button) -> Result<(), Error> {
+        let press = LastPress {
+            at,
+            button,
+            time: SystemTime::now(),
+        };
+        last_press::write(&self.link, self.atoms._MOTORIUM_LAST_PRESS, &press)?;
         self.sync()
     }
 
@@ -64,13 +98,17 @@ impl XTestInput {
         &mut self,
         at: Option<CapturePoint>,
         button: Button,
+        stop: &CancellationToken,
     ) -> Result<(), Error> {
-        self.point_at(at)?;
-        let button = of_button(button);
-        if !self.held().contains(&button) {
-            self.press(button, Duration::ZERO)?;
+        if self.held().contains(&of_button(button)) {
+            self.point_at(at)?;
+            return self.sync();
         }
-        self.sync()
+        let place = self.separate(at, button, stop)?;
+        self.point_at(at)?;
+        self.press(of_button(button), Duration::ZERO)?;
+        self.sync()?;
+        self.remember_press(place, button)
     }
 
     pub(super) fn mouse_up(
@@ -88,10 +126,10 @@ impl XTestInput {
         path: &[CapturePoint],
         button: Button,
         modifiers: &[Key],
-        duration: Option<Duration>,
+        timing: DragTiming,
         stop: &CancellationToken,
-    ) -> Result<(), Error> {
-        let way = drag_path(path, duration)?;
+    ) -> Result<Option<String>, Error> {
+        let way = drag_path(path, timing.duration, timing.hold)?;
         let size = self.size()?;
         if let Some(&point) = path
             .iter()
@@ -100,13 +138,14 @@ impl XTestInput {
             return Err(Error::OutOfBounds { point, size });
         }
         let modifiers = keyboard::modifier_keycodes(&self.link, modifiers)?;
-        let button = of_button(button);
         let dragged_before = self.drag_source()?;
+        self.separate(Some(way.first), button, stop)?;
         self.move_to(way.first)?;
         self.press_keys(&modifiers)?;
-        self.press(button, Duration::ZERO)?;
+        self.press(of_button(button), Duration::ZERO)?;
         self.sync()?;
-        pause(DRAG_START_DELAY, stop)?;
+        self.remember_press(way.first, button)?;
+        pause(way.hold, stop)?;
         self.move_along(&way.steps, stop)?;
         self.move_along(&[adjacent_point(way.last), way.last], stop)?;
         pause(DRAG_DWELL, stop)?;
@@ -119,10 +158,18 @@ impl XTestInput {
             self.move_along(&[adjacent_point(way.last), way.last], stop)?;
             pause(DROP_DWELL, stop)?;
         }
-        self.release(button, Duration::ZERO)?;
+        self.release(of_button(button), Duration::ZERO)?;
         self.release_keys(&modifiers)?;
         self.sync()?;
-        dragging.map_or(Ok(()), |source| self.await_drop(source, stop))
+        let Some(source) = dragging else {
+            // Most drags move something without the display noticing: nothing is known about this one.
+            return Ok(None);
+        };
+        self.await_drop(source, stop)?;
+        Ok(Some(
+            "the application started a drag and drop; it was dropped at the end of the path"
+                .to_owned(),
+        ))
     }
 
     fn move_along(
@@ -217,10 +264,13 @@ impl XTestInput {
     }
 }
 
+/// Timing of a drag; `None` stands for the defaults.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct DragTiming {
+    pub(super) duration: Option<Duration>,
+    pub(super) hold: Option<Duration>,
+}
+
 fn of_button(button: Button) -> Pressable {
-    Pressable::Button(match button {
-        Button::Left => 1,
-        Button::Middle => 2,
-        Button::Right => 3,
-    })
+    Pressable::Button(button_number(button))
 }

@@ -21,10 +21,12 @@ use super::input_method;
 use super::key_remap::KeyRemaps;
 use super::keyboard;
 use super::keymap::Keymap;
+use super::pointer::DragTiming;
 use super::synthetic_input::SyntheticInput;
 use super::text::{PlanOptions, TextSegment, plan};
 use super::windows::{self, TextTarget};
 use super::xtest::{Pressable, XTestInput};
+use crate::drivers::clipboard_content::ClipboardContent;
 use crate::drivers::{DriverFailure, DriverOutcome, Error, PreparedAction};
 
 /// Paste shortcut of all toolkits.
@@ -138,16 +140,19 @@ impl Session {
                 button,
                 count,
                 modifiers,
-            } => self.hands.click(*at, *button, *count, modifiers)?,
-            Action::MouseDown { at, button } => self.hands.mouse_down(*at, *button)?,
+            } => self.hands.click(*at, *button, *count, modifiers, stop)?,
+            Action::MouseDown { at, button } => self.hands.mouse_down(*at, *button, stop)?,
             Action::MouseUp { at, button } => self.hands.mouse_up(*at, *button)?,
             Action::Drag {
                 path,
                 button,
                 modifiers,
                 duration,
+                hold,
             } => {
-                self.hands.drag(path, *button, modifiers, *duration, stop)?;
+                let (duration, hold) = (*duration, *hold);
+                let timing = DragTiming { duration, hold };
+                return self.hands.drag(path, *button, modifiers, timing, stop);
             }
             Action::Scroll {
                 at,
@@ -178,7 +183,7 @@ impl Session {
                 self.clipboard.wait_for_idle(stop)?;
                 self.clipboard.set(text)?;
             }
-            Action::Paste { text } => self.paste(text.as_ref(), stop)?,
+            Action::Paste { text } => return self.paste(text.as_ref(), stop),
             Action::FocusWindow { window } => windows::focus(&self.hands.link, window, stop)?,
             Action::GoToUrl { url } => {
                 self.hands
@@ -204,7 +209,11 @@ impl Session {
     }
 
     /// Pastes the clipboard, after setting it to `text` if there is one.
-    fn paste(&mut self, text: Option<&Text>, stop: &CancellationToken) -> Result<(), Error> {
+    fn paste(
+        &mut self,
+        text: Option<&Text>,
+        stop: &CancellationToken,
+    ) -> Result<Option<String>, Error> {
         let text = text.map(literal).transpose()?;
         self.clipboard.wait_for_idle(stop)?;
         match text {
@@ -212,7 +221,10 @@ impl Session {
             None => self.clipboard.restore()?,
         }
         self.begin_paste()?;
-        self.hands.chord(&PASTE, 1, &mut self.loans, stop)
+        self.hands.chord(&PASTE, 1, &mut self.loans, stop)?;
+        Ok(text.map(|_| {
+            "the clipboard now holds this text instead of its previous content".to_owned()
+        }))
     }
 
     /// Records that the focused window is about to paste.
@@ -289,7 +301,50 @@ impl Session {
         for piece in &pieces {
             self.enter(piece, recipient, stop)?;
         }
-        Ok(note(&pieces))
+        let notes = [
+            note(&pieces),
+            self.successor_note(text, recipient)?,
+            self.unread_note(&pieces, stop)?,
+        ];
+        let notes: Vec<String> = notes.into_iter().flatten().collect();
+        Ok((!notes.is_empty()).then(|| notes.join("; ")))
+    }
+
+    /// Describes the window that has taken the focus during the last keys. Return and Tab may hand it over by
+    /// themselves.
+    fn successor_note(
+        &self,
+        text: &str,
+        recipient: TextTarget<'_>,
+    ) -> Result<Option<String>, Error> {
+        let last = text.chars().rev().take(keyboard::STROKES_PER_WRITE);
+        if text.is_empty()
+            || last
+                .into_iter()
+                .any(|key| matches!(key, '\n' | '\r' | '\t'))
+        {
+            return Ok(None);
+        }
+        let successor = recipient.successor(&self.hands.link)?;
+        Ok(successor.map(|application| {
+            format!(
+                "another window (`{application}`) took the focus at the end, and may have got the last characters"
+            )
+        }))
+    }
+
+    /// Waits until the application has read the text, and tells if it has not.
+    fn unread_note(
+        &self,
+        pieces: &[TextSegment],
+        stop: &CancellationToken,
+    ) -> Result<Option<String>, Error> {
+        if pieces.is_empty() || windows::wait_until_read(&self.hands.link, stop)? {
+            return Ok(None);
+        }
+        Ok(Some(
+            "the application has not read all of the text yet".to_owned(),
+        ))
     }
 
     /// Enters a segment. The target window is checked once the keys are ready.
@@ -313,6 +368,11 @@ impl Session {
         let entered = self.hands.type_characters(text, recipient, stop);
         self.loans.used();
         entered
+    }
+
+    /// Restores the clipboard, and returns the content that would be lost with this process.
+    pub(super) fn remaining_clipboard(&self) -> Result<ClipboardContent, Error> {
+        self.clipboard.remaining()
     }
 
     /// Returns the position of the pointer.
@@ -412,6 +472,8 @@ fn name(keymap: &Keymap, what: Pressable) -> String {
         Pressable::Button(1) => "left button".to_owned(),
         Pressable::Button(2) => "middle button".to_owned(),
         Pressable::Button(3) => "right button".to_owned(),
+        Pressable::Button(8) => "back button".to_owned(),
+        Pressable::Button(9) => "forward button".to_owned(),
         Pressable::Button(other) => format!("button {other}"),
         Pressable::Key(keycode) => keymap
             .symbols(keycode)

@@ -22,8 +22,9 @@ use crate::guard::allowed_windows::WindowPattern;
 
 /// Timeout for the window manager to activate a window.
 const FOCUS_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeout for an application to answer a ping.
-const PING_TIMEOUT: Duration = Duration::from_secs(3);
+/// Timeout for an application to answer a ping. An application that is busy with its start, or needs 150 ms for each key
+/// of a text, answers late and still reads everything.
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Delay for applications without ping support to read what was typed.
 const NO_PING_DELAY: Duration = Duration::from_millis(250);
 /// Polling interval.
@@ -89,15 +90,25 @@ pub(super) struct TextTarget<'a> {
 }
 
 impl TextTarget<'_> {
+    /// Returns the application of the window that has the focus now, if it is another one.
+    pub(super) fn successor(&self, link: &Connection) -> Result<Option<String>, Error> {
+        let Some(before) = self.window else {
+            return Ok(None);
+        };
+        let now = focused(link)?;
+        // A toolkit may move the focus within its top-level window during typing.
+        if now.as_ref().map(|now| now.top_level) == Some(before.top_level) {
+            return Ok(None);
+        }
+        Ok(Some(
+            now.map(|focused| focused.application).unwrap_or_default(),
+        ))
+    }
+
     /// Fails if the focus has moved to another window or nowhere, or to a window that is not allowed for the secret.
     pub(super) fn check(&self, link: &Connection) -> Result<(), Error> {
-        if let Some(before) = self.window {
-            let now = focused(link)?;
-            // A toolkit may move the focus within its top-level window during typing.
-            if now.as_ref().map(|now| now.top_level) != Some(before.top_level) {
-                let application = now.map(|focused| focused.application).unwrap_or_default();
-                return Err(Error::FocusLost { application });
-            }
+        if let Some(application) = self.successor(link)? {
+            return Err(Error::FocusLost { application });
         }
         match self.secret {
             Some(PreparedAction {
@@ -158,9 +169,25 @@ pub(super) fn wait_for_application(
     link: &Connection,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
+    match pingable(link)? {
+        Some(window) => ping(link, window, stop),
+        None => pause(NO_PING_DELAY, stop),
+    }
+}
+
+/// Waits until the focused application has read a text, and returns whether it has. One that cannot be asked counts as
+/// having read it.
+pub(super) fn wait_until_read(link: &Connection, stop: &CancellationToken) -> Result<bool, Error> {
     let Some(window) = pingable(link)? else {
-        return pause(NO_PING_DELAY, stop);
+        return Ok(true);
     };
+    match ping(link, window, stop) {
+        Err(Error::WindowNotResponding { .. }) => Ok(false),
+        answered => answered.map(|()| true),
+    }
+}
+
+fn ping(link: &Connection, window: Window, stop: &CancellationToken) -> Result<(), Error> {
     let ping = [link.atoms._NET_WM_PING, 0, window, 0, 0];
     let message = ClientMessageEvent::new(32, window, link.atoms.WM_PROTOCOLS, ping);
     let listen = |events| {

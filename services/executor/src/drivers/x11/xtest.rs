@@ -9,25 +9,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+use motorium_proto::domain::key::Key;
 use motorium_x11::Connection;
 use x11rb::connection::Connection as _;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{
-    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, KEY_PRESS_EVENT,
-    KEY_RELEASE_EVENT, Keycode, MOTION_NOTIFY_EVENT,
+    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, GrabMode, GrabStatus,
+    KEY_PRESS_EVENT, KEY_RELEASE_EVENT, Keycode, MOTION_NOTIFY_EVENT,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 
 use super::connection::OrDisplayError;
-use super::keymap::SavedKeyboardState;
+use super::keymap::{Keymap, SavedKeyboardState};
+use super::keysym;
 use super::synthetic_input::SyntheticInput;
 use crate::drivers::Error;
 
 x11rb::atom_manager! {
-    /// Atoms of selections that tell whether input can be sent now.
+    /// Atoms of selections that tell whether input can be sent now, and of the record of the last press.
     pub(super) InputAtoms: InputAtomsCookie {
         XdndSelection,
         XIM_SERVERS,
+        _MOTORIUM_LAST_PRESS,
     }
 }
 
@@ -35,7 +38,7 @@ x11rb::atom_manager! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pressable {
     Key(Keycode),
-    /// A button of the core protocol: 1 left, 2 middle, 3 right, 4 to 7 the wheel.
+    /// A button of the core protocol: 1 left, 2 middle, 3 right, 4 to 7 the wheel, 8 back, 9 forward.
     Button(u8),
 }
 
@@ -171,13 +174,56 @@ impl XTestInput {
 
     /// Releases every pressed key and button, whichever program pressed it.
     pub(super) fn release_everything(&mut self) -> Result<Vec<Pressable>, Error> {
-        let down = self.pressed_now()?;
+        let mut down = self.pressed_now()?;
+        // The core protocol does not report buttons from 6 on, so those of other programs stay.
+        let unreported = self.held.iter().copied();
+        down.extend(unreported.filter(|held| matches!(held, Pressable::Button(6..))));
+        self.mask_lone_modifiers(&down)?;
         for &what in &down {
             self.fake(what.release_event(), Duration::ZERO, CapturePoint::zero())?;
         }
         self.sync()?;
         self.held.clear();
         Ok(down)
+    }
+
+    /// Keeps the release of a held Super or Alt from opening a menu, which would take the keyboard: window managers open
+    /// one only if no other key was pressed meanwhile.
+    pub(super) fn mask_lone_modifiers(&mut self, pressed: &[Pressable]) -> Result<(), Error> {
+        if !pressed.iter().any(|what| matches!(what, Pressable::Key(_))) {
+            return Ok(());
+        }
+        let keymap = Keymap::read(&self.link)?;
+        let opens_menu = |what: &Pressable| match what {
+            Pressable::Key(keycode) => keysym::opens_menu(keymap.symbols(*keycode)),
+            Pressable::Button(_) => false,
+        };
+        let mask = keymap.stroke(&keysym::of_key(Key::Control));
+        let Some(mask) = mask.filter(|_| pressed.iter().any(opens_menu)) else {
+            return Ok(());
+        };
+        self.press(Pressable::Key(mask.keycode), Duration::ZERO)?;
+        self.release(Pressable::Key(mask.keycode), Duration::ZERO)
+    }
+
+    /// Returns whether another program has grabbed the keyboard, as menus do. Applications are told of the attempt to
+    /// grab it, so this is only called where there is reason to suspect one.
+    pub(super) fn is_keyboard_grabbed(&self) -> Result<bool, Error> {
+        let grab = self.link.x.grab_keyboard(
+            false,
+            self.link.root,
+            x11rb::CURRENT_TIME,
+            GrabMode::ASYNC,
+            GrabMode::ASYNC,
+        );
+        let status = grab
+            .or_display_error(&self.link)?
+            .reply()
+            .or_display_error(&self.link)?
+            .status;
+        let ungrab = self.link.x.ungrab_keyboard(x11rb::CURRENT_TIME);
+        ungrab.or_display_error(&self.link)?;
+        Ok(status == GrabStatus::ALREADY_GRABBED)
     }
 
     /// Returns every pressed key and button.

@@ -240,6 +240,18 @@ pub(crate) const TEXT: &str = concat!(
     "</script>"
 );
 
+/// A list whose items are moved after they were held for 150 ms; a move before that is taken for scrolling. It reports
+/// the new order.
+pub(crate) const LONG_PRESS_LIST: &str = concat!(
+    "<!doctype html><meta charset=utf-8><title>list</title><body style='margin:0;user-select:none'>",
+    "<div id=alpha style='height:100px;background:#88f'>Alpha</div>",
+    "<div id=beta style='height:100px;background:#8f8'>Beta</div>",
+    "<div id=gamma style='height:100px;background:#f88'>Gamma</div><script>",
+    include_str!("report.js"),
+    include_str!("long_press.js"),
+    "</script>"
+);
+
 /// Boxes to click, drag and scroll on; every event is reported.
 pub(crate) const POINTER: &str = concat!(
     "<!doctype html><meta charset=utf-8><title>pointer</title><body style='margin:0;height:4000px;width:4000px'>",

@@ -19,6 +19,8 @@ const CORE_KEYBOARD: u16 = 0x100;
 pub(crate) const LOCK: u8 = 2;
 /// Evdev keycode of the left Shift key.
 const SHIFT: u8 = 50;
+/// Evdev keycode of the left Super key.
+const SUPER: u8 = 133;
 /// Evdev keycode of F8.
 const F8: u8 = 74;
 
@@ -183,6 +185,10 @@ impl OtherClient {
 
     pub(crate) fn press_shift(&self) {
         self.press_key(SHIFT);
+    }
+
+    pub(crate) fn press_super(&self) {
+        self.press_key(SUPER);
     }
 
     pub(crate) fn press_button(&self, button: u8) {

@@ -1,6 +1,7 @@
 //! Hooks around texts for the user.
 
 use motorium_messages::{Language, Message};
+use motorium_proto::domain::id::EventSeq;
 
 use super::RunResult;
 use crate::hooks::event::{HookText, HookTextKind};
@@ -14,6 +15,22 @@ pub(in crate::run) async fn show_progress(run: &mut RunContext, text: String) ->
     let text = before_text(run, HookTextKind::Progress, text).await?;
     let shown = copy_for_hooks(run, &text);
     run.defer(Event::ProgressAdded { text });
+    after_text(run, HookTextKind::Progress, shown).await;
+    Ok(())
+}
+
+/// Corrects a progress line: adds what came of the step.
+pub(in crate::run) async fn correct_progress(
+    run: &mut RunContext,
+    sequence: EventSeq,
+    line: &str,
+    setback: &str,
+) -> RunResult {
+    let (text, detail) = (line, setback);
+    let text = run.task().text(Message::WithDetail { text, detail });
+    let text = before_text(run, HookTextKind::Progress, text).await?;
+    let shown = copy_for_hooks(run, &text);
+    run.defer(Event::ProgressCorrected { sequence, text });
     after_text(run, HookTextKind::Progress, shown).await;
     Ok(())
 }

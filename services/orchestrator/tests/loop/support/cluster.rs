@@ -403,12 +403,13 @@ impl Cluster {
         self.create_with(wire::Task::default()).await
     }
 
-    /// Creates a task from this template; the goal is filled in.
+    /// Creates a task from this template; a missing goal is filled in.
     pub(crate) async fn create_with(&self, task: wire::Task) -> String {
-        let task = wire::Task {
-            goal: "do it".to_owned(),
-            ..task
+        let goal = match task.goal.as_str() {
+            "" => "do it".to_owned(),
+            goal => goal.to_owned(),
         };
+        let task = wire::Task { goal, ..task };
         let request = wire::CreateTaskRequest {
             task: Some(task),
             ..wire::CreateTaskRequest::default()

@@ -1,7 +1,7 @@
 //! Short constructors for decisions and actions.
 
 use motorium_proto::domain::action::{
-    Action, Button, ControlCharacters, ScrollAmount, Target, Text,
+    Action, Button, ControlCharacters, ScrollAmount, Target, Text, TextAnchor,
 };
 use motorium_proto::domain::decision::{FunctionCall, Next, PlannedAction};
 use motorium_proto::domain::id::ElementId;
@@ -17,6 +17,24 @@ pub(crate) fn click(element: u32) -> PlannedAction {
             modifiers: Vec::new(),
         },
         intent: format!("click \"Button {element}\""),
+        verify_pointer: false,
+        repeatable: true,
+    }
+}
+
+/// A click on the element with this text, which the Planner finds.
+pub(crate) fn click_text(text: &str) -> PlannedAction {
+    PlannedAction {
+        action: Action::Click {
+            at: Some(Target::Text(TextAnchor {
+                text: text.to_owned(),
+                ..TextAnchor::default()
+            })),
+            button: Button::Left,
+            count: 1,
+            modifiers: Vec::new(),
+        },
+        intent: format!("click \"{text}\""),
         verify_pointer: false,
         repeatable: true,
     }

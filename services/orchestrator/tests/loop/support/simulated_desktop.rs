@@ -10,6 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use motorium_planner::backends::phrasebook::Phrasebook;
+use motorium_planner::backends::{Backend as _, UsageMeter};
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::action::{Action, ActionKind, Button, Target};
 use motorium_proto::domain::decision::{Decision, Next, SafetyCheck, SuspectedInjection, Usage};
@@ -28,10 +30,10 @@ use motorium_proto::service::{
     AcquireRequest, ActionProgress, BackendAttempt, BackendInfo, BackendState, Capabilities,
     CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, DownloadedFile,
     Executor, ExtractRequest, Extraction, FileInfo, FileRequest, HumanInput, HumanInputKind,
-    IdleReport, ImageOptions, LookUpRequest, Observation, ObserveRequest, Perception,
-    PerformRequest, PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile,
-    ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream,
-    TargetQuery, WaitForIdleRequest, not_served,
+    IdleReport, LookUpRequest, Observation, ObserveRequest, Perception, PerformRequest,
+    PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReleaseRequest,
+    RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream, TargetQuery,
+    WaitForIdleRequest, not_served,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
@@ -67,8 +69,12 @@ pub(crate) struct SimulatedDesktop {
 #[derive(Debug, Default)]
 struct State {
     script: Vec<Next>,
+    /// The phrasebook decides instead of the script.
+    uses_phrasebook: bool,
     faults: BTreeMap<&'static str, VecDeque<ErrorReport>>,
     plans: Vec<PlanRequest>,
+    /// Annotated screenshots that the model received.
+    shown_to_model: Vec<Image>,
     captures: Vec<CaptureRequest>,
     looks: Vec<(usize, CaptureRequest)>,
     lookups: Vec<ActionId>,
@@ -202,6 +208,11 @@ impl SimulatedDesktop {
             kind: HumanInputKind::Typing { characters },
         };
         self.people.send_modify(|deeds| deeds.push(input));
+    }
+
+    /// Lets the phrasebook decide instead of the script.
+    pub(crate) fn use_phrasebook(&self) {
+        self.state().uses_phrasebook = true;
     }
 
     /// Holds calls of this name from now on.
@@ -424,6 +435,11 @@ impl SimulatedDesktop {
     /// Returns the points of pointer moves.
     pub(crate) fn moves(&self) -> Vec<(i32, i32)> {
         self.state().moves.clone()
+    }
+
+    /// Returns the annotated screenshots that the model received.
+    pub(crate) fn shown_to_model(&self) -> Vec<Image> {
+        self.state().shown_to_model.clone()
     }
 
     /// Returns the planner's requests.
@@ -681,6 +697,18 @@ fn picture(frame: &FrameId) -> Image {
     }
 }
 
+/// The annotated screenshot, as the fake planner gives it to its model.
+fn annotated(frame: &FrameId) -> Image {
+    let bytes = Bytes::from(format!("annotated picture of {frame}"));
+    Image {
+        sha256: Sha256::digest(&bytes).into(),
+        content: ImageContent::Bytes(bytes),
+        media_type: "image/png".to_owned(),
+        width: 500,
+        height: 100,
+    }
+}
+
 /// The three services, sharing one simulated desktop.
 #[derive(Debug, Clone)]
 pub(crate) struct FakeServices(pub(crate) Arc<SimulatedDesktop>);
@@ -703,15 +731,18 @@ impl Perception for FakeServices {
         self.0.enter("observe").await?;
         let done = self.0.done().len();
         self.0.state().looks.push((done, request.capture.clone()));
+        assert!(
+            request.annotated_image.is_none() && !request.include_prompt_lines,
+            "the planner makes its own"
+        );
         let part = match request.capture.area {
             CaptureArea::Region(part) => part,
             _ => whole(),
         };
         let frame = self.0.frame_of(part);
-        let picture = |wanted: Option<ImageOptions>| wanted.map(|_| picture(&frame.id));
         Ok(Observation {
-            image: picture(request.capture.image),
-            annotated_image: picture(request.annotated_image),
+            image: request.capture.image.map(|_| picture(&frame.id)),
+            annotated_image: None,
             scene: if part != whole() && self.0.state().hides_when_closer {
                 scene(&frame.id, CaptureRect::zero(), |_| String::new())
             } else {
@@ -751,6 +782,7 @@ impl Perception for FakeServices {
             ..ChangeMap::default()
         };
         Ok(Comparison {
+            vertical_shifts: Vec::new(),
             change,
             measured_shares: request.measured_regions.iter().map(|_| 0.1).collect(),
         })
@@ -790,8 +822,18 @@ impl Planner for FakeServices {
     async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision> {
         self.0.state().plans.push(request.clone());
         self.0.enter("plan").await?;
+        if self.0.state().uses_phrasebook {
+            let decided = Phrasebook.plan(&request, &UsageMeter::default()).await;
+            return Ok(PlannedDecision {
+                decision: decided.expect("the phrasebook takes the goal").decision,
+                attempts: Vec::new(),
+                annotated_image: None,
+            });
+        }
         let position = request.conversation.first().copied().unwrap_or_default();
-        let state = self.0.state();
+        let mut state = self.0.state();
+        let annotated_image = request.image.as_ref().map(|_| annotated(&request.frame.id));
+        state.shown_to_model.extend(annotated_image.clone());
         let finished = || Next::Done {
             answer: "it is done".to_owned(),
             evidence: Vec::new(),
@@ -812,6 +854,7 @@ impl Planner for FakeServices {
         Ok(PlannedDecision {
             decision,
             attempts: state.attempts.clone(),
+            annotated_image,
         })
     }
 
@@ -840,37 +883,21 @@ impl Planner for FakeServices {
         answer.ok_or_else(|| not_served("LocatePointer"))
     }
 
+    /// Finds an element with exactly this text; other targets are resolved by the loop itself.
     async fn resolve_target(&self, request: ResolveRequest) -> Result<ResolvedTarget> {
         self.0.enter("resolve_target").await?;
-        let id = match request.target {
-            TargetQuery::Target(Target::Element(id)) => id,
-            TargetQuery::Target(Target::Point(point)) => {
-                let over = |number: &u32| box_of(*number).contains(point);
-                let around = CaptureRect::new(point, point).inflate(3, 3);
-                return Ok(ResolvedTarget {
-                    point,
-                    bounds: (1..=ELEMENTS).find(over).map_or(around, box_of),
-                    element: None,
-                    candidates: Vec::new(),
-                    usage: Usage::default(),
-                });
-            }
-            TargetQuery::Target(Target::Text(_)) | TargetQuery::Described { .. } => {
-                return Err(not_served("ResolveTarget for text"));
-            }
-        };
-        let Some(element) = request.scene.element(id) else {
-            let message = format!("there is no element {id} on the screen");
-            return Err(ErrorReport::new(
-                Code::NotFound,
-                "ELEMENT_NOT_FOUND",
-                message,
+        let TargetQuery::Target(Target::Text(anchor)) = request.target else {
+            return Err(not_served(
+                "ResolveTarget for targets that are not in words",
             ));
         };
+        let mut elements = request.scene.elements.iter();
+        let element = elements.find(|element| element.content == anchor.text);
+        let element = element.ok_or_else(|| not_served("ResolveTarget for other text"))?;
         Ok(ResolvedTarget {
             point: element.centre,
-            bounds: box_of(id.0),
-            element: Some(id),
+            bounds: box_of(element.id.0),
+            element: Some(element.id),
             candidates: Vec::new(),
             usage: Usage::default(),
         })

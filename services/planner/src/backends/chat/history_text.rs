@@ -62,6 +62,10 @@ pub(in crate::backends) fn outcome(action: &PastAction, language: Language) -> O
     }
     match action.effect.as_ref().map(|effect| effect.verdict) {
         Some(Verdict::NoEffect) => say("nothing changed on the screen", "屏幕没有变化"),
+        Some(Verdict::TargetMoved) => say(
+            "the target moved as it was clicked, so the click may have missed it",
+            "点击时目标移动了，可能没有点中",
+        ),
         Some(Verdict::EndReached) => {
             say("nothing changed: the end is reached", "没有变化：已到尽头")
         }

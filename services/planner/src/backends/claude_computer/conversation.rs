@@ -11,8 +11,8 @@ use crate::backends::native::actions::ScreenshotContext;
 use crate::backends::native::calls::{
     self, AFTER_A_FAILURE, CallResult, CallStatus, PendingCall, ResultImage, StepsSince,
 };
+use crate::backends::native::conversation_image::{self, ConversationImage};
 use crate::backends::native::messages;
-use crate::backends::native::shown_image::{self, ShownImage};
 use crate::response::ResponseError;
 use crate::screenshot::{self, SentImage};
 
@@ -42,7 +42,7 @@ impl Conversation {
     /// Starts a conversation at this step.
     pub(super) fn new(step: &StepContext<'_>, setup: &Setup) -> Result<Self, RequestError> {
         let text = messages::first(step)?;
-        let screen = ShownImage::current(step.images)?.placeholder();
+        let screen = ConversationImage::current(step.images)?.placeholder();
         Ok(Self {
             form: FORMAT_VERSION,
             setup: setup.fingerprint(),
@@ -84,7 +84,7 @@ impl Conversation {
         mut self,
         step: &StepContext<'_>,
     ) -> Result<Option<Self>, RequestError> {
-        let can_be_shown = shown_image::can_be_shown(&self.shown(), step);
+        let can_be_shown = conversation_image::can_be_shown(&self.shown(), step);
         if can_be_shown.iter().all(|can_be| *can_be) {
             return Ok(Some(self));
         }
@@ -130,7 +130,7 @@ impl Conversation {
         let cursor = ScreenshotContext::new(*view, step.request).cursor_reported();
         let calls = std::mem::take(&mut self.calls);
         let settled = calls::resolve_calls(&calls, None, step.request, cursor);
-        let current = ShownImage::current(step.images)?;
+        let current = ConversationImage::current(step.images)?;
         let results = settled.iter().map(|settled| result(settled, &current));
         self.messages.push(user(results.collect()));
         Ok(self)
@@ -174,16 +174,16 @@ impl Conversation {
     }
 
     /// Returns every image of the conversation, in order.
-    pub(super) fn shown(&self) -> Vec<ShownImage> {
-        shown_image::all(&self.messages, is_ours)
+    pub(super) fn shown(&self) -> Vec<ConversationImage> {
+        conversation_image::all(&self.messages, is_ours)
     }
 
     /// Returns the messages with every image inserted, in the form that `as_sent` produces.
     pub(super) fn with_images(
         &self,
-        as_sent: impl FnMut(&ShownImage) -> Result<Value, screenshot::Error>,
+        as_sent: impl FnMut(&ConversationImage) -> Result<Value, screenshot::Error>,
     ) -> Result<Vec<Value>, screenshot::Error> {
-        shown_image::fill_images(&self.messages, is_ours, as_sent)
+        conversation_image::fill_images(&self.messages, is_ours, as_sent)
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -200,7 +200,7 @@ impl Conversation {
         let cursor = ScreenshotContext::new(*view, step.request).cursor_reported();
         let calls = std::mem::take(&mut self.calls);
         let settled = calls::resolve_calls(&calls, last, step.request, cursor);
-        let current = ShownImage::current(step.images)?;
+        let current = ConversationImage::current(step.images)?;
         let answered = calls.iter().any(|call| call.fate == CallStatus::Asked);
         let news = messages::new_messages(step, last, answered)?;
         let mut content: Vec<Value> = settled
@@ -224,7 +224,7 @@ fn user(content: Vec<Value>) -> Value {
 }
 
 /// Returns the result block of a call.
-fn result(settled: &CallResult<'_>, current: &ShownImage) -> Value {
+fn result(settled: &CallResult<'_>, current: &ConversationImage) -> Value {
     if !settled.succeeded {
         return error(settled.call, settled.text.clone());
     }
@@ -232,7 +232,7 @@ fn result(settled: &CallResult<'_>, current: &ShownImage) -> Value {
     let text = text.map(|text| json!({"type": "text", "text": text}));
     let picture = settled.image.as_ref().map(|picture| match picture {
         ResultImage::Shown(shown) => shown.placeholder(),
-        ResultImage::Now(region) => ShownImage {
+        ResultImage::Now(region) => ConversationImage {
             region: *region,
             ..current.clone()
         }
@@ -289,7 +289,11 @@ fn append_new_messages(content: &mut [Value], settled: &[CallResult<'_>], news: 
 }
 
 /// Adds the current screenshot to the last result, or after it if that may only contain text.
-fn append_screenshot(content: &mut Vec<Value>, settled: &[CallResult<'_>], current: &ShownImage) {
+fn append_screenshot(
+    content: &mut Vec<Value>,
+    settled: &[CallResult<'_>],
+    current: &ConversationImage,
+) {
     let whole = |settled: &CallResult<'_>| match &settled.image {
         Some(ResultImage::Now(None)) => true,
         Some(ResultImage::Shown(shown)) => shown == current,

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use super::estimate;
 use super::native::actions::ScreenshotContext;
+use super::native::conversation_image::{self, ConversationImage};
 use super::native::progress;
-use super::native::shown_image::{self, ShownImage};
 use super::native::toolbox::Toolbox;
 use super::native::turn::{self, CallMeaning, ParsedCall, Turn};
 use crate::models::Api;
@@ -158,7 +158,7 @@ fn heard(
             "Your turn has no call. Use the computer, or call finish, fail or ask_user.",
         ));
     }
-    let current = ShownImage::current(step.images).ok();
+    let current = ConversationImage::current(step.images).ok();
     Ok((turn::decide(calls, current.as_ref()), said(blocks)))
 }
 
@@ -222,7 +222,7 @@ fn reading(
         next,
         conversation: Bytes::from(memory.to_json().to_string()),
         safety_checks: Vec::new(),
-        conversation_images: shown_image::checksums(&memory.shown()),
+        conversation_images: conversation_image::checksums(&memory.shown()),
         suspected_injections: suspected
             .iter()
             .map(|quote| ground.suspected_injection(quote))

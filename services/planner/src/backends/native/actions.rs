@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use motorium_proto::domain::action::{Action, Button, ControlCharacters, Target};
-use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::decision::{Next, PlannedAction};
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use motorium_proto::domain::key::Key;
 use motorium_proto::service::PlanRequest;
+use serde::Deserialize;
 
 use super::intent::IntentDescriber;
+use super::turn::CallMeaning;
 use crate::prompt::Language;
 use crate::response::model_actions::parse_text;
 use crate::screenshot::{ReportedPoint, SentImage};
@@ -101,6 +103,61 @@ pub(crate) fn type_text(text: &str) -> Action<Target> {
     Action::TypeText {
         text: parse_text(text),
         control_characters: ControlCharacters::AsKeys,
+    }
+}
+
+/// Returns the actions that type a text, after a click on the place that it goes to, if one is given.
+pub(crate) fn type_into(at: Option<Target>, text: &str) -> Vec<Action<Target>> {
+    let focus = at.map(|at| click(Some(at), Button::Left, 1, Vec::new()));
+    focus.into_iter().chain([type_text(text)]).collect()
+}
+
+/// Returns the end of the task that a model declares as an action, as tools of other providers have it.
+pub(crate) fn ending(action: &str, status: Option<&str>, text: Option<&str>) -> CallMeaning {
+    let text = text.unwrap_or_default().trim().to_owned();
+    let succeeds = match status.map(|status| status.trim().to_lowercase()).as_deref() {
+        _ if action == "done" => true,
+        _ if action == "fail" => false,
+        Some("success") => true,
+        Some("failure" | "fail") => false,
+        _ => {
+            return CallMeaning::Invalid(
+                "terminate needs a status: success or failure.".to_owned(),
+            );
+        }
+    };
+    match succeeds {
+        true => CallMeaning::Next(Next::Done {
+            answer: text,
+            evidence: Vec::new(),
+        }),
+        false if text.is_empty() => {
+            CallMeaning::Invalid(format!("{action} needs a text that says why."))
+        }
+        false => CallMeaning::Next(Next::Fail { reason: text }),
+    }
+}
+
+/// Names of keys: a list, or one text.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum KeyNames {
+    List(Vec<String>),
+    One(String),
+}
+
+impl KeyNames {
+    /// Returns the names.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        match self {
+            KeyNames::List(names) => names.iter().map(String::as_str).collect(),
+            KeyNames::One(name) => vec![name],
+        }
+    }
+
+    /// Returns the names as one chord.
+    pub(crate) fn chord(&self) -> String {
+        self.names().join("+")
     }
 }
 

@@ -9,7 +9,7 @@ use motorium_proto::service::PlanRequest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::shown_image::ShownImage;
+use super::conversation_image::ConversationImage;
 
 /// Result text that Anthropic prescribes for calls after a failed one. Keep it verbatim.
 pub(crate) const AFTER_A_FAILURE: &str =
@@ -43,7 +43,7 @@ pub(crate) enum CallStatus {
     /// An image that existed when it was requested; `None` means the next one.
     Look {
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        shown: Option<ShownImage>,
+        shown: Option<ConversationImage>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         region: Option<[i32; 4]>,
     },
@@ -76,7 +76,7 @@ pub(crate) struct CallResult<'a> {
 /// An image that a result shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ResultImage {
-    Shown(ShownImage),
+    Shown(ConversationImage),
     /// A region of the current screen; `None` means all of it.
     Now(Option<[i32; 4]>),
 }
@@ -228,6 +228,9 @@ fn effect(past: &PastAction) -> &'static str {
         Some(Verdict::ChangedElsewhere) => "Done; the screen changed, but elsewhere.",
         Some(Verdict::NoEffect) if past.retries > 0 => "Done again and again; nothing changed.",
         Some(Verdict::NoEffect) => "Done; nothing changed.",
+        Some(Verdict::TargetMoved) => {
+            "Done, but the target moved as it was clicked, so the click may have missed it."
+        }
         Some(Verdict::EndReached) => "Done; nothing moved: the end is reached.",
         Some(Verdict::Unknown) | None => "Done.",
     }

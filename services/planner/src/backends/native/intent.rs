@@ -55,6 +55,8 @@ impl<'a> IntentDescriber<'a> {
                     (Button::Left, _) => "click",
                     (Button::Right, _) => "right-click",
                     (Button::Middle, _) => "middle-click",
+                    (Button::Back, _) => "click with the back button",
+                    (Button::Forward, _) => "click with the forward button",
                 };
                 let held = match modifiers.as_slice() {
                     [] => String::new(),
@@ -98,6 +100,8 @@ impl<'a> IntentDescriber<'a> {
                     (Button::Left, _) => "点击",
                     (Button::Right, _) => "右键点击",
                     (Button::Middle, _) => "中键点击",
+                    (Button::Back, _) => "用后退侧键点击",
+                    (Button::Forward, _) => "用前进侧键点击",
                 };
                 let held = match modifiers.as_slice() {
                     [] => String::new(),

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::backends::dialect::StepContext;
 use crate::prompt::context::PromptContext;
-use crate::prompt::history::PlaceFormat;
+use crate::prompt::history::CoordinateFormat;
 use crate::prompt::{Error, Language};
 
 #[derive(Serialize)]
@@ -51,7 +51,7 @@ pub(crate) fn new_messages(
 
 /// Returns the prompt values without elements: the model sees the screenshot itself.
 fn situation(step: &StepContext<'_>) -> PromptContext {
-    let places = PlaceFormat::Model {
+    let places = CoordinateFormat::Model {
         image_spec: step.model.image_spec,
         frame: step.request.frame.size,
         numbered: false,

@@ -3,7 +3,7 @@
 //! - [`actions`]: converts model coordinates into actions
 //! - [`calls`]: the calls of a model's turn, and their results
 //! - [`toolbox`]: the other tools: ours, and the task's functions
-//! - [`shown_image`]: images in a conversation, stored by checksum
+//! - [`conversation_image`]: images in a conversation, stored by checksum
 //! - [`turn`]: the decision of a turn with several calls
 //! - [`messages`]: prompts for the model; `intent` and [`progress`]: texts for the user
 //!
@@ -13,9 +13,9 @@
 
 pub(super) mod actions;
 pub(super) mod calls;
+pub(super) mod conversation_image;
 mod intent;
 pub(super) mod messages;
 pub(super) mod progress;
-pub(super) mod shown_image;
 pub(super) mod toolbox;
 pub(super) mod turn;

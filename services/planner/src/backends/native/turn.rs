@@ -7,7 +7,7 @@ use motorium_proto::domain::decision::{FunctionCall, Next, PlannedAction};
 use serde_json::Value;
 
 use super::calls::{CallStatus, PendingCall};
-use super::shown_image::ShownImage;
+use super::conversation_image::ConversationImage;
 
 /// Maximum number of actions per turn: bounds what one response can do.
 const MAX_ACTIONS: usize = 200;
@@ -74,7 +74,7 @@ struct TurnBuilder {
 }
 
 /// Returns the decision of a turn. `current` is the screenshot that it was made on.
-pub(crate) fn decide(heard: Vec<ParsedCall>, current: Option<&ShownImage>) -> Turn {
+pub(crate) fn decide(heard: Vec<ParsedCall>, current: Option<&ConversationImage>) -> Turn {
     let mut making = TurnBuilder::default();
     let calls = heard
         .into_iter()
@@ -93,7 +93,12 @@ pub(crate) fn decide(heard: Vec<ParsedCall>, current: Option<&ShownImage>) -> Tu
 }
 
 impl TurnBuilder {
-    fn take(&mut self, id: &str, meaning: CallMeaning, current: Option<&ShownImage>) -> CallStatus {
+    fn take(
+        &mut self,
+        id: &str,
+        meaning: CallMeaning,
+        current: Option<&ConversationImage>,
+    ) -> CallStatus {
         if let CallMeaning::SuspectedInjection(quote) = meaning {
             self.suspected.push(quote);
             return CallStatus::Noted;
@@ -162,10 +167,10 @@ impl TurnBuilder {
     }
 
     /// Returns the screenshot for a look: the current one before any action, the next one after an action.
-    fn look(&self, region: Option<[i32; 4]>, current: Option<&ShownImage>) -> CallStatus {
+    fn look(&self, region: Option<[i32; 4]>, current: Option<&ConversationImage>) -> CallStatus {
         let shown = current
             .filter(|_| self.actions.is_empty() && self.functions.is_empty())
-            .map(|current| ShownImage {
+            .map(|current| ConversationImage {
                 region,
                 ..current.clone()
             });

@@ -9,8 +9,8 @@ use super::setup::Setup;
 use super::storage::ConversationStorage;
 use crate::backends::dialect::{ModelRequest, RequestError, StepContext};
 use crate::backends::native::calls::{self, CallResult, CallStatus, PendingCall, StepsSince};
+use crate::backends::native::conversation_image::{self, ConversationImage};
 use crate::backends::native::messages;
-use crate::backends::native::shown_image::{self, ShownImage};
 use crate::models::{Api, TokenUsage};
 use crate::response::ResponseError;
 use crate::screenshot;
@@ -44,7 +44,7 @@ impl Conversation {
     /// Starts a conversation at this step.
     pub(super) fn new(step: &StepContext<'_>, setup: &Setup) -> Result<Self, RequestError> {
         let text = messages::first(step)?;
-        let screen = picture_part(setup, &ShownImage::current(step.images)?);
+        let screen = picture_part(setup, &ConversationImage::current(step.images)?);
         Ok(Self {
             form: FORMAT_VERSION,
             setup: setup.fingerprint(),
@@ -77,7 +77,7 @@ impl Conversation {
         memory.answer(step, setup, last)?;
         memory.after = calls::last_step(&step.request.history);
         // A computer call's output requires a screenshot, so that images cannot be removed one by one.
-        let can_be_shown = shown_image::can_be_shown(&memory.shown(), step);
+        let can_be_shown = conversation_image::can_be_shown(&memory.shown(), step);
         Ok(can_be_shown
             .into_iter()
             .all(|can_be| can_be)
@@ -119,7 +119,7 @@ impl Conversation {
         step: &StepContext<'_>,
     ) -> Result<Self, screenshot::Error> {
         let calls = std::mem::take(&mut self.calls);
-        let current = ShownImage::current(step.images)?;
+        let current = ConversationImage::current(step.images)?;
         for settled in calls::resolve_calls(&calls, None, step.request, None) {
             self.items.push(output(&settled, &current));
         }
@@ -143,7 +143,7 @@ impl Conversation {
         step: &StepContext<'_>,
         problem: &str,
     ) -> Result<Self, screenshot::Error> {
-        let current = ShownImage::current(step.images)?;
+        let current = ConversationImage::current(step.images)?;
         for call in std::mem::take(&mut self.calls) {
             let text = match &call.fate {
                 CallStatus::Invalid { problem } => problem.clone(),
@@ -177,16 +177,16 @@ impl Conversation {
     }
 
     /// Returns every image of the conversation, in order.
-    pub(super) fn shown(&self) -> Vec<ShownImage> {
-        shown_image::all(&self.items, is_ours)
+    pub(super) fn shown(&self) -> Vec<ConversationImage> {
+        conversation_image::all(&self.items, is_ours)
     }
 
     /// Returns the items with every image inserted, in the form that `as_sent` produces.
     pub(super) fn with_images(
         &self,
-        as_sent: impl FnMut(&ShownImage) -> Result<Value, screenshot::Error>,
+        as_sent: impl FnMut(&ConversationImage) -> Result<Value, screenshot::Error>,
     ) -> Result<Vec<Value>, screenshot::Error> {
-        shown_image::fill_images(&self.items, is_ours, as_sent)
+        conversation_image::fill_images(&self.items, is_ours, as_sent)
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -201,7 +201,7 @@ impl Conversation {
         last: Option<&PastStep>,
     ) -> Result<(), RequestError> {
         let calls = std::mem::take(&mut self.calls);
-        let current = ShownImage::current(step.images)?;
+        let current = ConversationImage::current(step.images)?;
         let settled = calls::resolve_calls(&calls, last, step.request, None);
         let outputs = settled.iter().map(|settled| output(settled, &current));
         self.items.extend(outputs);
@@ -253,7 +253,7 @@ fn is_computer(call: &PendingCall) -> bool {
 }
 
 /// Returns the item that answers a call: a screenshot for the computer, whatever its outcome, and text for a function.
-fn output(settled: &CallResult<'_>, current: &ShownImage) -> Value {
+fn output(settled: &CallResult<'_>, current: &ConversationImage) -> Value {
     let call = settled.call;
     if !is_computer(call) {
         let text = match settled.succeeded {
@@ -288,6 +288,6 @@ fn text_part(text: &str) -> Value {
     json!({"type": "input_text", "text": text})
 }
 
-fn picture_part(setup: &Setup, shown: &ShownImage) -> Value {
+fn picture_part(setup: &Setup, shown: &ConversationImage) -> Value {
     json!({"type": "input_image", "detail": setup.detail(), "image_url": shown.placeholder()})
 }

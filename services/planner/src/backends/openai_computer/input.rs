@@ -12,13 +12,15 @@ use motorium_proto::domain::key::Key;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::backends::native::actions::{self, ScreenshotContext};
+use crate::backends::native::actions::{self, KeyNames, ScreenshotContext};
 use crate::backends::native::turn::CallMeaning;
 use crate::response::keys;
 
 /// Pixels per wheel click. OpenAI's tool scrolls in pixels; browsers scroll about this far per click.
 const PIXELS_PER_NOTCH: f64 = 100.0;
 const MAX_NOTCHES: f64 = 100.0;
+/// Wheel clicks of a scroll that gives only a direction: about half a page.
+const DEFAULT_NOTCHES: i32 = 5;
 /// Duration of a wait: the tool's action has none.
 const DEFAULT_WAIT: Duration = Duration::from_secs(2);
 
@@ -27,11 +29,68 @@ struct Input {
     x: Option<f64>,
     y: Option<f64>,
     button: Option<String>,
-    keys: Option<Vec<String>>,
+    #[serde(alias = "key")]
+    keys: Option<KeyNames>,
     path: Option<Vec<Point>>,
     scroll_x: Option<f64>,
     scroll_y: Option<f64>,
+    direction: Option<String>,
     text: Option<String>,
+}
+
+/// Optional fields that an action takes; `None` for an unknown action. Another field is refused: dropped silently, the
+/// model would believe that it was honoured.
+fn taken(kind: &str) -> Option<&'static [&'static str]> {
+    Some(match kind {
+        "click" => &["x, y", "button", "keys"],
+        "double_click" => &["x, y", "keys"],
+        "move" => &["x, y"],
+        "drag" => &["path", "keys"],
+        "scroll" => &["x, y", "scroll_x", "scroll_y", "direction", "keys"],
+        "keypress" | "press" | "key" => &["keys"],
+        "type" => &["text", "x, y"],
+        "wait" => &[],
+        _ => return None,
+    })
+}
+
+impl Input {
+    /// Returns the names of the fields that have a value.
+    fn given(&self) -> impl Iterator<Item = &'static str> {
+        let text = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
+        let scrolls = |distance: Option<f64>| distance.is_some_and(|distance| distance != 0.0);
+        let keys = self
+            .keys
+            .as_ref()
+            .is_some_and(|keys| !keys.names().is_empty());
+        let path = self.path.as_ref().is_some_and(|path| !path.is_empty());
+        [
+            ("x, y", self.x.is_some() || self.y.is_some()),
+            ("button", text(&self.button)),
+            ("keys", keys),
+            ("path", path),
+            ("scroll_x", scrolls(self.scroll_x)),
+            ("scroll_y", scrolls(self.scroll_y)),
+            ("direction", text(&self.direction)),
+            ("text", text(&self.text)),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_given)| is_given.then_some(name))
+    }
+
+    fn check_fields(&self, kind: &str) -> Result<(), String> {
+        let Some(taken) = taken(kind) else {
+            return Ok(());
+        };
+        match self.given().find(|name| !taken.contains(name)) {
+            Some(name) => Err(format!("{kind} takes no {name}.")),
+            None => Ok(()),
+        }
+    }
+
+    fn key_names(&self) -> Vec<&str> {
+        self.keys.as_ref().map(KeyNames::names).unwrap_or_default()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -46,6 +105,11 @@ pub(super) fn read(call: &Value, sight: &ScreenshotContext<'_>) -> CallMeaning {
         Some(actions) => actions.iter().collect(),
         None => call.get("action").into_iter().collect(),
     };
+    if let [said] = asked.as_slice()
+        && let Some(ending) = ending(said)
+    {
+        return ending;
+    }
     let mut actions = Vec::new();
     for (index, said) in asked.iter().enumerate() {
         match one(said, sight) {
@@ -66,16 +130,30 @@ pub(super) fn read(call: &Value, sight: &ScreenshotContext<'_>) -> CallMeaning {
     CallMeaning::actions(Ok(actions))
 }
 
-/// Parses one action; `None` for a screenshot.
-fn one(said: &Value, sight: &ScreenshotContext<'_>) -> Result<Option<PlannedAction>, String> {
+/// Returns the end of the task that a single action declares.
+fn ending(said: &Value) -> Option<CallMeaning> {
+    let kind = said["type"].as_str()?;
+    matches!(kind, "done" | "fail" | "terminate")
+        .then(|| actions::ending(kind, said["status"].as_str(), said["text"].as_str()))
+}
+
+/// Parses one action; nothing for a screenshot, and two for a text with a place.
+fn one(said: &Value, sight: &ScreenshotContext<'_>) -> Result<Vec<PlannedAction>, String> {
     let kind = said["type"].as_str().unwrap_or_default();
     let input =
         Input::deserialize(said).map_err(|error| format!("{kind} is malformed: {error}."))?;
     if kind == "screenshot" {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let action = actions::within_limits(action(kind, &input, sight)?)?;
-    Ok(Some(sight.planned(action)))
+    input.check_fields(kind)?;
+    let read = match kind {
+        "type" => typed(&input, sight)?,
+        _ => vec![action(kind, &input, sight)?],
+    };
+    let within = read.into_iter().map(actions::within_limits);
+    within
+        .map(|action| action.map(|action| sight.planned(action)))
+        .collect()
 }
 
 fn action(
@@ -94,22 +172,22 @@ fn action(
         }),
         "drag" => drag(input, sight),
         "scroll" => scroll(input, sight),
-        "keypress" => {
-            let names = input.keys.as_deref().unwrap_or_default();
-            Ok(Action::KeyChord {
-                keys: keys::listed(names.iter().map(String::as_str))?,
-                repeat: 1,
-            })
-        }
-        "type" => {
-            let text = input.text.as_deref().ok_or("type needs text.")?;
-            Ok(actions::type_text(text))
-        }
+        "keypress" | "press" | "key" => Ok(Action::KeyChord {
+            keys: keys::listed(input.key_names())?,
+            repeat: 1,
+        }),
         "wait" => Ok(Action::Wait {
             duration: DEFAULT_WAIT,
         }),
         _ => Err(format!("The computer has no action \"{kind}\".")),
     }
+}
+
+fn typed(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Vec<Action<Target>>, String> {
+    let text = input.text.as_deref().ok_or("type needs text.")?;
+    let has_place = input.x.is_some() || input.y.is_some();
+    let place = has_place.then(|| at("type", input, sight)).transpose()?;
+    Ok(actions::type_into(place, text))
 }
 
 fn at(kind: &str, input: &Input, sight: &ScreenshotContext<'_>) -> Result<Target, String> {
@@ -135,8 +213,7 @@ fn click(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Action<Target>,
 }
 
 fn held(input: &Input) -> Result<Vec<Key>, String> {
-    let names = input.keys.as_deref().unwrap_or_default();
-    keys::listed_modifiers(names.iter().map(String::as_str))
+    keys::listed_modifiers(input.key_names())
 }
 
 fn drag(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Action<Target>, String> {
@@ -150,12 +227,17 @@ fn drag(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Action<Target>, 
         button: Button::Left,
         modifiers: held(input)?,
         duration: None,
+        hold: None,
     })
 }
 
 fn scroll(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Action<Target>, String> {
     let x = notches(input.scroll_x.unwrap_or_default());
     let y = notches(input.scroll_y.unwrap_or_default());
+    let (x, y) = match input.direction.as_deref().map(str::to_lowercase).as_deref() {
+        None | Some("") => (x, y),
+        Some(direction) => directed(direction, (x, y))?,
+    };
     if (x, y) == (0, 0) {
         return Err("scroll needs scroll_x or scroll_y.".to_owned());
     }
@@ -164,6 +246,19 @@ fn scroll(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Action<Target>
         amount: ScrollAmount::Notches { x, y },
         modifiers: held(input)?,
     })
+}
+
+/// Returns the wheel clicks of a scroll in a direction: as many as are given, or the usual ones.
+fn directed(direction: &str, (x, y): (i32, i32)) -> Result<(i32, i32), String> {
+    let given = x.abs().max(y.abs());
+    let notches = if given == 0 { DEFAULT_NOTCHES } else { given };
+    match direction {
+        "up" => Ok((0, -notches)),
+        "down" => Ok((0, notches)),
+        "left" => Ok((-notches, 0)),
+        "right" => Ok((notches, 0)),
+        _ => Err("direction has to be up, down, left or right.".to_owned()),
+    }
 }
 
 /// Converts pixels into wheel clicks, at least one for any non-zero distance.

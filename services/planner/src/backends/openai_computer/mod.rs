@@ -28,8 +28,8 @@ use super::degraded_features::DegradedFeatures;
 use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use super::estimate;
 use super::native::actions::ScreenshotContext;
+use super::native::conversation_image::{self, ConversationImage};
 use super::native::progress;
-use super::native::shown_image::{self, ShownImage};
 use super::native::toolbox::Toolbox;
 use super::native::turn::{self, CallMeaning, ParsedCall, Turn};
 use crate::models::Api;
@@ -283,7 +283,7 @@ fn heard(
             _ => {}
         }
     }
-    let current = ShownImage::current(step.images).ok();
+    let current = ConversationImage::current(step.images).ok();
     Ok(ParsedTurn {
         turn: turn::decide(calls, current.as_ref()),
         said: said(items(answer)),
@@ -410,7 +410,7 @@ fn decided(
         next,
         conversation: Bytes::from(memory.to_json().to_string()),
         safety_checks: heard.checks,
-        conversation_images: shown_image::checksums(&memory.shown()),
+        conversation_images: conversation_image::checksums(&memory.shown()),
         suspected_injections: suspected
             .iter()
             .map(|quote| ground.suspected_injection(quote))

@@ -10,6 +10,7 @@ use motorium_proto::domain::decision::{PastStep, PlannedAction};
 use motorium_proto::domain::desktop::Platform;
 use motorium_proto::domain::effect::{Effect, Verdict};
 use motorium_proto::domain::element::ElementKind;
+use motorium_proto::domain::frame::Window;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
 use motorium_proto::service::PlanRequest;
@@ -18,10 +19,13 @@ use super::actions::{self, ScrollDistance};
 use super::cursor::{ClauseCursor, FramePixel};
 use super::locate;
 use super::messages::Messages;
+use super::values::{self, Date};
 use motorium_phrasebook::grammar::{
     Clause, Direction, EditCommand, Instruction, ScrollExtent, TargetPhrase, parse_target,
 };
-use motorium_phrasebook::matcher::{ElementMatch, Interaction, MatchResult, ScreenIndex};
+use motorium_phrasebook::matcher::{
+    ElementMatch, Interaction, MatchResult, ScreenIndex, TextAtField,
+};
 
 /// Time between two observations while a target is missing. Covers most menu and page animations.
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(600);
@@ -48,6 +52,8 @@ pub(super) enum ClauseDecision {
     Wait,
     /// The clause is done.
     Done,
+    /// The clause has nothing to change: its result is there already.
+    AlreadySo,
     Ask {
         question: String,
     },
@@ -63,6 +69,8 @@ pub(super) struct ClausePlanner<'a> {
     pub(super) screen: &'a ScreenIndex<'a>,
     pub(super) voice: Messages,
     pub(super) clause: &'a Clause,
+    /// No clause follows: nothing later would show that this one had no effect.
+    pub(super) is_last: bool,
     /// Words of the clause.
     pub(super) words: &'a str,
     /// Words of all clauses if they are one name.
@@ -90,15 +98,7 @@ pub(super) fn plan_clause(turn: &ClausePlanner<'_>, cursor: &mut ClauseCursor) -
             replace,
         } => turn.type_text(cursor, text, into.as_ref(), *replace),
         Instruction::Clear { field } => turn.clear(cursor, field.as_ref()),
-        Instruction::Press { keys, repeat } => turn.single(cursor, |words| {
-            actions::once(
-                Action::KeyChord {
-                    keys: keys.clone(),
-                    repeat: *repeat,
-                },
-                words,
-            )
-        }),
+        Instruction::Press { keys, repeat } => turn.press(cursor, keys, *repeat),
         Instruction::Hold { keys, duration } => turn.single(cursor, |words| {
             actions::once(
                 Action::HoldKey {
@@ -132,9 +132,9 @@ pub(super) fn plan_clause(turn: &ClausePlanner<'_>, cursor: &mut ClauseCursor) -
         Instruction::OpenUrl { url } => turn.open_url(cursor, url),
         Instruction::Launch { name } => turn.launch(cursor, name),
         Instruction::FocusWindow { title } => turn.focus_window(cursor, title),
-        Instruction::GoBack => turn.single(cursor, |words| actions::once(Action::GoBack, words)),
+        Instruction::GoBack => turn.visible(cursor, |words| actions::once(Action::GoBack, words)),
         Instruction::GoForward => {
-            turn.single(cursor, |words| actions::once(Action::GoForward, words))
+            turn.visible(cursor, |words| actions::once(Action::GoForward, words))
         }
         Instruction::Refresh => turn.single(cursor, |words| actions::once(Action::Refresh, words)),
         Instruction::Verify { text, shown } => turn.verify(cursor, text, *shown),
@@ -154,6 +154,67 @@ impl ClausePlanner<'_> {
         } else {
             ClauseDecision::Done
         })
+    }
+
+    /// Returns an action without a target that has to show an effect if nothing follows it.
+    fn visible(
+        &self,
+        cursor: &ClauseCursor,
+        action: impl FnOnce(&str) -> PlannedAction,
+    ) -> Attempt<ClauseDecision> {
+        if cursor.work.stage > 0 {
+            self.require_effect_at_end()?;
+        }
+        self.single(cursor, action)
+    }
+
+    /// Fails if the last clause of the goal changed nothing.
+    fn require_effect_at_end(&self) -> Attempt<()> {
+        if self.is_last && self.nothing_changed() {
+            return self.fail(self.voice.nothing_changed(self.words));
+        }
+        Ok(())
+    }
+
+    /// Presses keys. Enter is pressed a second time if it only closed a list of completions and its dialog still stands.
+    fn press(
+        &self,
+        cursor: &mut ClauseCursor,
+        keys: &[Key],
+        repeat: u32,
+    ) -> Attempt<ClauseDecision> {
+        let accepts = matches!(keys, [Key::Enter]) && repeat == 1;
+        let chord = || {
+            let action = Action::KeyChord {
+                keys: keys.to_vec(),
+                repeat,
+            };
+            ClauseDecision::Act(vec![actions::once(action, self.words)])
+        };
+        if cursor.work.stage == 0 {
+            let dialog = self.open_dialog().filter(|_| accepts);
+            cursor.work.windows = dialog.map(|dialog| dialog.id.clone()).into_iter().collect();
+            return Ok(chord());
+        }
+        let standing = self
+            .open_dialog()
+            .filter(|dialog| cursor.work.windows.contains(&dialog.id))
+            .filter(|dialog| is_file_dialog(dialog) || self.nothing_changed());
+        match standing {
+            Some(_) if cursor.work.stage == 1 => return Ok(chord()),
+            Some(dialog) => return self.fail(self.voice.dialog_stands(self.words, &dialog.title)),
+            None => {}
+        }
+        if !has_no_visible_effect(keys) {
+            self.require_effect_at_end()?;
+        }
+        Ok(ClauseDecision::Done)
+    }
+
+    /// Returns the active window if it is a dialog.
+    fn open_dialog(&self) -> Option<&Window> {
+        let window = self.request.frame.active_window()?;
+        (window.modal || is_file_dialog(window)).then_some(window)
     }
 
     fn fail<T>(&self, reason: String) -> Attempt<T> {
@@ -201,9 +262,9 @@ impl ClausePlanner<'_> {
         match found {
             MatchResult::Unique(hit) => Ok(hit),
             MatchResult::Ambiguous(hits) => self.pick(cursor, hits),
-            MatchResult::NotFound { nearest } => self.missing(cursor, || {
-                self.voice.not_found(self.words, &aim.to_string(), &nearest)
-            }),
+            MatchResult::NotFound { nearest } => {
+                self.missing(cursor, || self.voice.not_found(self.words, aim, &nearest))
+            }
         }
     }
 
@@ -236,9 +297,7 @@ impl ClausePlanner<'_> {
         }
         let hits = locate::find_all(self.screen, aim, purpose);
         if hits.is_empty() {
-            self.missing(cursor, || {
-                self.voice.not_found(self.words, &aim.to_string(), &[])
-            })
+            self.missing(cursor, || self.voice.not_found(self.words, aim, &[]))
         } else {
             Ok(hits)
         }
@@ -266,7 +325,7 @@ impl ClausePlanner<'_> {
             }
         };
         let Some(aim) = target else {
-            return self.single(cursor, |words| click(None, words));
+            return self.visible(cursor, |words| click(None, words));
         };
         let purpose = Interaction::of_kind(aim.kind);
         if cursor.work.stage > 0 && (purpose == Interaction::EnterText || !self.nothing_changed()) {
@@ -362,8 +421,10 @@ impl ClausePlanner<'_> {
         target: &TargetPhrase,
         on: bool,
     ) -> Attempt<ClauseDecision> {
-        if cursor.work.stage > 0 && !self.nothing_changed() {
-            return Ok(ClauseDecision::Done);
+        if cursor.work.stage > 0
+            && let Some(decision) = self.toggled(cursor, on)?
+        {
+            return Ok(decision);
         }
         let hits = self.clickable(cursor, target, Interaction::Toggle)?;
         let words = self.intent(cursor);
@@ -372,10 +433,28 @@ impl ClausePlanner<'_> {
             .map(|hit| actions::click(hit.target(), words))
             .collect();
         Ok(if clicks.is_empty() {
-            ClauseDecision::Done
+            ClauseDecision::AlreadySo
         } else {
             ClauseDecision::Act(clicks)
         })
+    }
+
+    /// Reads the clicked boxes again; `None` if the click had no effect and another match may be meant.
+    fn toggled(&self, cursor: &mut ClauseCursor, on: bool) -> Attempt<Option<ClauseDecision>> {
+        let clicked = cursor.work.tried.iter().copied();
+        let states: Vec<Option<bool>> = clicked
+            .map(|point| self.screen.checked_at(point.into()))
+            .collect();
+        if !states.is_empty() && states.iter().all(|state| *state == Some(on)) {
+            return Ok(Some(ClauseDecision::Done));
+        }
+        if self.nothing_changed() {
+            return Ok(None);
+        }
+        if states.contains(&Some(!on)) {
+            return self.missing(cursor, || self.voice.not_toggled(self.words, on));
+        }
+        Ok(Some(ClauseDecision::Done))
     }
 
     fn hover(&self, cursor: &mut ClauseCursor, target: &TargetPhrase) -> Attempt<ClauseDecision> {
@@ -464,19 +543,31 @@ impl ClausePlanner<'_> {
         if cursor.work.opened.is_some() {
             return self.choose_opened(cursor, &TargetPhrase::text(literal(text)));
         }
-        if cursor.work.stage > 0 {
-            let in_vain = self.nothing_changed() && !replace;
-            return if in_vain {
-                self.fail(self.voice.nothing_changed(self.words))
-            } else {
-                Ok(ClauseDecision::Done)
-            };
+        if let Some(slider) = into.filter(|aim| aim.kind == Some(ElementKind::Slider)) {
+            return self.slide(cursor, literal(text), slider);
+        }
+        if cursor.work.stage > 0 && !cursor.work.emptied {
+            return self.entered(cursor, text, replace);
         }
         let typing = actions::type_text(text.clone(), self.words);
         let Some(aim) = into else {
             return Ok(ClauseDecision::Act(vec![typing]));
         };
         let fields = self.locate_all(cursor, aim, Interaction::EnterText)?;
+        if let [field] = fields.as_slice()
+            && let Some(date) = Date::parse(literal(text))
+        {
+            if let Some(entry) = date.entry(field, self.words) {
+                cursor.work.emptied = false;
+                cursor.work.add_field(field.bounds);
+                return Ok(ClauseDecision::Act(entry));
+            }
+            if values::shows_date(field) && !cursor.work.emptied {
+                cursor.work.emptied = true;
+                return Ok(ClauseDecision::Act(values::clear_date(field, self.words)));
+            }
+        }
+        cursor.work.emptied = false;
         if let [field] = fields.as_slice()
             && field.kind == ElementKind::DropDown
             && replace
@@ -487,12 +578,93 @@ impl ClausePlanner<'_> {
                 self.words,
             )]));
         }
+        for field in &fields {
+            cursor.work.add_field(field.bounds);
+        }
         let actions = fields.iter().flat_map(|field| {
             let mut actions = self.focus_on(field, replace);
             actions.push(typing.clone());
             actions
         });
         Ok(ClauseDecision::Act(actions.collect()))
+    }
+
+    /// Sets a slider by keys, reads the number beside it again, and corrects it once: a key may move it by more than one.
+    fn slide(
+        &self,
+        cursor: &mut ClauseCursor,
+        text: &str,
+        aim: &TargetPhrase,
+    ) -> Attempt<ClauseDecision> {
+        let Some(value) = values::slider_value(text) else {
+            return self.fail(self.voice.no_slider_value(self.words, text));
+        };
+        let slider = self.locate(cursor, aim, Interaction::EnterText)?;
+        let shown = self.screen.number_beside(slider.bounds);
+        let off = shown.map(|shown| i64::from(value) - shown);
+        match (cursor.work.stage, shown, off) {
+            (0, _, Some(0)) => Ok(ClauseDecision::AlreadySo),
+            (0, ..) => Ok(ClauseDecision::Act(values::set_slider(
+                &slider, value, self.words,
+            ))),
+            (_, _, Some(-1..=1)) => Ok(ClauseDecision::Done),
+            (1, Some(shown), Some(off)) if shown > 0 && value > 0 => {
+                // So many presses moved it to the number that is shown.
+                let steps = off * i64::from(value) / shown;
+                match values::move_slider(steps, self.words) {
+                    Some(action) => Ok(ClauseDecision::Act(vec![action])),
+                    None => self.fail(self.voice.slider_shows(self.words, shown)),
+                }
+            }
+            (_, Some(shown), _) => self.fail(self.voice.slider_shows(self.words, shown)),
+            (_, None, _) if self.nothing_changed() => {
+                self.fail(self.voice.nothing_changed(self.words))
+            }
+            (_, None, _) => Ok(ClauseDecision::Done),
+        }
+    }
+
+    /// Reads the fields again that text was entered into.
+    fn entered(
+        &self,
+        cursor: &ClauseCursor,
+        text: &Text,
+        replace: bool,
+    ) -> Attempt<ClauseDecision> {
+        let in_vain = self.nothing_changed();
+        let Text::Literal(text) = text else {
+            // A secret is redacted on the screen, so only the effect tells.
+            return match in_vain && !replace {
+                true => self.fail(self.voice.nothing_changed(self.words)),
+                false => Ok(ClauseDecision::Done),
+            };
+        };
+        let shown: Vec<Option<TextAtField<'_>>> = cursor
+            .work
+            .field_bounds()
+            .map(|bounds| self.screen.text_in_field(bounds))
+            .collect();
+        let holds = |shown: &Option<TextAtField<'_>>| shown.as_ref().map(|shown| shown.holds(text));
+        if in_vain {
+            let is_there = !shown.is_empty() && shown.iter().all(|one| holds(one) == Some(true));
+            return match (replace, shown.first()) {
+                (true, _) if is_there => Ok(ClauseDecision::AlreadySo),
+                (_, Some(field)) => {
+                    let shown = field.as_ref().map_or("", TextAtField::value);
+                    self.fail(self.voice.not_taken(self.words, shown))
+                }
+                (_, None) => self.fail(self.voice.nothing_changed(self.words)),
+            };
+        }
+        // Another text that cannot be a misreading of this one: the field has changed it, or another one took it.
+        let other = shown
+            .iter()
+            .flatten()
+            .find(|shown| shown.differs_from(text));
+        match other {
+            Some(shown) => self.fail(self.voice.not_taken(self.words, shown.value())),
+            None => Ok(ClauseDecision::Done),
+        }
     }
 
     /// Clicks the field and optionally selects its content.
@@ -519,14 +691,31 @@ impl ClausePlanner<'_> {
         field: Option<&TargetPhrase>,
     ) -> Attempt<ClauseDecision> {
         if cursor.work.stage > 0 {
-            return Ok(ClauseDecision::Done);
+            return self.cleared(cursor);
         }
         let mut actions = match field {
-            Some(aim) => self.focus_on(&self.locate(cursor, aim, Interaction::EnterText)?, true),
+            Some(aim) => {
+                let field = self.locate(cursor, aim, Interaction::EnterText)?;
+                cursor.work.add_field(field.bounds);
+                self.focus_on(&field, true)
+            }
             None => vec![self.command('a')],
         };
         actions.push(actions::key_chord(vec![Key::Delete], self.words));
         Ok(ClauseDecision::Act(actions))
+    }
+
+    fn cleared(&self, cursor: &ClauseCursor) -> Attempt<ClauseDecision> {
+        if !self.nothing_changed() {
+            return Ok(ClauseDecision::Done);
+        }
+        let mut shown = cursor.work.field_bounds();
+        match shown.find_map(|bounds| self.screen.text_in_field(bounds)) {
+            Some(shown) if !shown.value().is_empty() => {
+                self.fail(self.voice.not_cleared(self.words, shown.value()))
+            }
+            _ => Ok(ClauseDecision::AlreadySo),
+        }
     }
 
     fn scroll(
@@ -629,6 +818,7 @@ impl ClausePlanner<'_> {
             button: Button::Left,
             modifiers: Vec::new(),
             duration: None,
+            hold: None,
         };
         Ok(ClauseDecision::Act(vec![actions::once(drag, self.words)]))
     }
@@ -640,6 +830,10 @@ impl ClausePlanner<'_> {
         field: Option<&TargetPhrase>,
     ) -> Attempt<ClauseDecision> {
         if cursor.work.stage > 0 {
+            // Copying shows nothing, and neither does selecting what is selected.
+            if !matches!(command, EditCommand::Copy | EditCommand::SelectAll) {
+                self.require_effect_at_end()?;
+            }
             return Ok(ClauseDecision::Done);
         }
         // Copying or cutting from a field applies to its whole content.
@@ -679,10 +873,14 @@ impl ClausePlanner<'_> {
         into: Option<&TargetPhrase>,
     ) -> Attempt<ClauseDecision> {
         if cursor.work.stage > 0 {
-            return Ok(ClauseDecision::Done);
+            return self.entered(cursor, text, false);
         }
         let mut actions = match into {
-            Some(aim) => self.focus_on(&self.locate(cursor, aim, Interaction::EnterText)?, false),
+            Some(aim) => {
+                let field = self.locate(cursor, aim, Interaction::EnterText)?;
+                cursor.work.add_field(field.bounds);
+                self.focus_on(&field, false)
+            }
             None => Vec::new(),
         };
         actions.push(actions::once(
@@ -763,11 +961,17 @@ impl ClausePlanner<'_> {
                 .collect();
             return self.missing(cursor, || {
                 self.voice
-                    .not_found(self.words, &format!("\"{title}\""), &titles)
+                    .not_found_named(self.words, &self.voice.quoted(title), &titles)
             });
         };
-        if window.active || cursor.work.stage > 0 {
-            return Ok(ClauseDecision::Done);
+        match (window.active, cursor.work.stage) {
+            (true, 0) => return Ok(ClauseDecision::AlreadySo),
+            (true, _) => return Ok(ClauseDecision::Done),
+            (false, 0) => {}
+            (false, _) => {
+                self.require_effect_at_end()?;
+                return Ok(ClauseDecision::Done);
+            }
         }
         let window = WindowSelector::Id(window.id.clone());
         Ok(ClauseDecision::Act(vec![actions::repeatable(
@@ -838,6 +1042,42 @@ fn chosen(
         },
         Interaction::Click,
     ))
+}
+
+/// Titles of file dialogs. They stay open when Enter only completes a path, and close when it accepts one.
+const FILE_DIALOG_TITLES: &[&str] = &[
+    "open",
+    "open file",
+    "open files",
+    "save",
+    "save as",
+    "save file",
+    "file upload",
+    "choose file",
+    "choose files",
+    "select file",
+    "select files",
+    "select folder",
+    "打开",
+    "打开文件",
+    "保存",
+    "保存文件",
+    "另存为",
+    "文件上传",
+    "选择文件",
+    "选择文件夹",
+];
+
+fn is_file_dialog(window: &Window) -> bool {
+    let title = window.title.trim().to_lowercase();
+    FILE_DIALOG_TITLES.contains(&title.as_str())
+}
+
+/// Returns whether keys change nothing that can be seen: modifiers alone, and copying.
+fn has_no_visible_effect(keys: &[Key]) -> bool {
+    let is_modifier = |key: &Key| matches!(key, Key::Control | Key::Shift | Key::Alt | Key::Super);
+    keys.iter().all(is_modifier)
+        || matches!(keys, [Key::Control | Key::Super, Key::Character('c' | 'C')])
 }
 
 /// Returns whether the match is the value of a closed list, which a click would open instead of choosing.

@@ -6,7 +6,7 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use serde::{Deserialize, Serialize};
 
 /// Format version. Increased with every change of the format; cursors of other versions are rejected.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Position in a goal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,10 @@ pub(super) struct ClauseCursor {
     pub(super) added: Vec<String>,
     /// Visible texts that show that the goal was reached.
     pub(super) evidence: Vec<String>,
+    /// Indices of the clauses whose result was there before them.
+    pub(super) already_so: Vec<usize>,
+    /// Indices of the clauses that were left out, because they were refused and the user wanted the rest.
+    pub(super) left_out: Vec<usize>,
 }
 
 /// Progress of one clause.
@@ -35,13 +39,19 @@ pub(super) struct ClauseCursor {
 pub(super) struct ClauseProgress {
     /// Number of decisions made for it.
     pub(super) stage: u32,
+    /// Number of actions of the last decision. Fewer outcomes mean that the rest was not performed.
+    pub(super) decided: usize,
     /// Number of retries after its target was not found.
     pub(super) looks: u32,
     /// Points that were clicked without effect.
     pub(super) tried: Vec<FramePixel>,
     /// Box of the list that was opened, as minimum and maximum corner.
     pub(super) opened: Option<(FramePixel, FramePixel)>,
-    /// Ids of the windows before an application was opened.
+    /// Boxes of the fields that text was entered into, as minimum and maximum corner.
+    pub(super) fields: Vec<(FramePixel, FramePixel)>,
+    /// A date field was emptied and the date is not typed yet.
+    pub(super) emptied: bool,
+    /// Ids of the windows before an application was opened, or of the dialog that a key has to close.
     pub(super) windows: Vec<String>,
     /// The user's answer to a disambiguation question.
     pub(super) answer: Option<String>,
@@ -79,6 +89,8 @@ impl Default for ClauseCursor {
             asked: None,
             added: Vec::new(),
             evidence: Vec::new(),
+            already_so: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 }
@@ -99,6 +111,18 @@ impl ClauseCursor {
                 cursor.version
             )))
         }
+    }
+
+    /// Advances to the next clause, because the result of this one is there already.
+    pub(super) fn advance_already_so(&mut self) {
+        self.already_so.push(self.clause);
+        self.advance();
+    }
+
+    /// Advances to the next clause without this one.
+    pub(super) fn leave_out(&mut self) {
+        self.left_out.push(self.clause);
+        self.advance();
     }
 
     /// Encodes the cursor as the conversation for the next call.
@@ -129,6 +153,18 @@ impl ClauseProgress {
     /// Stores the box of the opened list.
     pub(super) fn set_list_bounds(&mut self, bounds: CaptureRect) {
         self.opened = Some((bounds.min.into(), bounds.max.into()));
+    }
+
+    /// Stores the box of a field that text is entered into.
+    pub(super) fn add_field(&mut self, bounds: CaptureRect) {
+        self.fields.push((bounds.min.into(), bounds.max.into()));
+    }
+
+    /// Returns the boxes of the fields that text was entered into.
+    pub(super) fn field_bounds(&self) -> impl Iterator<Item = CaptureRect> {
+        self.fields
+            .iter()
+            .map(|(min, max)| CaptureRect::new((*min).into(), (*max).into()))
     }
 
     /// Returns the box of the opened list.
@@ -164,7 +200,7 @@ mod tests {
     fn foreign_conversations_are_rejected() {
         let newer = String::from_utf8(ClauseCursor::default().encode())
             .unwrap()
-            .replace("\"version\":1", "\"version\":2");
+            .replace("\"version\":2", "\"version\":3");
         for conversation in ["{}", "x", "null", &newer] {
             assert!(
                 ClauseCursor::decode(conversation.as_bytes()).is_err(),

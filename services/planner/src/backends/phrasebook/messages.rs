@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use motorium_proto::domain::action::Place;
+use motorium_proto::domain::action::{Ordinal, Place};
+use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 
-use motorium_phrasebook::grammar::{Language, ParseError, ParseErrorKind};
-use motorium_phrasebook::matcher::ElementMatch;
+use motorium_phrasebook::grammar::{Language, ParseError, ParseErrorKind, TargetPhrase};
+use motorium_phrasebook::matcher::{ElementMatch, Relation};
 
 /// Maximum number of characters when the user's own words are repeated. Keeps answers to one line.
 const MAX_ECHO_CHARS: usize = 100;
@@ -63,8 +64,28 @@ impl Messages {
         say!(self, "Done: {joined}.", "已完成：{joined}。")
     }
 
-    pub(super) fn not_found(self, words: &str, thing: &str, nearest: &[String]) -> String {
-        let listed = self.listed(nearest);
+    /// Returns that a target is not on the screen, with the texts closest to its own.
+    pub(super) fn not_found(self, words: &str, aim: &TargetPhrase, nearest: &[String]) -> String {
+        let thing = self.target(aim);
+        let is_its_text = |text: &&String| {
+            let own = aim.text.as_deref().unwrap_or_default();
+            text.trim().to_lowercase() == own.trim().to_lowercase()
+        };
+        // Its text is there, but nothing of its kind or at its place.
+        if let Some(text) = nearest.iter().find(is_its_text) {
+            let text = self.quoted(text);
+            return say!(
+                self,
+                "`{words}`: {thing} is not on the screen; only the text {text} is.",
+                "“{words}”：屏幕上找不到{thing}，只有文字{text}。",
+            );
+        }
+        self.not_found_named(words, &thing, nearest)
+    }
+
+    /// As [`Self::not_found`], for something that is no element.
+    pub(super) fn not_found_named(self, words: &str, thing: &str, nearest: &[String]) -> String {
+        let listed = self.listed(nearest.iter().map(String::as_str));
         match nearest.is_empty() {
             true => say!(
                 self,
@@ -79,8 +100,39 @@ impl Messages {
         }
     }
 
-    fn listed(self, texts: &[String]) -> String {
-        let quoted: Vec<String> = texts.iter().map(|text| self.quoted(text)).collect();
+    /// Names a target: its kind, text, ordinal, place and neighbour.
+    fn target(self, aim: &TargetPhrase) -> String {
+        if self.0 == Language::English {
+            return aim.to_string();
+        }
+        let mut words = String::new();
+        if let Some(place) = aim.place {
+            words += self.place(place);
+            words += "的";
+        }
+        if let Some((relation, other)) = &aim.relation {
+            words += &self.target(other);
+            words += relation_suffix(*relation);
+        }
+        match (aim.all, aim.ordinal) {
+            (true, _) => words += "所有",
+            (false, Some(Ordinal::Nth(number))) => words += &format!("第{number}个"),
+            (false, Some(Ordinal::Last)) => words += "最后一个",
+            (false, None) => {}
+        }
+        if let Some(text) = &aim.text {
+            words += &self.quoted(text);
+        }
+        match (aim.kind, &aim.text) {
+            (Some(kind), _) => words += chinese_kind(kind),
+            (None, None) => words += "元素",
+            (None, Some(_)) => {}
+        }
+        words
+    }
+
+    fn listed<'a>(self, texts: impl IntoIterator<Item = &'a str>) -> String {
+        let quoted: Vec<String> = texts.into_iter().map(|text| self.quoted(text)).collect();
         quoted.join(if self.0 == Language::English {
             ", "
         } else {
@@ -88,7 +140,7 @@ impl Messages {
         })
     }
 
-    fn quoted(self, text: &str) -> String {
+    pub(super) fn quoted(self, text: &str) -> String {
         say!(self, "\"{text}\"", "“{text}”")
     }
 
@@ -154,6 +206,99 @@ impl Messages {
         )
     }
 
+    /// Returns that a field shows another text than was entered; an empty one if it shows none.
+    pub(super) fn not_taken(self, words: &str, shown: &str) -> String {
+        let quoted = self.quoted(shown);
+        match shown.is_empty() {
+            true => say!(
+                self,
+                "`{words}`: the field did not take the text.",
+                "“{words}”：该输入框没有接受这段文字。"
+            ),
+            false => say!(
+                self,
+                "`{words}`: the field did not take the text; it shows {quoted}.",
+                "“{words}”：该输入框没有接受这段文字，现在显示{quoted}。"
+            ),
+        }
+    }
+
+    /// Returns that a field still shows a text.
+    pub(super) fn not_cleared(self, words: &str, shown: &str) -> String {
+        let shown = self.quoted(shown);
+        say!(
+            self,
+            "`{words}`: the field still shows {shown}.",
+            "“{words}”：该输入框仍显示{shown}。"
+        )
+    }
+
+    /// Returns that a checkbox still has the other state after the click.
+    pub(super) fn not_toggled(self, words: &str, on: bool) -> String {
+        match on {
+            true => say!(
+                self,
+                "`{words}` was performed, but it is still unchecked.",
+                "已执行“{words}”，但仍未勾选。"
+            ),
+            false => say!(
+                self,
+                "`{words}` was performed, but it is still checked.",
+                "已执行“{words}”，但仍处于勾选状态。"
+            ),
+        }
+    }
+
+    /// Returns that a slider does not have the wanted value.
+    pub(super) fn slider_shows(self, words: &str, shown: i64) -> String {
+        say!(
+            self,
+            "`{words}` was performed, but the slider shows {shown}.",
+            "已执行“{words}”，但滑块显示 {shown}。"
+        )
+    }
+
+    /// Returns that a slider cannot be set to a value.
+    pub(super) fn no_slider_value(self, words: &str, value: &str) -> String {
+        let value = self.quoted(value);
+        say!(
+            self,
+            "`{words}`: {value} is no whole number from 0 to 500.",
+            "“{words}”：{value}不是 0 到 500 的整数。"
+        )
+    }
+
+    /// Returns that a dialog is still open after the key that accepts it.
+    pub(super) fn dialog_stands(self, words: &str, title: &str) -> String {
+        let title = self.quoted(title);
+        say!(
+            self,
+            "`{words}` was performed, but the dialog {title} is still open.",
+            "已执行“{words}”，但对话框{title}仍未关闭。"
+        )
+    }
+
+    /// Returns that an action of a clause was not performed and no reason is known.
+    pub(super) fn not_performed(self, words: &str) -> String {
+        say!(self, "`{words}` was not performed.", "没有执行“{words}”。")
+    }
+
+    /// Returns which clauses had nothing to change.
+    pub(super) fn already_so(self, clauses: &[&str]) -> String {
+        let listed = self.listed(clauses.iter().map(|words| words.trim()));
+        say!(
+            self,
+            "Was already so: {listed}.",
+            "本来就是这样：{listed}。"
+        )
+    }
+
+    /// Returns which clauses were left out on the user's wish.
+    pub(super) fn left_out(self, clauses: &[&str]) -> String {
+        let listed = self.listed(clauses.iter().map(|words| words.trim()));
+        say!(self, "Left out: {listed}.", "未执行：{listed}。")
+    }
+
     pub(super) fn refused(self, words: &str, detail: &str) -> String {
         say!(
             self,
@@ -175,6 +320,14 @@ impl Messages {
             self,
             "Interrupted while performing `{words}`; it is unknown whether it took effect. Check the screen, then answer `done` if it did or `retry` if it did not.",
             "执行“{words}”时被中断，无法确定是否已完成。请查看：已完成请回答“已完成”，否则回答“重试”。",
+        )
+    }
+
+    pub(super) fn ask_whether_hit(self, words: &str) -> String {
+        say!(
+            self,
+            "The page moved as the click for `{words}` came; it is unknown whether it hit. Check the screen, then answer `done` if it did or `retry` if it did not.",
+            "执行“{words}”的点击时页面移动了，无法确定是否点中。请查看：已点中请回答“已完成”，否则回答“重试”。",
         )
     }
 
@@ -234,7 +387,7 @@ impl Messages {
     }
 
     pub(super) fn unknown_application(self, words: &str, known: &[String]) -> String {
-        let listed = self.listed(known);
+        let listed = self.listed(known.iter().map(String::as_str));
         say!(
             self,
             "`{words}`: this application is not allowed. Allowed applications: {listed}.",
@@ -317,6 +470,42 @@ impl Messages {
     }
 }
 
+/// Returns the Chinese words after the neighbour of a target.
+fn relation_suffix(relation: Relation) -> &'static str {
+    match relation {
+        Relation::NextTo => "旁边的",
+        Relation::LeftOf => "左侧的",
+        Relation::RightOf => "右侧的",
+        Relation::Above => "上方的",
+        Relation::Below => "下方的",
+        Relation::RowOf => "所在行的",
+        Relation::Inside => "中的",
+    }
+}
+
+/// Returns the Chinese name of a kind, as the phrasebook reads it.
+fn chinese_kind(kind: ElementKind) -> &'static str {
+    match kind {
+        ElementKind::Button => "按钮",
+        ElementKind::Link => "链接",
+        ElementKind::TextField => "输入框",
+        ElementKind::Checkbox => "复选框",
+        ElementKind::Radio => "单选框",
+        ElementKind::Switch => "开关",
+        ElementKind::DropDown => "下拉框",
+        ElementKind::Slider => "滑块",
+        ElementKind::SpinBox => "数字框",
+        ElementKind::Tab => "标签页",
+        ElementKind::MenuItem => "菜单",
+        ElementKind::ListItem => "列表项",
+        ElementKind::TableRow => "行",
+        ElementKind::Icon => "图标",
+        ElementKind::Image => "图片",
+        ElementKind::Dialog => "对话框",
+        _ => "元素",
+    }
+}
+
 /// Shortens a long text in the middle: the action is at its start, the target at its end.
 fn shortened(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
@@ -342,31 +531,29 @@ fn place_of(point: CapturePoint, frame: CaptureSize) -> Place {
     Place::ALL[third(point.y, frame.height) * 3 + third(point.x, frame.width)]
 }
 
-/// Returns whether a reply means that the action is done, or to continue.
-pub(super) fn is_done_reply(reply: &str) -> bool {
-    matches!(
-        plain(reply).as_str(),
-        "done"
-            | "yes"
-            | "ok"
-            | "okay"
-            | "go on"
-            | "continue"
-            | "skip"
-            | "i have done it"
-            | "ive done it"
-            | "it is done"
-            | "已完成"
-            | "完成"
-            | "好"
-            | "好了"
-            | "是"
-            | "是的"
-            | "继续"
-            | "跳过"
-            | "我已完成"
-            | "做完了"
-    )
+/// Meaning of a reply to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// The user has done it.
+    Done,
+    /// The clause is to be left out.
+    GoOn,
+    /// The clause is to be performed again.
+    Retry,
+    Other,
+}
+
+/// Returns the meaning of a reply. A bare agreement (`ok`) is none: it answers no question that has more than one answer.
+pub(super) fn meaning(reply: &str) -> Reply {
+    match plain(reply).as_str() {
+        "done" | "i have done it" | "ive done it" | "it is done" | "its done" | "已完成"
+        | "完成" | "好了" | "我已完成" | "做完了" | "我已经操作" => Reply::Done,
+        "continue" | "go on" | "skip" | "skip it" | "go on without it" | "继续" | "跳过"
+        | "跳过这一步" => Reply::GoOn,
+        "retry" | "again" | "try again" | "no" | "not done" | "重试" | "再试" | "再试一次"
+        | "没有" | "未完成" => Reply::Retry,
+        _ => Reply::Other,
+    }
 }
 
 fn plain(reply: &str) -> String {

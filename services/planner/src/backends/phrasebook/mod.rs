@@ -5,13 +5,15 @@
 //! backend can take it. Then each call decides the actions of one clause. The position is stored in `conversation`;
 //! the backend itself keeps no state.
 //!
-//! Invariant: a clause is only left when its actions were performed and were not found to have no effect.
+//! Invariant: a clause is only left when its actions were performed and were not found to have no effect, when its result
+//! is there already, or when the user says so.
 
 mod actions;
 mod clause_planner;
 mod cursor;
 mod locate;
 mod messages;
+mod values;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -19,13 +21,13 @@ use motorium_proto::domain::action::{ActionKind, Text};
 use motorium_proto::domain::decision::{
     Decision, Next, PastAction, PastStep, PlannedAction, Usage,
 };
-use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Verdict};
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 
-use super::{Backend, BackendError, UsageMeter};
+use super::{Backend, BackendDecision, BackendError, UsageMeter};
 use clause_planner::{ClauseDecision, ClausePlanner, RETRY_INTERVAL, plan_clause};
 use cursor::{ClauseCursor, OpenQuestion};
-use messages::Messages;
+use messages::{Messages, Reply};
 use motorium_phrasebook::grammar::{self, Clause, Instruction, Language};
 use motorium_phrasebook::matcher::{Interaction, MatchResult, ScreenIndex};
 
@@ -66,8 +68,12 @@ impl Backend for Phrasebook {
         }
     }
 
-    async fn plan(&self, request: &PlanRequest, _: &UsageMeter) -> Result<Decision, BackendError> {
-        plan(request)
+    async fn plan(
+        &self,
+        request: &PlanRequest,
+        _: &UsageMeter,
+    ) -> Result<BackendDecision, BackendError> {
+        plan(request).map(BackendDecision::from)
     }
 }
 
@@ -168,13 +174,31 @@ fn apply_user_messages(request: &PlanRequest, cursor: &mut ClauseCursor) -> Vec<
         .iter()
         .filter(|message| !message.trim().is_empty())
     {
-        match cursor.asked.take() {
-            Some(_) if messages::is_done_reply(message) => cursor.advance(),
-            Some(OpenQuestion::Which) => cursor.work.answer = Some(message.clone()),
-            Some(OpenQuestion::WhetherDone) => cursor.work = cursor::ClauseProgress::default(),
-            None if messages::is_done_reply(message) => {}
-            None if grammar::parse(message).is_ok() => cursor.added.push(message.clone()),
-            None => ignored.push(message.clone()),
+        match (cursor.asked, messages::meaning(message)) {
+            (Some(_), Reply::Done) => {
+                cursor.asked = None;
+                cursor.advance();
+            }
+            (Some(OpenQuestion::WhetherDone), Reply::GoOn) => {
+                cursor.asked = None;
+                cursor.leave_out();
+            }
+            (Some(OpenQuestion::WhetherDone), Reply::Retry) => {
+                cursor.asked = None;
+                cursor.work = cursor::ClauseProgress::default();
+            }
+            // No answer: the question is repeated.
+            (Some(OpenQuestion::WhetherDone), Reply::Other) => {}
+            // A reply that names none of the matches repeats the question as well.
+            (Some(OpenQuestion::Which), _) => {
+                cursor.asked = None;
+                cursor.work.answer = Some(message.clone());
+            }
+            (None, Reply::Done | Reply::GoOn) => {}
+            (None, _) if grammar::parse(message).is_ok() => {
+                cursor.added.push(message.clone());
+            }
+            (None, _) => ignored.push(message.clone()),
         }
     }
     ignored
@@ -199,10 +223,15 @@ struct PlanCall<'a> {
 impl PlanCall<'_> {
     /// Decides what to do next: the first decision other than the end of a clause.
     fn next(&mut self) -> Result<Next, BackendError> {
+        let spoken = self.spoken;
+        if self.cursor.asked == Some(OpenQuestion::WhetherDone) {
+            return Ok(self.ask_whether_done());
+        }
+        // Without an answer the clause is located again, which repeats the question if it is still open.
+        self.cursor.asked = None;
         if let Some(ending) = self.check_last_step() {
             return Ok(ending);
         }
-        let spoken = self.spoken;
         while let Some(said) = spoken.get(self.cursor.clause) {
             let was_opening = self.cursor.opening;
             let (words, joined_words) = (said.words_for(false), said.words_for(true));
@@ -211,13 +240,16 @@ impl PlanCall<'_> {
                 screen: self.screen,
                 voice: self.voice,
                 clause: &said.clause,
+                is_last: self.cursor.clause + 1 == spoken.len(),
                 words,
                 joined_words,
             };
             match plan_clause(&turn, &mut self.cursor) {
                 ClauseDecision::Done => self.cursor.advance(),
+                ClauseDecision::AlreadySo => self.cursor.advance_already_so(),
                 ClauseDecision::Act(actions) => return Ok(self.act(actions, was_opening)),
                 ClauseDecision::Wait => {
+                    self.cursor.work.decided = 1;
                     return Ok(Next::Act(vec![actions::wait(
                         RETRY_INTERVAL,
                         &self.voice.waiting(words),
@@ -225,6 +257,8 @@ impl PlanCall<'_> {
                 }
                 ClauseDecision::Ask { question } => {
                     self.cursor.asked = Some(OpenQuestion::Which);
+                    self.cursor.work.answer = None;
+                    self.cursor.work.decided = 0;
                     return Ok(Next::Ask {
                         question,
                         requires_manual_action: false,
@@ -241,6 +275,7 @@ impl PlanCall<'_> {
 
     fn act(&mut self, actions: Vec<PlannedAction>, was_opening: bool) -> Next {
         self.cursor.work.stage += 1;
+        self.cursor.work.decided = actions.len();
         self.cursor.work.looks = 0;
         // Opening has finished as soon as an action inside could be decided.
         self.cursor.opening &= !was_opening;
@@ -262,43 +297,74 @@ impl PlanCall<'_> {
         }
     }
 
-    /// Returns the decision for an action that was not performed.
+    /// Returns the decision for an action that was not performed. A refused clause ends the goal, unless the user who refused
+    /// it says that the rest is still wanted.
     fn check_last_step(&mut self) -> Option<Next> {
-        if self.cursor.work.stage == 0 || self.cursor.asked.is_some() {
+        if self.cursor.work.stage == 0 {
             return None;
         }
-        let actions = &self.request.history.last()?.actions;
-        let words = self
-            .spoken
-            .get(self.cursor.clause)
-            .map(|spoken| spoken.words.as_str())
-            .unwrap_or_default();
+        let request = self.request;
+        let step = request.history.last()?;
         let unwatched = |action: &PastAction| {
             let effect = action.effect.as_ref();
             effect.is_some_and(|effect| !effect.was_observed())
         };
-        if actions.last().is_some_and(unwatched) {
-            return Some(self.ask_whether_done(words));
+        if step.actions.last().is_some_and(unwatched) {
+            return Some(self.ask_whether_done());
         }
-        let outcome = actions
-            .iter()
-            .map(|action| &action.outcome)
-            .find(|outcome| outcome.result != ActionResult::Performed)?;
+        let has_moved = |action: &PastAction| {
+            let effect = action.effect.as_ref();
+            effect.is_some_and(|effect| effect.verdict == Verdict::TargetMoved)
+        };
+        if step.actions.iter().any(has_moved) {
+            self.cursor.asked = Some(OpenQuestion::WhetherDone);
+            return Some(Next::Ask {
+                question: self.voice.ask_whether_hit(self.words()),
+                requires_manual_action: true,
+            });
+        }
+        let mut outcomes = step.actions.iter().map(|action| &action.outcome);
+        let Some(outcome) = outcomes.find(|outcome| outcome.result != ActionResult::Performed)
+        else {
+            let is_complete = step.actions.len() >= self.cursor.work.decided;
+            return (!is_complete).then(|| self.fail_unperformed());
+        };
+        let words = self.words();
         Some(match outcome.result {
+            ActionResult::Refused if says_to_go_on(step, request) => {
+                self.cursor.leave_out();
+                return None;
+            }
             ActionResult::Refused => Next::Fail {
                 reason: self.voice.refused(words, &detail(outcome)),
             },
             ActionResult::Failed | ActionResult::Performed => Next::Fail {
                 reason: self.voice.failed(words, &outcome.detail),
             },
-            ActionResult::Unknown | ActionResult::Cancelled => self.ask_whether_done(words),
+            ActionResult::Unknown | ActionResult::Cancelled => self.ask_whether_done(),
         })
     }
 
-    fn ask_whether_done(&mut self, words: &str) -> Next {
+    /// Fails because the last decision has fewer outcomes than actions.
+    fn fail_unperformed(&self) -> Next {
+        let (words, notices) = (self.words(), self.request.notices.join("; "));
+        let reason = match notices.is_empty() {
+            true => self.voice.not_performed(words),
+            false => self.voice.failed(words, &notices),
+        };
+        Next::Fail { reason }
+    }
+
+    /// Returns the words of the current clause.
+    fn words(&self) -> &str {
+        let spoken = self.spoken.get(self.cursor.clause);
+        spoken.map_or("", |spoken| spoken.words.as_str())
+    }
+
+    fn ask_whether_done(&mut self) -> Next {
         self.cursor.asked = Some(OpenQuestion::WhetherDone);
         Next::Ask {
-            question: self.voice.ask_whether_performed(words),
+            question: self.voice.ask_whether_performed(self.words()),
             requires_manual_action: true,
         }
     }
@@ -308,8 +374,25 @@ impl PlanCall<'_> {
         let asked = std::iter::once(&self.request.goal).chain(&self.cursor.added);
         let asked: Vec<&str> = asked.map(|words| words.trim()).collect();
         let last = self.spoken.last().map(|spoken| spoken.words.as_str());
-        self.voice
-            .done(&asked, self.spoken.len(), last.unwrap_or_default())
+        let done = self
+            .voice
+            .done(&asked, self.spoken.len(), last.unwrap_or_default());
+        let already = self.words_of(&self.cursor.already_so);
+        let left_out = self.words_of(&self.cursor.left_out);
+        let remarks = [
+            (!already.is_empty()).then(|| self.voice.already_so(&already)),
+            (!left_out.is_empty()).then(|| self.voice.left_out(&left_out)),
+        ];
+        let parts: Vec<String> = std::iter::once(done)
+            .chain(remarks.into_iter().flatten())
+            .collect();
+        parts.join(" ")
+    }
+
+    /// Returns the words of these clauses.
+    fn words_of(&self, clauses: &[usize]) -> Vec<&str> {
+        let spoken = clauses.iter().filter_map(|clause| self.spoken.get(*clause));
+        spoken.map(|spoken| spoken.words.as_str()).collect()
     }
 
     /// Returns visible texts as evidence: those waited for or checked, or else the target of the last clause.
@@ -367,6 +450,13 @@ impl PlanCall<'_> {
             conversation_images: Vec::new(),
         }
     }
+}
+
+/// Returns whether the user answered the refusal with the wish to go on without the clause.
+fn says_to_go_on(step: &PastStep, request: &PlanRequest) -> bool {
+    let said = step.user_messages.iter().chain(&request.user_messages);
+    said.into_iter()
+        .any(|message| messages::meaning(message) == Reply::GoOn)
 }
 
 fn detail(outcome: &ActionOutcome) -> String {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::backends::chat::{self, history_text};
 use crate::backends::dialect::{RequestError, StepContext};
 use crate::prompt::Language;
-use crate::prompt::history::{self, PlaceFormat};
+use crate::prompt::history::{self, CoordinateFormat};
 use crate::screenshot::RenderedImage;
 
 /// The model's responses by step number: the content of the conversation.
@@ -42,12 +42,12 @@ impl Records {
 pub(super) struct Past {
     /// Steps without a screenshot, one line each.
     pub(super) text_steps: Vec<String>,
-    pub(super) image_steps: Vec<ShownStep>,
+    pub(super) image_steps: Vec<ImageStep>,
 }
 
 /// A step with its screenshot.
 #[derive(Debug)]
-pub(super) struct ShownStep {
+pub(super) struct ImageStep {
     pub(super) picture: RenderedImage,
     /// The response to it.
     pub(super) answer: String,
@@ -73,7 +73,7 @@ pub(super) fn of(step: &StepContext<'_>, language: Language) -> Result<Past, Req
             None
         };
         match picture {
-            Some(picture) => all.image_steps.push(ShownStep {
+            Some(picture) => all.image_steps.push(ImageStep {
                 picture,
                 answer: answer(&records, past, language),
                 outcome: outcome(past, language),
@@ -101,7 +101,7 @@ fn outcome(past: &PastStep, language: Language) -> Option<String> {
 
 /// Returns a step as one line, with its results.
 fn told(step: &StepContext<'_>, past: &PastStep, language: Language) -> String {
-    let places = PlaceFormat::Model {
+    let places = CoordinateFormat::Model {
         image_spec: step.model.image_spec,
         frame: step.request.frame.size,
         numbered: false,

@@ -246,6 +246,7 @@ impl ActionBuilder {
                 button,
                 modifiers: Vec::new(),
                 duration: arguments.number("duration")?.map(time).transpose()?,
+                hold: None,
             }),
             // The drag starts at the current pointer, whose position the code does not state.
             None => {
@@ -416,8 +417,10 @@ fn named_button(arguments: &Arguments) -> Result<Button, String> {
         None | Some("left" | "primary") => Ok(Button::Left),
         Some("right" | "secondary") => Ok(Button::Right),
         Some("middle") => Ok(Button::Middle),
+        Some("back") => Ok(Button::Back),
+        Some("forward") => Ok(Button::Forward),
         Some(other) => Err(format!(
-            "there is no button `{other}`: left, right and middle are"
+            "there is no button `{other}`: left, right, middle, back and forward are"
         )),
     }
 }

@@ -107,12 +107,14 @@ impl HeldKeys {
                 path,
                 button,
                 duration,
+                hold,
                 ..
             } => Action::Drag {
                 path,
                 button,
                 modifiers: held(),
                 duration,
+                hold,
             },
             Action::Scroll { at, amount, .. } => Action::Scroll {
                 at,

@@ -8,6 +8,7 @@ use motorium_proto::domain::action::{
 use motorium_proto::domain::decision::PlannedAction;
 use motorium_proto::domain::key::Key;
 
+use super::arguments;
 use super::fields::Fields;
 use super::schema::ACTIONS;
 use crate::response::ResponseError;
@@ -36,30 +37,72 @@ const MISTAKEN_POINT_NAMES: [&str; 9] = [
     "box",
 ];
 
-/// Parses one action.
+/// Parses one action. An action that enters text into a place is preceded by the click that focuses it.
 ///
 /// # Errors
 /// Fails with a message for the model if the action is unknown or cannot be performed here.
 pub(super) fn read(
     fields: Fields<'_>,
     ground: &ValidationContext<'_>,
-) -> Result<PlannedAction, ResponseError> {
+    focus: &mut Focus,
+) -> Result<Vec<PlannedAction>, ResponseError> {
+    arguments::check(&fields.word("action"), fields, ground)?;
     let reader = ActionParser { fields, ground };
     let action = reader.action()?;
     action
         .check_limits()
         .map_err(|error| ResponseError::invalid(error.to_string()))?;
-    let intent = fields.text("intent").trim().to_owned();
-    Ok(PlannedAction {
-        intent: if intent.is_empty() {
-            action.kind().to_string()
-        } else {
-            intent
-        },
-        verify_pointer: fields.flag("verify_pointer"),
-        repeatable: action.is_repeatable(),
-        action,
-    })
+    let target = reader.target()?;
+    let click = target
+        .filter(|target| enters_text(&action) && !focus.is_on(target, ground))
+        .map(|target| reader.planned(focusing(target)));
+    let action = reader.planned(action);
+    let actions: Vec<PlannedAction> = click.into_iter().chain([action]).collect();
+    actions
+        .iter()
+        .for_each(|planned| focus.follow(&planned.action));
+    Ok(actions)
+}
+
+/// The element that has the keyboard within a response, as far as its own actions tell.
+#[derive(Debug, Default)]
+pub(super) struct Focus(Option<Target>);
+
+impl Focus {
+    fn follow(&mut self, action: &Action<Target>) {
+        match action {
+            Action::Click { at: Some(at), .. } => self.0 = Some(at.clone()),
+            // Selecting its content keeps a field focused; a click would undo the selection.
+            Action::KeyChord { keys, .. } if !keys.contains(&Key::Tab) => {}
+            Action::TypeText { .. } | Action::Paste { .. } | Action::Wait { .. } => {}
+            _ => self.0 = None,
+        }
+    }
+
+    fn is_on(&self, target: &Target, ground: &ValidationContext<'_>) -> bool {
+        let seen = match target {
+            Target::Element(id) => ground.scene_element(id.0),
+            _ => None,
+        };
+        let is_seen_focused = seen.is_some_and(|element| element.state.focused == Some(true));
+        match &self.0 {
+            Some(focused) => focused == target,
+            None => is_seen_focused,
+        }
+    }
+}
+
+fn enters_text(action: &Action<Target>) -> bool {
+    matches!(action, Action::TypeText { .. } | Action::Paste { .. })
+}
+
+fn focusing(target: Target) -> Action<Target> {
+    Action::Click {
+        at: Some(target),
+        button: Button::Left,
+        count: 1,
+        modifiers: Vec::new(),
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -69,15 +112,29 @@ struct ActionParser<'a> {
 }
 
 impl ActionParser<'_> {
+    fn planned(&self, action: Action<Target>) -> PlannedAction {
+        let intent = self.fields.text("intent").trim().to_owned();
+        PlannedAction {
+            intent: if intent.is_empty() {
+                action.kind().to_string()
+            } else {
+                intent
+            },
+            verify_pointer: self.fields.flag("verify_pointer") && !enters_text(&action),
+            repeatable: action.is_repeatable(),
+            action,
+        }
+    }
+
     fn action(&self) -> Result<Action<Target>, ResponseError> {
         let word = self.fields.word("action");
         Ok(match word.as_str() {
             "click" => self.click(self.button()?, self.count()?)?,
-            "left_click" => self.click(Button::Left, self.count()?)?,
-            "double_click" => self.click(self.button()?, 2)?,
-            "triple_click" => self.click(self.button()?, 3)?,
-            "right_click" => self.click(Button::Right, 1)?,
-            "middle_click" => self.click(Button::Middle, 1)?,
+            "left_click" => self.click(self.named_button(Button::Left)?, self.count()?)?,
+            "double_click" => self.click(self.button()?, self.named_count(2)?)?,
+            "triple_click" => self.click(self.button()?, self.named_count(3)?)?,
+            "right_click" => self.click(self.named_button(Button::Right)?, self.count()?)?,
+            "middle_click" => self.click(self.named_button(Button::Middle)?, self.count()?)?,
             "move" | "hover" | "mouse_move" => Action::Move {
                 to: self.needed_target()?,
             },
@@ -90,6 +147,7 @@ impl ActionParser<'_> {
                 button: self.button()?,
             },
             "drag" => self.drag()?,
+            "scroll" => self.scroll_in_direction()?,
             "scroll_up" => self.scroll(0, -1)?,
             "scroll_down" => self.scroll(0, 1)?,
             "scroll_left" => self.scroll(-1, 0)?,
@@ -98,10 +156,12 @@ impl ActionParser<'_> {
                 text: self.entered()?,
                 control_characters: ControlCharacters::AsKeys,
             },
-            "press_keys" | "key" | "press_key" | "hotkey" | "key_chord" => Action::KeyChord {
-                keys: self.keys()?,
-                repeat: self.fields.whole("amount")?.unwrap_or(1).max(1),
-            },
+            "press_keys" | "press" | "key" | "keypress" | "press_key" | "hotkey" | "key_chord" => {
+                Action::KeyChord {
+                    keys: self.keys()?,
+                    repeat: self.fields.whole("amount")?.unwrap_or(1).max(1),
+                }
+            }
             "hold_keys" | "hold_key" => Action::HoldKey {
                 keys: self.keys()?,
                 duration: self.duration()?,
@@ -149,21 +209,48 @@ impl ActionParser<'_> {
 
     fn drag(&self) -> Result<Action<Target>, ResponseError> {
         let places = self.fields.objects("path")?;
-        if places.len() < 2 {
-            return Err(ResponseError::invalid(
-                "a drag needs a `path` of at least two places, where it begins and where it ends",
-            ));
-        }
         let needed = |place: Fields<'_>| {
             target(place, self.ground)?
                 .ok_or_else(|| ResponseError::invalid("a place of `path` names nothing"))
         };
+        let mut path: Vec<Target> = places
+            .into_iter()
+            .map(needed)
+            .collect::<Result<_, ResponseError>>()?;
+        match self.target()? {
+            // The place of the action itself is where it begins.
+            Some(start) if path.len() == 1 => path.insert(0, start),
+            Some(start) if path.first().is_some_and(|first| *first != start) => {
+                return Err(ResponseError::invalid(
+                    "its place and the first one of `path` are not the same; give `path` alone",
+                ));
+            }
+            _ => {}
+        }
+        if path.len() < 2 {
+            return Err(ResponseError::invalid(
+                "a drag needs a `path` of at least two places, where it begins and where it ends",
+            ));
+        }
         Ok(Action::Drag {
-            path: places.into_iter().map(needed).collect::<Result<_, _>>()?,
+            path,
             button: self.button()?,
             modifiers: self.modifiers()?,
             duration: None,
+            hold: None,
         })
+    }
+
+    fn scroll_in_direction(&self) -> Result<Action<Target>, ResponseError> {
+        match self.fields.direction().as_str() {
+            "up" => self.scroll(0, -1),
+            "down" => self.scroll(0, 1),
+            "left" => self.scroll(-1, 0),
+            "right" => self.scroll(1, 0),
+            _ => Err(ResponseError::invalid(
+                "a scroll needs a `direction`: up, down, left or right",
+            )),
+        }
     }
 
     fn scroll(&self, x: i32, y: i32) -> Result<Action<Target>, ResponseError> {
@@ -193,9 +280,33 @@ impl ActionParser<'_> {
             "" | "left" | "none" => Ok(Button::Left),
             "right" => Ok(Button::Right),
             "middle" => Ok(Button::Middle),
+            "back" => Ok(Button::Back),
+            "forward" => Ok(Button::Forward),
             other => Err(ResponseError::invalid(format!(
-                "`{other}` is no button; there are left, right and middle"
+                "`{other}` is no button; there are left, right, middle, back and forward"
             ))),
+        }
+    }
+
+    /// Returns the button that the action's name says; `button` may repeat it, or be left at its usual value.
+    fn named_button(&self, named: Button) -> Result<Button, ResponseError> {
+        match self.button()? {
+            Button::Left => Ok(named),
+            button if button == named => Ok(named),
+            _ => Err(ResponseError::invalid(
+                "`button` and the name of the action are not the same button",
+            )),
+        }
+    }
+
+    /// Returns the count that the action's name says; `count` may repeat it, or be left at its usual value.
+    fn named_count(&self, named: u8) -> Result<u8, ResponseError> {
+        match self.count()? {
+            1 => Ok(named),
+            count if count == named => Ok(named),
+            _ => Err(ResponseError::invalid(
+                "`count` and the name of the action are not the same number",
+            )),
         }
     }
 
@@ -212,18 +323,19 @@ impl ActionParser<'_> {
     }
 
     fn keys(&self) -> Result<Vec<Key>, ResponseError> {
-        let keys = self.fields.text("keys");
-        // Some models put the chord into the `text` field.
-        let keys = if keys.trim().is_empty() {
-            self.fields.text("text")
-        } else {
-            keys
-        };
-        chord(&keys)
+        let (keys, text) = (self.fields.keys(), self.fields.text("text"));
+        match (keys.trim().is_empty(), text.trim().is_empty()) {
+            // Some models put the chord into the `text` field.
+            (true, _) => chord(&text),
+            (false, true) => chord(&keys),
+            (false, false) => Err(ResponseError::invalid(
+                "it has `keys` and `text`; type_text enters text, press_keys presses keys",
+            )),
+        }
     }
 
     fn modifiers(&self) -> Result<Vec<Key>, ResponseError> {
-        let keys = self.fields.text("keys");
+        let keys = self.fields.keys();
         if keys.trim().is_empty() {
             return Ok(Vec::new());
         }
@@ -293,7 +405,11 @@ fn target(
     ground: &ValidationContext<'_>,
 ) -> Result<Option<Target>, ResponseError> {
     if let Some(id) = place.whole("element_id")? {
-        return ground.element(id).map(Some);
+        let element = ground.element(id)?;
+        if let (Some(x), Some(y)) = (place.number("x")?, place.number("y")?) {
+            ground.check_point_in_element(id, x, y)?;
+        }
+        return Ok(Some(element));
     }
     match (place.number("x")?, place.number("y")?) {
         (Some(x), Some(y)) => ground.point(x, y).map(Some),

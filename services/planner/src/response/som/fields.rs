@@ -19,6 +19,21 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Returns the keys: a chord (`ctrl+s`), or a list of its keys. Some models call the field `key`.
+    pub(super) fn keys(self) -> String {
+        let name = self.first_of(&["keys", "key"]).unwrap_or("keys");
+        match self.0.get(name) {
+            Some(Value::Array(_)) => self.texts(name).join("+"),
+            _ => self.text(name),
+        }
+    }
+
+    /// Returns the direction of a scroll; empty if there is none.
+    pub(super) fn direction(self) -> String {
+        let name = self.first_of(&["direction", "scroll_direction"]);
+        name.map_or_else(String::new, |name| self.word(name))
+    }
+
     /// Returns an enumerated word in snake case.
     pub(super) fn word(self, name: &str) -> String {
         let folded = self.text(name).trim().to_lowercase();

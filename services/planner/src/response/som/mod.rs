@@ -6,6 +6,7 @@
 //! cannot be performed exactly as stated is an error that is sent to the model.
 
 mod action;
+mod arguments;
 mod fields;
 pub mod schema;
 
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use motorium_proto::domain::decision::{Next, PlannedAction};
 use serde_json::{Map, Value};
 
+use self::action::Focus;
 use self::fields::Fields;
 use super::validate::{self, ValidationContext};
 use crate::response::{ParsedDecision, ResponseError};
@@ -49,7 +51,13 @@ pub fn read(
 
 fn next(fields: Fields<'_>, ground: &ValidationContext<'_>) -> Result<Next, ResponseError> {
     let word = fields.word("next");
+    if !matches!(word.as_str(), "act" | "") && has_actions(fields) {
+        return Err(ResponseError::invalid(format!(
+            "`next` is `{word}`, and `actions` is not empty; perform them with `act` first"
+        )));
+    }
     match word.as_str() {
+        "act" | "" if ending_word(fields).is_some() => ending(fields),
         "act" => acts(fields, ground),
         "" if is_action(fields) => acts(fields, ground),
         "done" => Ok(Next::Done {
@@ -75,10 +83,79 @@ fn next(fields: Fields<'_>, ground: &ValidationContext<'_>) -> Result<Next, Resp
     }
 }
 
+fn has_actions(fields: Fields<'_>) -> bool {
+    let actions = fields.objects("actions");
+    actions.map_or(true, |actions| !actions.is_empty())
+}
+
+/// Words of actions that end the task. Models that were trained on other tools write them as an action.
+const SUCCESS: &[&str] = &["done", "finish", "finished", "answer"];
+const FAILURE: &[&str] = &["fail", "failed"];
+const EITHER: &str = "terminate";
+
+/// Returns the action that ends the task, if the response is one alone: `{"action": "done"}`.
+fn ending_action(fields: Fields<'_>) -> Option<Fields<'_>> {
+    let actions = fields.objects("actions").ok()?;
+    match actions.as_slice() {
+        [] => Some(fields),
+        [action] => Some(*action),
+        _ => None,
+    }
+}
+
+fn ending_word(fields: Fields<'_>) -> Option<String> {
+    let word = ending_action(fields)?.word("action");
+    is_ending(&word).then_some(word)
+}
+
+fn is_ending(word: &str) -> bool {
+    SUCCESS.contains(&word) || FAILURE.contains(&word) || word == EITHER
+}
+
+fn ending(fields: Fields<'_>) -> Result<Next, ResponseError> {
+    let action = ending_action(fields).unwrap_or(fields);
+    let said = [
+        fields.text("message"),
+        action.text("message"),
+        action.text("text"),
+        action.text("reason"),
+    ];
+    let said = said
+        .into_iter()
+        .map(|said| said.trim().to_owned())
+        .find(|said| !said.is_empty())
+        .unwrap_or_default();
+    let word = action.word("action");
+    let succeeds = match action.word("status").as_str() {
+        _ if SUCCESS.contains(&word.as_str()) => true,
+        _ if FAILURE.contains(&word.as_str()) => false,
+        "success" => true,
+        "failure" | "fail" => false,
+        other => {
+            return Err(ResponseError::invalid(format!(
+                "`{other}` is no status: success and failure are"
+            )));
+        }
+    };
+    if succeeds {
+        return Ok(Next::Done {
+            answer: said,
+            evidence: fields.texts("evidence"),
+        });
+    }
+    let thought = fields.text("thought").trim().to_owned();
+    let reason = if said.is_empty() { thought } else { said };
+    if reason.is_empty() {
+        return Err(ResponseError::invalid(
+            "it does not say why it cannot be done",
+        ));
+    }
+    Ok(Next::Fail { reason })
+}
+
 /// Returns whether the response has an action although `next` does not say so.
 fn is_action(fields: Fields<'_>) -> bool {
-    let actions = fields.objects("actions");
-    actions.map_or(true, |actions| !actions.is_empty()) || !fields.word("action").is_empty()
+    has_actions(fields) || !fields.word("action").is_empty()
 }
 
 fn acts(fields: Fields<'_>, ground: &ValidationContext<'_>) -> Result<Next, ResponseError> {
@@ -97,11 +174,18 @@ fn acts(fields: Fields<'_>, ground: &ValidationContext<'_>) -> Result<Next, Resp
             actions.len()
         )));
     }
-    let numbered = actions.into_iter().enumerate();
-    let read = numbered.map(|(index, fields)| {
-        action::read(fields, ground).map_err(|misread| of_action(index, misread))
-    });
-    read.collect::<Result<Vec<_>, _>>().map(Next::Act)
+    let mut focus = Focus::default();
+    let mut planned = Vec::new();
+    for (index, fields) in actions.into_iter().enumerate() {
+        let word = fields.word("action");
+        // The model sees the effect of the actions first and can then declare the end again.
+        if index > 0 && is_ending(&word) {
+            break;
+        }
+        let read = action::read(fields, ground, &mut focus);
+        planned.extend(read.map_err(|misread| of_action(index, misread))?);
+    }
+    Ok(Next::Act(planned))
 }
 
 fn of_action(index: usize, misread: ResponseError) -> ResponseError {

@@ -60,7 +60,10 @@ fn action() -> Value {
         ("x", whole()),
         ("y", whole()),
         ("path", list(place())),
-        ("button", word(&["left", "right", "middle"])),
+        (
+            "button",
+            word(&["left", "right", "middle", "back", "forward"]),
+        ),
         ("count", whole()),
         ("text", text()),
         ("keys", text()),

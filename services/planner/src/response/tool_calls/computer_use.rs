@@ -31,6 +31,8 @@ pub const ACTIONS: &[&str] = &[
 ];
 /// Maximum scroll distance per call, in pixels: bounds what one response can do.
 const MAX_SCROLL_PIXELS: f64 = 20_000.0;
+/// Distance of a scroll without `pixels`: about half a window.
+const DEFAULT_SCROLL_PIXELS: f64 = 500.0;
 /// Maximum wait per call, in seconds.
 const MAX_SECONDS: f64 = 60.0;
 /// Duration of a wait without `time`.
@@ -77,13 +79,67 @@ fn add(commands: &mut ModelActions, arguments: &Arguments<'_>) -> Result<(), Com
             Err(problem("nothing can follow the end of the task"))
         };
     }
+    check_fields(action, arguments)?;
     match action {
         "answer" => commands.ending = Some(TaskEnding::Done(arguments.text("text")?)),
+        "done" | "finish" | "finished" => {
+            commands.ending = Some(TaskEnding::Done(words(arguments)?));
+        }
+        "fail" | "failed" => commands.ending = Some(TaskEnding::Fail(words(arguments)?)),
         "terminate" => commands.ending = Some(ending(arguments)?),
         "left_click_drag" => commands.actions.extend(drag(arguments)?),
+        "type" => commands.actions.extend(typed_into(arguments)?),
         _ => commands.actions.push(input(action, arguments)?),
     }
     Ok(())
+}
+
+/// Optional arguments of all actions. One that an action does not take is refused: dropped silently, the model would
+/// believe that it was honoured.
+const OPTIONAL: &[&str] = &[
+    "coordinate",
+    "start_coordinate",
+    "keys",
+    "key",
+    "text",
+    "pixels",
+    "direction",
+    "time",
+    "status",
+];
+
+/// Returns the optional arguments that an action takes; `None` for an unknown action.
+fn taken(action: &str) -> Option<&'static [&'static str]> {
+    Some(match action {
+        "key" | "press" | "keypress" => &["keys", "key"],
+        "type" => &["text", "coordinate"],
+        "mouse_move" => &["coordinate"],
+        "left_click" | "click" | "right_click" | "middle_click" | "double_click"
+        | "triple_click" => &["coordinate", "keys"],
+        "left_click_drag" => &["coordinate", "start_coordinate", "keys"],
+        "scroll" | "hscroll" => &["coordinate", "pixels", "direction", "keys"],
+        "wait" => &["time"],
+        "answer" | "done" | "finish" | "finished" | "fail" | "failed" => &["text", "status"],
+        "terminate" => &["status", "text"],
+        _ => return None,
+    })
+}
+
+fn check_fields(action: &str, arguments: &Arguments<'_>) -> Result<(), ComputerUseError> {
+    let Some(taken) = taken(action) else {
+        return Ok(());
+    };
+    let foreign = OPTIONAL
+        .iter()
+        .filter(|name| !taken.contains(name))
+        .find(|name| arguments.is_given(name));
+    match foreign {
+        Some(name) => Err(problem(format!(
+            "`{action}` takes no `{name}`; it takes {}",
+            taken.join(", ")
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn input(
@@ -91,8 +147,7 @@ fn input(
     arguments: &Arguments<'_>,
 ) -> Result<Action<ReportedPoint>, ComputerUseError> {
     match action {
-        "key" => chord(arguments),
-        "type" => typed(arguments),
+        "key" | "press" | "keypress" => chord(arguments),
         "mouse_move" => Ok(Action::Move {
             to: arguments.needed_point("coordinate")?,
         }),
@@ -101,11 +156,7 @@ fn input(
         "middle_click" => click(arguments, Button::Middle, 1),
         "double_click" => click(arguments, Button::Left, 2),
         "triple_click" => click(arguments, Button::Left, 3),
-        "scroll" => scroll(arguments, |pixels| ScrollAmount::Pixels {
-            x: 0,
-            y: -pixels,
-        }),
-        "hscroll" => scroll(arguments, |pixels| ScrollAmount::Pixels { x: pixels, y: 0 }),
+        "scroll" | "hscroll" => scroll(action, arguments),
         "wait" => wait(arguments),
         _ => Err(problem(format!(
             "there is no action `{action}`; there are: {}",
@@ -127,7 +178,7 @@ fn click(
         at: arguments.point("coordinate")?,
         button,
         count,
-        modifiers: Vec::new(),
+        modifiers: held(arguments)?,
     })
 }
 
@@ -135,13 +186,18 @@ fn click(
 fn drag(arguments: &Arguments<'_>) -> Result<Vec<Action<ReportedPoint>>, ComputerUseError> {
     let to = arguments.needed_point("coordinate")?;
     let button = Button::Left;
+    let modifiers = held(arguments)?;
     Ok(match arguments.point("start_coordinate")? {
         Some(from) => vec![Action::Drag {
             path: vec![from, to],
             button,
-            modifiers: Vec::new(),
+            modifiers,
             duration: None,
+            hold: None,
         }],
+        None if !modifiers.is_empty() => {
+            return Err(problem("`keys` of a drag need `start_coordinate`"));
+        }
         None => vec![
             Action::MouseDown { at: None, button },
             Action::Move { to },
@@ -151,10 +207,20 @@ fn drag(arguments: &Arguments<'_>) -> Result<Vec<Action<ReportedPoint>>, Compute
 }
 
 fn chord(arguments: &Arguments<'_>) -> Result<Action<ReportedPoint>, ComputerUseError> {
-    let names = match arguments.get("keys") {
+    let keys = named_keys(arguments)?.ok_or_else(|| problem("`keys` is missing"))?;
+    let action = Action::KeyChord { keys, repeat: 1 };
+    action
+        .check_limits()
+        .map_err(|error| problem(error.to_string()))?;
+    Ok(action)
+}
+
+/// Returns the keys of a call: a list of names, or one name or chord.
+fn named_keys(arguments: &Arguments<'_>) -> Result<Option<Vec<Key>>, ComputerUseError> {
+    let names = match arguments.get("keys").or_else(|| arguments.get("key")) {
         Some(Value::Array(names)) => names,
         Some(name) => vec![name],
-        None => return Err(problem("`keys` is missing")),
+        None => return Ok(None),
     };
     let mut keys = Vec::new();
     for name in &names {
@@ -163,11 +229,33 @@ fn chord(arguments: &Arguments<'_>) -> Result<Action<ReportedPoint>, ComputerUse
             .ok_or_else(|| problem("`keys` must be names of keys"))?;
         keys.extend(Key::parse_chord("keys", name).map_err(|error| problem(error.description))?);
     }
-    let action = Action::KeyChord { keys, repeat: 1 };
-    action
-        .check_limits()
-        .map_err(|error| problem(error.to_string()))?;
-    Ok(action)
+    Ok(Some(keys))
+}
+
+/// Returns the modifiers that are held during an action.
+fn held(arguments: &Arguments<'_>) -> Result<Vec<Key>, ComputerUseError> {
+    if !arguments.is_given("keys") {
+        return Ok(Vec::new());
+    }
+    let keys = named_keys(arguments)?.unwrap_or_default();
+    match keys.iter().find(|key| !key.is_modifier()) {
+        None => Ok(keys),
+        Some(key) => Err(problem(format!(
+            "`{key}` cannot be held during this action; ctrl, shift, alt and super can"
+        ))),
+    }
+}
+
+/// Types a text, after a click on the place that it goes to, if one is given.
+fn typed_into(arguments: &Arguments<'_>) -> Result<Vec<Action<ReportedPoint>>, ComputerUseError> {
+    let typing = typed(arguments)?;
+    let click = arguments.point("coordinate")?.map(|at| Action::Click {
+        at: Some(at),
+        button: Button::Left,
+        count: 1,
+        modifiers: Vec::new(),
+    });
+    Ok(click.into_iter().chain([typing]).collect())
 }
 
 fn typed(arguments: &Arguments<'_>) -> Result<Action<ReportedPoint>, ComputerUseError> {
@@ -185,24 +273,43 @@ fn typed(arguments: &Arguments<'_>) -> Result<Action<ReportedPoint>, ComputerUse
     Ok(action)
 }
 
-/// Scrolls up or right for positive numbers.
+/// Scrolls up or right for positive numbers, or in the direction that is given.
 fn scroll(
+    action: &str,
     arguments: &Arguments<'_>,
-    amount: impl FnOnce(i32) -> ScrollAmount,
 ) -> Result<Action<ReportedPoint>, ComputerUseError> {
-    let pixels = arguments
-        .number("pixels")?
-        .ok_or_else(|| problem("`pixels` is missing"))?
-        .round();
-    if pixels == 0.0 || !(-MAX_SCROLL_PIXELS..=MAX_SCROLL_PIXELS).contains(&pixels) {
+    let direction = match arguments.is_given("direction") {
+        true => Some(arguments.text("direction")?.trim().to_lowercase()),
+        false => None,
+    };
+    let distance = match (arguments.number("pixels")?, &direction) {
+        (Some(pixels), _) => pixels.round(),
+        (None, Some(_)) => DEFAULT_SCROLL_PIXELS,
+        (None, None) => return Err(problem("`pixels` is missing")),
+    };
+    if distance == 0.0 || !(-MAX_SCROLL_PIXELS..=MAX_SCROLL_PIXELS).contains(&distance) {
         return Err(problem(format!(
-            "`pixels` is 1 to {MAX_SCROLL_PIXELS} in either direction, not {pixels}"
+            "`pixels` is 1 to {MAX_SCROLL_PIXELS} in either direction, not {distance}"
         )));
     }
+    let pixels = distance as i32;
+    let (x, y) = match direction.as_deref() {
+        None if action == "hscroll" => (pixels, 0),
+        None => (0, -pixels),
+        Some("up") => (0, -pixels.abs()),
+        Some("down") => (0, pixels.abs()),
+        Some("left") => (-pixels.abs(), 0),
+        Some("right") => (pixels.abs(), 0),
+        Some(other) => {
+            return Err(problem(format!(
+                "`{other}` is no direction; up, down, left and right are"
+            )));
+        }
+    };
     Ok(Action::Scroll {
         at: arguments.point("coordinate")?,
-        amount: amount(pixels as i32),
-        modifiers: Vec::new(),
+        amount: ScrollAmount::Pixels { x, y },
+        modifiers: held(arguments)?,
     })
 }
 
@@ -221,17 +328,21 @@ fn wait(arguments: &Arguments<'_>) -> Result<Action<ReportedPoint>, ComputerUseE
 
 fn ending(arguments: &Arguments<'_>) -> Result<TaskEnding, ComputerUseError> {
     let status = arguments.text("status")?.to_lowercase();
-    let words = if arguments.get("text").is_some() {
-        arguments.text("text")?
-    } else {
-        String::new()
-    };
+    let words = words(arguments)?;
     match status.trim() {
         "success" => Ok(TaskEnding::Done(words)),
         "failure" | "fail" => Ok(TaskEnding::Fail(words)),
         other => Err(problem(format!(
             "`{other}` is no status: success and failure are"
         ))),
+    }
+}
+
+/// Returns the words that go with the end of the task; empty if there are none.
+fn words(arguments: &Arguments<'_>) -> Result<String, ComputerUseError> {
+    match arguments.get("text") {
+        Some(_) => arguments.text("text"),
+        None => Ok(String::new()),
     }
 }
 
@@ -251,6 +362,16 @@ impl Arguments<'_> {
                 Some(serde_json::from_str(&list).unwrap_or_else(|_| value.clone()))
             }
             _ => Some(value.clone()),
+        }
+    }
+
+    /// Returns whether an argument has a value. Models that have to write every argument leave the others empty.
+    fn is_given(&self, name: &str) -> bool {
+        match self.0.get(name) {
+            None | Some(Value::Null) => false,
+            Some(Value::String(text)) => !text.trim().is_empty(),
+            Some(Value::Array(items)) => !items.is_empty(),
+            Some(_) => true,
         }
     }
 

@@ -29,7 +29,7 @@ use motorium_planner::response::model_actions::ModelActions;
 use motorium_planner::response::tool_calls::computer_use;
 use motorium_planner::response::{pyautogui as python, tool_calls as calls};
 use motorium_planner::screenshot::{RequestImages, SentImage};
-use motorium_planner::target::described::{self, DescribedTarget};
+use motorium_planner::target::{self, DescribedTarget};
 use motorium_planner::{extract, pointer};
 use motorium_proto::domain::action::{Action, Target};
 use motorium_proto::domain::decision::{
@@ -331,11 +331,11 @@ impl ParserFixture {
             scene,
             remaining: RemainingLimits::default(),
         };
-        let question = described::question(sought, &self.prompts).unwrap();
+        let question = target::question(sought, &self.prompts).unwrap();
         let Some(answered) = self.answer(&question, text) else {
             return;
         };
-        if let Ok(resolved) = described::resolved(description, answered, frame, scene) {
+        if let Ok(resolved) = target::resolved(description, answered, frame, scene) {
             assert!(self.is_on_screen(resolved.point));
             assert!(
                 resolved

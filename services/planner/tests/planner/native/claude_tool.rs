@@ -6,6 +6,7 @@ use motorium_planner::backends::dialect::{Dialect as _, StepContext};
 use motorium_planner::models::{Api, ModelTable};
 use motorium_planner::prompt::Prompts;
 use motorium_planner::screenshot::RequestImages;
+use motorium_proto::domain::decision::Next;
 use serde_json::{Value, json};
 
 use super::claude::{actions, answer};
@@ -166,6 +167,93 @@ fn every_action_of_the_tool_is_understood() {
         json!({"action": "zoom", "region": [0, 0, 1200, 10]}),
         "Region outside the screen: the point (1200, 10) is outside the screenshot: x goes from 0 to 999 and y from 0 to 799.",
     );
+}
+
+#[test]
+fn every_field_is_honoured_or_refused() {
+    let check = |input: Value, expected: &str| {
+        let mut world = FakeTask::new(ClaudeComputer, "claude-opus-4-6", None);
+        let got = match world.plan(&[call(input.clone())]) {
+            Outcome::Decided(reading) => match &reading.next {
+                Next::Act(actions) => {
+                    let intents = actions.iter().map(|planned| planned.intent.as_str());
+                    intents.collect::<Vec<_>>().join("; ")
+                }
+                Next::Done { answer, .. } => format!("done: {answer}"),
+                Next::Fail { reason } => format!("fail: {reason}"),
+                other => panic!("{other:?}"),
+            },
+            Outcome::Gave(misread) => misread.to_string(),
+        };
+        assert!(got.contains(expected), "{input}: {got}");
+    };
+    let save = [60, 55];
+    // A text with a place goes to that place.
+    check(
+        json!({"action": "type", "text": "a", "coordinate": save}),
+        "click \"Save\"; type \"a\"",
+    );
+    for (input, refused) in [
+        (
+            json!({"action": "key", "text": "a", "coordinate": save}),
+            "coordinate",
+        ),
+        (
+            json!({"action": "hold_key", "text": "a", "duration": 1, "coordinate": save}),
+            "coordinate",
+        ),
+        (
+            json!({"action": "wait", "duration": 1, "coordinate": save}),
+            "coordinate",
+        ),
+        (
+            json!({"action": "mouse_move", "coordinate": save, "text": "x"}),
+            "text",
+        ),
+        (json!({"action": "left_mouse_down", "text": "ctrl"}), "text"),
+        (
+            json!({"action": "left_click", "coordinate": save, "start_coordinate": save}),
+            "start_coordinate",
+        ),
+        (
+            json!({"action": "left_click", "coordinate": save, "scroll_amount": 3}),
+            "scroll_amount",
+        ),
+        (
+            json!({"action": "type", "text": "a", "repeat": 3}),
+            "repeat",
+        ),
+        (
+            json!({"action": "scroll", "scroll_direction": "up", "duration": 3}),
+            "duration",
+        ),
+    ] {
+        check(input, &format!("takes no {refused}"));
+    }
+    // As tools of other providers write them.
+    check(
+        json!({"action": "scroll", "direction": "down"}),
+        "scroll down",
+    );
+    check(
+        json!({"action": "press", "keys": ["ctrl", "s"]}),
+        "press ctrl+s",
+    );
+    check(json!({"action": "key", "key": "Return"}), "press enter");
+    check(json!({"action": "done", "text": "saved"}), "done: saved");
+    check(
+        json!({"action": "fail", "text": "no file"}),
+        "fail: no file",
+    );
+    check(
+        json!({"action": "terminate", "status": "success"}),
+        "done: ",
+    );
+    check(
+        json!({"action": "terminate", "status": "failure", "text": "no"}),
+        "fail: no",
+    );
+    check(json!({"action": "terminate"}), "terminate needs a status");
 }
 
 #[test]

@@ -380,6 +380,81 @@ fn the_wheel_is_the_middle_button() {
 }
 
 #[test]
+fn every_field_is_honoured_or_refused() {
+    let check = |action: Value, expected: &str| {
+        let got = match FakeTask::new(SENT, "gpt-5.6-sol", None).plan(&[call(action.clone())]) {
+            Outcome::Decided(reading) => match &reading.next {
+                Next::Act(actions) => {
+                    let intents = actions.iter().map(|planned| planned.intent.as_str());
+                    intents.collect::<Vec<_>>().join("; ")
+                }
+                Next::Done { answer, .. } => format!("done: {answer}"),
+                Next::Fail { reason } => format!("fail: {reason}"),
+                other => panic!("{other:?}"),
+            },
+            Outcome::Gave(misread) => misread.to_string(),
+        };
+        assert!(got.contains(expected), "{action}: {got}");
+    };
+    // A text with a place goes to that place.
+    check(
+        json!({"type": "type", "text": "a", "x": 60, "y": 55}),
+        "click \"Save\"; type \"a\"",
+    );
+    check(
+        json!({"type": "type", "text": "a", "x": 60}),
+        "type needs x and y.",
+    );
+    for (action, refused) in [
+        (
+            json!({"type": "keypress", "keys": ["A"], "x": 1, "y": 1}),
+            "x, y",
+        ),
+        (json!({"type": "wait", "x": 1, "y": 1}), "x, y"),
+        (
+            json!({"type": "move", "x": 1, "y": 1, "keys": ["CTRL"]}),
+            "keys",
+        ),
+        (
+            json!({"type": "move", "x": 1, "y": 1, "button": "left"}),
+            "button",
+        ),
+        (
+            json!({"type": "click", "x": 1, "y": 1, "text": "a"}),
+            "text",
+        ),
+        (
+            json!({"type": "click", "x": 1, "y": 1, "scroll_y": 5}),
+            "scroll_y",
+        ),
+        (
+            json!({"type": "double_click", "x": 1, "y": 1, "button": "right"}),
+            "button",
+        ),
+        (
+            json!({"type": "type", "text": "a", "keys": ["CTRL"]}),
+            "keys",
+        ),
+    ] {
+        check(action, &format!("takes no {refused}"));
+    }
+    // As tools of other providers write them.
+    check(
+        json!({"type": "scroll", "x": 1, "y": 1, "direction": "down"}),
+        "scroll down",
+    );
+    check(json!({"type": "press", "keys": "ctrl+s"}), "press ctrl+s");
+    check(json!({"type": "key", "key": "enter"}), "press enter");
+    check(json!({"type": "done", "text": "saved"}), "done: saved");
+    check(json!({"type": "fail", "text": "no file"}), "fail: no file");
+    check(json!({"type": "terminate", "status": "success"}), "done: ");
+    check(
+        json!({"type": "terminate", "status": "odd"}),
+        "terminate needs a status",
+    );
+}
+
+#[test]
 fn what_a_provider_keeps_counts_towards_the_next_call() {
     let mut stored = FakeTask::new(STORED, "gpt-5.6-sol", None);
     let first = stored.ask();

@@ -41,6 +41,7 @@ fn told_action(action: &Action<ReportedPoint>) -> String {
             button,
             modifiers,
             duration,
+            hold: _,
         } => {
             let path: Vec<String> = path.iter().map(told_point).collect();
             let time = duration.map_or_else(String::new, |time| format!(" in {time:?}"));

@@ -29,6 +29,67 @@ fn call(arguments: &str) -> String {
 }
 
 #[test]
+fn every_argument_is_honoured_or_refused() {
+    for (arguments, expected) in [
+        // A text with a place goes to that place.
+        (
+            r#""action": "type", "text": "a", "coordinate": [5, 3]"#,
+            "left x1 at (5, 3); type \"a\"",
+        ),
+        (r#""action": "type", "text": "a", "keys": []"#, "type \"a\""),
+        (r#""action": "press", "key": "enter""#, "press enter x1"),
+        (
+            r#""action": "scroll", "direction": "down""#,
+            "scroll 0,500 pixels",
+        ),
+        (
+            r#""action": "scroll", "direction": "left", "pixels": 300"#,
+            "scroll -300,0 pixels",
+        ),
+        (r#""action": "done""#, "done \"\""),
+        (r#""action": "fail", "text": "no""#, "fail \"no\""),
+    ] {
+        check(&call(arguments), expected);
+    }
+    for (arguments, expected) in [
+        (
+            r#""action": "key", "keys": "a", "coordinate": [5, 3]"#,
+            "takes no `coordinate`",
+        ),
+        (
+            r#""action": "wait", "coordinate": [5, 3]"#,
+            "takes no `coordinate`",
+        ),
+        (
+            r#""action": "mouse_move", "coordinate": [5, 3], "keys": "ctrl""#,
+            "takes no `keys`",
+        ),
+        (
+            r#""action": "left_click", "coordinate": [5, 3], "text": "a""#,
+            "takes no `text`",
+        ),
+        (
+            r#""action": "left_click", "coordinate": [5, 3], "pixels": 3"#,
+            "takes no `pixels`",
+        ),
+        (
+            r#""action": "left_click", "coordinate": [5, 3], "keys": ["a"]"#,
+            "cannot be held",
+        ),
+        (
+            r#""action": "type", "text": "a", "keys": ["ctrl"]"#,
+            "takes no `keys`",
+        ),
+        (
+            r#""action": "scroll", "direction": "sideways""#,
+            "is no direction",
+        ),
+    ] {
+        refused(&call(arguments), expected);
+    }
+}
+
+#[test]
 fn every_action_in_json() {
     for (arguments, expected) in [
         (

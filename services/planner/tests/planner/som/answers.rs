@@ -143,6 +143,7 @@ fn every_action_can_be_said() {
             button: Button::Left,
             modifiers: vec![],
             duration: None,
+            hold: None,
         },
     );
     let scroll = |x, y| Action::Scroll {
@@ -240,6 +241,192 @@ fn every_action_can_be_said() {
         acts(json!({"action": said}), meant);
     }
     assert!(read(json!({"actions": [{"action": "shut_down"}]})).is_err());
+}
+
+/// Returns the actions of a response in short form, or its error.
+fn shown(fields: Value) -> String {
+    match read(fields).map(|reading| reading.next) {
+        Ok(Next::Act(actions)) => {
+            let kinds = actions.iter().map(|planned| match &planned.action {
+                Action::Click { at, .. } => format!("click {at:?}"),
+                Action::KeyChord { keys, .. } => format!("press {keys:?}"),
+                Action::Scroll { amount, .. } => format!("scroll {amount:?}"),
+                other => other.kind().to_string(),
+            });
+            kinds.collect::<Vec<_>>().join("; ")
+        }
+        Ok(Next::Done { answer, .. }) => format!("done: {answer}"),
+        Ok(Next::Fail { reason }) => format!("fail: {reason}"),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => error,
+    }
+}
+
+#[track_caller]
+fn check(fields: Value, expected: &str) {
+    let got = shown(fields.clone());
+    assert!(got.contains(expected), "{fields}: {got}");
+}
+
+#[test]
+fn a_text_with_a_place_goes_to_that_place() {
+    let actions = |actions: Value| json!({"actions": actions});
+    let field = "click Some(Element(ElementId(1)))";
+    check(
+        actions(json!([{"action": "type_text", "text": "a", "element_id": 1}])),
+        &format!("{field}; type_text"),
+    );
+    check(
+        actions(json!([{"action": "paste", "text": "a", "x": 500, "y": 400}])),
+        "click Some(Point((500, 400))); paste",
+    );
+    // A click into the field would undo the selection.
+    let filled = json!([
+        {"action": "click", "element_id": 1},
+        {"action": "press_keys", "keys": "ctrl+a"},
+        {"action": "type_text", "text": "a", "element_id": 1},
+    ]);
+    let got = shown(actions(filled));
+    assert_eq!(got.matches("click").count(), 1, "{got}");
+    // Tab has moved the focus.
+    let left = json!([
+        {"action": "click", "element_id": 1},
+        {"action": "press_keys", "keys": "tab"},
+        {"action": "type_text", "text": "a", "element_id": 1},
+    ]);
+    let got = shown(actions(left));
+    assert_eq!(got.matches("click").count(), 2, "{got}");
+}
+
+#[test]
+fn every_field_is_honoured_or_refused() {
+    let one = |action: Value| json!({"actions": [action]});
+    for (action, refused) in [
+        (
+            json!({"action": "press_keys", "keys": "a", "element_id": 1}),
+            "press_keys takes no place",
+        ),
+        (
+            json!({"action": "press_keys", "keys": "a", "text": "b"}),
+            "`keys` and `text`",
+        ),
+        (
+            json!({"action": "wait", "x": 5, "y": 5}),
+            "wait takes no place",
+        ),
+        (
+            json!({"action": "open_url", "text": "https://a.org", "element_id": 1}),
+            "takes no place",
+        ),
+        (
+            json!({"action": "click", "element_id": 1, "text": "hello"}),
+            "click takes no `text`",
+        ),
+        (
+            json!({"action": "click", "element_id": 1, "amount": 7}),
+            "click takes no `amount`",
+        ),
+        (
+            json!({"action": "click", "element_id": 1, "path": [{"element_id": 1}]}),
+            "takes no `path`",
+        ),
+        (
+            json!({"action": "click", "element_id": 1, "direction": "up"}),
+            "takes no direction",
+        ),
+        (
+            json!({"action": "move", "element_id": 1, "keys": "ctrl"}),
+            "move takes no `keys`",
+        ),
+        (
+            json!({"action": "type_text", "text": "a", "keys": "ctrl"}),
+            "takes no `keys`",
+        ),
+        (
+            json!({"action": "scroll_up", "button": "right"}),
+            "takes no `button`",
+        ),
+        (json!({"action": "refresh", "count": 2}), "takes no `count`"),
+        (
+            json!({"action": "right_click", "element_id": 1, "button": "middle"}),
+            "not the same button",
+        ),
+        (
+            json!({"action": "double_click", "element_id": 1, "count": 3}),
+            "not the same number",
+        ),
+        (
+            json!({"action": "click", "element_id": 1, "x": 900, "y": 700}),
+            "are different places",
+        ),
+    ] {
+        check(one(action), refused);
+    }
+    // Placeholders, and what only repeats the rest.
+    let full = json!({"action": "press_keys", "keys": "a", "element_id": -1, "x": -1, "y": -1, "path": [],
+        "button": "left", "count": 1, "text": "", "amount": -1, "verify_pointer": false});
+    check(one(full), "press [Character('a')]");
+    check(
+        one(json!({"action": "click", "element_id": 1, "x": 0, "y": 0, "text": "save"})),
+        "click Some(Element(ElementId(1)))",
+    );
+    let act = json!([{"action": "click", "element_id": 1}]);
+    check(
+        json!({"next": "done", "actions": act}),
+        "perform them with `act` first",
+    );
+}
+
+#[test]
+fn what_other_tools_write_is_understood() {
+    let one = |action: Value| json!({"actions": [action]});
+    check(
+        one(json!({"action": "scroll", "direction": "down", "amount": 3})),
+        "scroll Notches { x: 0, y: 3 }",
+    );
+    check(
+        one(json!({"action": "scroll"})),
+        "a scroll needs a `direction`",
+    );
+    check(
+        one(json!({"action": "press", "keys": ["ctrl", "s"]})),
+        "press [Control, Character('s')]",
+    );
+    check(
+        one(json!({"action": "key", "key": "enter"})),
+        "press [Enter]",
+    );
+    check(
+        one(json!({"action": "done", "text": "saved"})),
+        "done: saved",
+    );
+    check(one(json!({"action": "fail", "text": "no"})), "fail: no");
+    check(
+        one(json!({"action": "terminate", "status": "success"})),
+        "done: ",
+    );
+    check(
+        one(json!({"action": "terminate", "status": "odd"})),
+        "`odd` is no status",
+    );
+    let then_done = json!([{"action": "click", "element_id": 1}, {"action": "done"}]);
+    check(
+        json!({"actions": then_done}),
+        "click Some(Element(ElementId(1)))",
+    );
+    // Alone, without the object around it.
+    for (bare, expected) in [
+        (
+            json!({"next": null, "action": "done", "message": "saved"}),
+            "done: saved",
+        ),
+        (
+            json!({"next": "", "action": "scroll", "direction": "up"}),
+            "y: -5",
+        ),
+    ] {
+        check(bare, expected);
+    }
 }
 
 #[test]

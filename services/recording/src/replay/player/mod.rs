@@ -17,8 +17,11 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use motorium_proto::domain::id::TaskName;
+use motorium_proto::v1::common::target::Target as Kind;
 use motorium_proto::v1::orchestrator::Exchange;
+use motorium_proto::v1::planner::ResolveTargetRequest;
 use motorium_store::{EventRow, TaskNotifier};
+use prost::Message as _;
 use tokio::sync::watch;
 
 use self::store::row;
@@ -73,7 +76,11 @@ impl Player {
     pub fn new(folder: &ExportFolder, run: &Run, doorbell: TaskNotifier) -> Self {
         let task = folder.task.spec.name.clone();
         let mut tape = run.exchanges.clone();
-        tape.retain(|exchange| exchange.method != RUN && exchange.method != TRUNCATED);
+        tape.retain(|exchange| {
+            exchange.method != RUN
+                && exchange.method != TRUNCATED
+                && !is_resolved_in_process(exchange)
+        });
         let begun = &folder.log[..run.first_event];
         let now = begun.last().map_or(SystemTime::UNIX_EPOCH, |last| last.at);
         let rows = begun.iter().map(|recorded| row(&task, recorded)).collect();
@@ -227,6 +234,17 @@ impl Player {
         }
         self.moved.send_modify(|moved| *moved += 1);
     }
+}
+
+/// Returns true for a request that the run loop no longer makes: earlier versions asked the Planner also for the point of
+/// an element, which is computed here from the same scene.
+fn is_resolved_in_process(exchange: &Exchange) -> bool {
+    if !exchange.method.ends_with("/ResolveTarget") {
+        return false;
+    }
+    let request = ResolveTargetRequest::decode(exchange.request.clone()).unwrap_or_default();
+    let target = request.target.and_then(|target| target.target);
+    matches!(target, Some(Kind::ElementId(_) | Kind::Point(_)))
 }
 
 fn exchange_time(exchange: &Exchange) -> SystemTime {

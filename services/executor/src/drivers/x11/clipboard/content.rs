@@ -57,6 +57,10 @@ impl Content {
         self.forms.iter().find(|form| form.target == target)
     }
 
+    pub(super) fn forms(&self) -> impl Iterator<Item = &Representation> {
+        self.forms.iter()
+    }
+
     pub(super) fn targets(&self) -> impl Iterator<Item = Atom> {
         self.forms.iter().map(|form| form.target)
     }

@@ -23,12 +23,15 @@ use self::owner::Owner;
 use self::paste::{Paste, PasteLog, PasteProgress};
 use super::connection;
 use crate::drivers::Error;
+use crate::drivers::clipboard_content::ClipboardContent;
 use crate::drivers::pause::pause;
 
 mod atoms;
 mod content;
+pub(in crate::drivers) mod holder;
 mod owner;
 mod paste;
+mod portable_content;
 
 /// The two selections in common use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +44,17 @@ pub(super) enum Selection {
 
 impl Selection {
     const ALL: [Selection; 2] = [Selection::Clipboard, Selection::Primary];
+
+    fn name(self) -> &'static str {
+        match self {
+            Selection::Clipboard => "CLIPBOARD",
+            Selection::Primary => "PRIMARY",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
 }
 
 /// Polling interval for the end of a paste.
@@ -109,6 +123,14 @@ impl Clipboard {
     /// Restores the content from before the last paste, if that has not happened yet.
     pub(super) fn restore(&self) -> Result<(), Error> {
         self.call(Owner::restore)
+    }
+
+    /// Restores the content from before the last paste, and returns everything that would be lost with this process.
+    pub(super) fn remaining(&self) -> Result<ClipboardContent, Error> {
+        self.call(|owner| {
+            owner.restore()?;
+            owner.export()
+        })
     }
 
     /// Schedules restoring the content from before the last paste.

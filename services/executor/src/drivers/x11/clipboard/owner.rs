@@ -22,8 +22,12 @@ use x11rb::wrapper::ConnectionExt as _;
 use super::atoms::{Atoms, look_up};
 use super::content::{Content, Representation, is_metadata_target};
 use super::paste::{self, PasteLog, RequestKind};
+use super::portable_content;
 use super::{Selection, SharedPasteLog};
 use crate::drivers::Error;
+use crate::drivers::clipboard_content::{
+    ClipboardContent, ClipboardRepresentation, SelectionContent,
+};
 use crate::drivers::x11::connection::OrDisplayError;
 
 /// Maximum size of a single transfer. Safely below the smallest request limit of the core protocol (256 KiB).
@@ -159,10 +163,52 @@ impl Owner {
 
     /// Offers a text permanently.
     pub(super) fn offer(&mut self, text: &str) -> Result<(), Error> {
-        let slot = self.slot(Selection::Clipboard);
-        self.held[slot].previous = None;
         let content = Content::text(text, &self.atoms);
+        self.offer_content(Selection::Clipboard, content)
+    }
+
+    /// Offers a content permanently.
+    pub(super) fn offer_content(
+        &mut self,
+        selection: Selection,
+        content: Content,
+    ) -> Result<(), Error> {
+        let slot = self.slot(selection);
+        self.held[slot].previous = None;
         self.take(slot, content)
+    }
+
+    /// Converts the content of another process for this connection.
+    pub(super) fn import(
+        &self,
+        representations: Vec<ClipboardRepresentation>,
+    ) -> Result<Content, Error> {
+        portable_content::import(&self.link, representations)
+    }
+
+    /// Returns the content of every selection that this owner has.
+    pub(super) fn export(&self) -> Result<ClipboardContent, Error> {
+        let mut content = ClipboardContent::default();
+        for held in &self.held {
+            let Some(offer) = &held.offered else {
+                continue;
+            };
+            content.selections.push(SelectionContent {
+                selection: held.selection.name().to_owned(),
+                representations: portable_content::export(&self.link, &offer.content)?,
+            });
+        }
+        Ok(content)
+    }
+
+    /// Returns whether other programs have not taken over everything, or a transfer is still running.
+    pub(super) fn offers_something(&self) -> bool {
+        self.is_transferring() || self.held.iter().any(|held| held.offered.is_some())
+    }
+
+    /// Returns whether a requestor is still fetching a large content.
+    pub(super) fn is_transferring(&self) -> bool {
+        !self.transfers.is_empty()
     }
 
     /// Schedules restoring the previous content, because the paste is complete.

@@ -19,14 +19,14 @@ const PLACEHOLDER: &str = "motorium_picture";
 
 /// An image that a model was or is shown: the whole screen, or a zoomed region.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ShownImage {
+pub(crate) struct ConversationImage {
     pub(crate) sha256: String,
     /// Left, top, right, bottom, in frame pixels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) region: Option<[i32; 4]>,
 }
 
-impl ShownImage {
+impl ConversationImage {
     /// Returns the current whole screen.
     pub(crate) fn current(pictures: &RequestImages) -> Result<Self, Error> {
         let sha256 = pictures
@@ -46,7 +46,7 @@ impl ShownImage {
 
     fn of(value: &Value) -> Option<Self> {
         let object = value.as_object().filter(|object| object.len() == 1)?;
-        ShownImage::deserialize(object.get(PLACEHOLDER)?).ok()
+        ConversationImage::deserialize(object.get(PLACEHOLDER)?).ok()
     }
 
     fn is_given(&self, pictures: &RequestImages) -> bool {
@@ -75,15 +75,15 @@ impl ShownImage {
 }
 
 /// Returns the placeholders in our parts of a conversation, in order.
-pub(crate) fn all(parts: &[Value], is_ours: fn(&Value) -> bool) -> Vec<ShownImage> {
+pub(crate) fn all(parts: &[Value], is_ours: fn(&Value) -> bool) -> Vec<ConversationImage> {
     let mut found = Vec::new();
     let ours = parts.iter().filter(|part| is_ours(part));
     ours.for_each(|part| collect(part, &mut found));
     found
 }
 
-fn collect(value: &Value, found: &mut Vec<ShownImage>) {
-    if let Some(shown) = ShownImage::of(value) {
+fn collect(value: &Value, found: &mut Vec<ConversationImage>) {
+    if let Some(shown) = ConversationImage::of(value) {
         found.push(shown);
         return;
     }
@@ -96,8 +96,8 @@ fn collect(value: &Value, found: &mut Vec<ShownImage>) {
 
 /// Returns which images of a conversation can be shown again: those that are available, and only the latest of them if
 /// there are too many. Room is left for further looks within a step.
-pub(crate) fn can_be_shown(shown: &[ShownImage], step: &StepContext<'_>) -> Vec<bool> {
-    let is_given = |shown: &ShownImage| shown.is_given(step.images);
+pub(crate) fn can_be_shown(shown: &[ConversationImage], step: &StepContext<'_>) -> Vec<bool> {
+    let is_given = |shown: &ConversationImage| shown.is_given(step.images);
     let mut kept: Vec<bool> = shown.iter().map(is_given).collect();
     let room = step.model.max_images.saturating_sub(RESERVED_IMAGES).max(1);
     let given = kept.iter().filter(|kept| **kept).count();
@@ -110,7 +110,7 @@ pub(crate) fn can_be_shown(shown: &[ShownImage], step: &StepContext<'_>) -> Vec<
 }
 
 /// Returns the checksums of the screens, without duplicates.
-pub(crate) fn checksums(shown: &[ShownImage]) -> Vec<Checksum> {
+pub(crate) fn checksums(shown: &[ConversationImage]) -> Vec<Checksum> {
     let checksums = shown
         .iter()
         .filter_map(|shown| Checksum::parse(&shown.sha256));
@@ -128,7 +128,7 @@ pub(crate) fn checksums(shown: &[ShownImage]) -> Vec<Checksum> {
 pub(crate) fn fill_images(
     parts: &[Value],
     is_ours: fn(&Value) -> bool,
-    mut as_sent: impl FnMut(&ShownImage) -> Result<Value, Error>,
+    mut as_sent: impl FnMut(&ConversationImage) -> Result<Value, Error>,
 ) -> Result<Vec<Value>, Error> {
     let filled = parts.iter().map(|part| match is_ours(part) {
         true => fill(part, &mut as_sent),
@@ -139,9 +139,9 @@ pub(crate) fn fill_images(
 
 fn fill(
     value: &Value,
-    as_sent: &mut impl FnMut(&ShownImage) -> Result<Value, Error>,
+    as_sent: &mut impl FnMut(&ConversationImage) -> Result<Value, Error>,
 ) -> Result<Value, Error> {
-    if let Some(shown) = ShownImage::of(value) {
+    if let Some(shown) = ConversationImage::of(value) {
         return as_sent(&shown);
     }
     Ok(match value {
@@ -163,8 +163,8 @@ fn fill(
 mod tests {
     use super::*;
 
-    fn shown() -> ShownImage {
-        ShownImage {
+    fn shown() -> ConversationImage {
+        ConversationImage {
             sha256: "ab".repeat(32),
             region: Some([1, 2, 3, 4]),
         }

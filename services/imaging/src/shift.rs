@@ -1,0 +1,140 @@
+//! Finds out whether a part of the screen has moved up or down together with what is around it.
+//!
+//! A page that inserts a line moves everything below it. Content that was inserted right above the part, such as further
+//! entries above a "More" button, is not such a shift: what was above it has not moved. Sideways movement is not examined,
+//! because layouts flow downwards.
+
+use motorium_proto::domain::geometry::CaptureRect;
+
+use crate::difference::GreyFrame;
+
+/// Maximum distance of a shift, in pixels. A banner or an error message moves a page by 20 to 200.
+const MAX_SHIFT: i32 = 400;
+/// Grey difference above which two pixels differ, as in [`crate::difference`].
+const THRESHOLD: u8 = 15;
+/// Fraction of differing pixels up to which two parts show the same, for example with another text cursor: 1 in this many.
+const TOLERANCE: usize = 50;
+/// Minimum grey range of a part that can be recognised elsewhere. Anti-aliased text on any legible ground has more.
+const MIN_CONTRAST: u8 = 40;
+/// Gap between the part and what is above it that is looked at as well, in pixels: the margin between two buttons.
+const GAP: i32 = 16;
+/// Number of heights above the part within which something recognisable is searched.
+const HEIGHTS_ABOVE: i32 = 3;
+
+/// Returns by how many pixels a region and what is above it have moved down (positive) or up, or `None` if the region is
+/// where it was, cannot be recognised, or has moved alone.
+#[must_use]
+pub fn vertical_shift(before: &GreyFrame, after: &GreyFrame, region: CaptureRect) -> Option<i32> {
+    let frame = CaptureRect::from_size(before.size());
+    let region = region.intersection(&frame)?;
+    if before.size() != after.size()
+        || !is_recognisable(before, region)
+        || is_same(before, region, after, 0)
+    {
+        return None;
+    }
+    let height = region.height();
+    let above = (1..=HEIGHTS_ABOVE)
+        .map(|heights| {
+            let mut above = region;
+            above.max.y = region.min.y;
+            above.min.y = region.min.y - heights * height - GAP;
+            above
+        })
+        .find(|above| frame.contains_box(above) && is_recognisable(before, *above))?;
+    (1..=MAX_SHIFT)
+        .flat_map(|distance| [distance, -distance])
+        .find(|&shift| {
+            is_same(before, region, after, shift) && is_same(before, above, after, shift)
+        })
+}
+
+fn is_recognisable(frame: &GreyFrame, region: CaptureRect) -> bool {
+    let (columns, rows) = frame.spans(region);
+    let pixels = rows.flat_map(|y| frame.row(y, columns.clone()));
+    let (least, most) = pixels.fold((u8::MAX, 0), |(least, most), &pixel| {
+        (least.min(pixel), most.max(pixel))
+    });
+    most.saturating_sub(least) >= MIN_CONTRAST
+}
+
+/// Returns whether a region shows the same in the later frame, moved down by `shift` pixels.
+fn is_same(before: &GreyFrame, region: CaptureRect, after: &GreyFrame, shift: i32) -> bool {
+    let moved = region.translate(euclid::vec2(0, shift));
+    if !CaptureRect::from_size(after.size()).contains_box(&moved) {
+        return false;
+    }
+    let (columns, rows) = before.spans(region);
+    let (_, moved_rows) = after.spans(moved);
+    let allowed = columns.len() * rows.len() / TOLERANCE;
+    let mut differing = 0;
+    for (y, moved_y) in rows.zip(moved_rows) {
+        let one = before.row(y, columns.clone());
+        let other = after.row(moved_y, columns.clone());
+        differing += one
+            .iter()
+            .zip(other)
+            .filter(|(one, other)| one.abs_diff(**other) > THRESHOLD)
+            .count();
+        if differing > allowed {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use image::{Rgba, RgbaImage};
+    use motorium_proto::domain::geometry::CapturePoint;
+
+    use super::*;
+
+    fn rect(y: i32) -> CaptureRect {
+        CaptureRect::new(CapturePoint::new(20, y), CapturePoint::new(120, y + 30))
+    }
+
+    /// Draws boxes with a pattern of their own, at these heights.
+    fn page(boxes: &[(u32, u32)]) -> GreyFrame {
+        let mut page = RgbaImage::from_pixel(200, 400, Rgba([240, 240, 240, 255]));
+        for &(pattern, top) in boxes {
+            for y in 0..30 {
+                for x in 0..100 {
+                    let dark = (x * (pattern + 3) + y * (pattern + 1)) % 17 < 5;
+                    let grey = if dark { 30 } else { 200 };
+                    page.put_pixel(20 + x, top + y, Rgba([grey, grey, grey, 255]));
+                }
+            }
+        }
+        GreyFrame::from_rgba(&page)
+    }
+
+    const DELETE: u32 = 1;
+    const SAVE: u32 = 2;
+    const NEW: u32 = 5;
+
+    #[test]
+    fn a_region_that_moves_with_what_is_above_it_has_shifted() {
+        let before = page(&[(DELETE, 100), (SAVE, 140)]);
+        let after = page(&[(NEW, 60), (DELETE, 152), (SAVE, 192)]);
+        assert_eq!(vertical_shift(&before, &after, rect(140)), Some(52));
+        assert_eq!(vertical_shift(&after, &before, rect(192)), Some(-52));
+    }
+
+    #[test]
+    fn a_region_that_stays_or_moves_alone_has_not() {
+        let before = page(&[(DELETE, 100), (SAVE, 140)]);
+        let shift = |boxes| vertical_shift(&before, &page(boxes), rect(140));
+        assert_eq!(shift(&[(DELETE, 100), (SAVE, 140), (NEW, 200)]), None);
+        assert_eq!(
+            shift(&[(DELETE, 100), (NEW, 140), (SAVE, 180)]),
+            None,
+            "an entry above a button for more"
+        );
+        assert_eq!(shift(&[(DELETE, 152)]), None, "it is gone");
+        let blank = page(&[]);
+        assert_eq!(vertical_shift(&blank, &before, rect(140)), None);
+        let outside = rect(500);
+        assert_eq!(vertical_shift(&before, &before, outside), None);
+    }
+}

@@ -1,0 +1,333 @@
+//! Tries the display on a window of its own: one capture, one click and one typed word.
+//!
+//! Everything goes through the same Perception and Executor as a task, and nothing but the probe's window is clicked: a
+//! word is typed only once that window has the keyboard. A desktop that a task holds is left alone.
+
+use std::time::Duration;
+
+use motorium_kit::config::LayeredConfig;
+use motorium_proto::domain::action::{Action, Button, ControlCharacters, Text};
+use motorium_proto::domain::effect::ActionResult;
+use motorium_proto::domain::frame::ImageContent;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::id::DisplayId;
+use motorium_proto::service::{CaptureArea, CaptureRequest, ImageOptions, Perception};
+use tokio::time::Instant;
+use x11rb::connection::Connection as _;
+use x11rb::protocol::Event;
+use x11rb::protocol::xproto::{
+    AtomEnum, ConnectionExt as _, CreateWindowAux, EventMask, InputFocus, PropMode, Window,
+    WindowClass,
+};
+use x11rb::rust_connection::RustConnection;
+use x11rb::wrapper::ConnectionExt as _;
+
+use super::act::{ExecutorHandle, perform};
+use super::diagnosis::Diagnosis;
+
+const TITLE: &str = "Motorium doctor";
+/// Width and height of the window, in pixels.
+const SIZE: (u16, u16) = (320, 160);
+/// Colour of the window, as red, green and blue. No usual theme has it.
+const COLOUR: [u8; 3] = [0x2f, 0x9e, 0x44];
+/// Difference of a colour channel that a capture may have, for example on a display with 16 bits per pixel.
+const COLOUR_TOLERANCE: u8 = 8;
+const WORD: &str = "motorium";
+/// Time for the window to appear, or for an input to arrive.
+// A loaded machine maps a window and delivers input within a few hundred milliseconds.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Checks the window manager and tries a capture, a click and a word.
+pub(super) async fn probe(
+    loaded: &LayeredConfig,
+    perception: &dyn Perception,
+    display: &DisplayId,
+) -> Vec<Diagnosis> {
+    let window = match ProbeWindow::open(display.as_str()).await {
+        Ok(window) => window,
+        Err(problem) => return vec![unavailable(display, &problem)],
+    };
+    let mut findings = vec![window.manager(display)];
+    match window.centre() {
+        Ok(centre) => {
+            findings.push(captured(perception, display, centre).await);
+            findings.extend(acted(loaded, &window, display, centre).await);
+        }
+        Err(problem) => findings.push(unavailable(display, &problem)),
+    }
+    findings
+}
+
+fn unavailable(display: &DisplayId, problem: &str) -> Diagnosis {
+    Diagnosis::Missing {
+        what: format!("no window can be opened on {display}: {problem}"),
+        remedy: "check the access to the display, for example with `xdpyinfo`".to_owned(),
+    }
+}
+
+/// Captures the middle of the window and compares its colour.
+async fn captured(
+    perception: &dyn Perception,
+    display: &DisplayId,
+    centre: CapturePoint,
+) -> Diagnosis {
+    let around = |distance: i32| CapturePoint::new(centre.x + distance, centre.y + distance);
+    let request = CaptureRequest {
+        display: Some(display.clone()),
+        area: CaptureArea::Region(CaptureRect::new(around(-8), around(8))),
+        omit_cursor: true,
+        image: Some(ImageOptions::default()),
+        ..CaptureRequest::default()
+    };
+    let problem = match perception.capture(request).await {
+        Ok(captured) => match captured.image.map(|image| image.content) {
+            Some(ImageContent::Bytes(bytes)) if shows_window(&bytes) => {
+                return Diagnosis::Ok("a window is captured".to_owned());
+            }
+            _ => "it does not show the window that is there".to_owned(),
+        },
+        Err(report) => report.message,
+    };
+    Diagnosis::Missing {
+        what: format!("a capture of {display} fails: {problem}"),
+        remedy: "check that nothing covers the screen, such as a lock screen".to_owned(),
+    }
+}
+
+fn shows_window(image: &[u8]) -> bool {
+    let Ok(image) = image::load_from_memory(image) else {
+        return false;
+    };
+    let image = image.to_rgb8();
+    let middle = image.get_pixel(image.width() / 2, image.height() / 2).0;
+    let channels = middle.iter().zip(COLOUR);
+    channels
+        .into_iter()
+        .all(|(seen, drawn)| seen.abs_diff(drawn) <= COLOUR_TOLERANCE)
+}
+
+/// Clicks the window and types a word into it.
+async fn acted(
+    loaded: &LayeredConfig,
+    window: &ProbeWindow,
+    display: &DisplayId,
+    centre: CapturePoint,
+) -> Vec<Diagnosis> {
+    let executor = match ExecutorHandle::connect(loaded, None, false).await {
+        Ok(executor) => executor,
+        Err(error) => return vec![refused("input", &error.to_string())],
+    };
+    let click = Action::Click {
+        at: Some(centre),
+        button: Button::Left,
+        count: 1,
+        modifiers: Vec::new(),
+    };
+    let mut findings = vec![tried(&executor, display, "a click", click, window.is_clicked()).await];
+    if window.has_keyboard().await {
+        let word = Action::TypeText {
+            text: Text::Literal(WORD.to_owned()),
+            control_characters: ControlCharacters::AsKeys,
+        };
+        let typing = tried(&executor, display, "a typed word", word, window.is_typed());
+        findings.push(typing.await);
+    } else {
+        findings.push(Diagnosis::Missing {
+            what: "a clicked window does not get the keyboard: text would go elsewhere".to_owned(),
+            remedy: "start a window manager, for example icewm".to_owned(),
+        });
+    }
+    executor.close().await;
+    findings
+}
+
+/// Performs an action and waits until it has arrived.
+async fn tried(
+    executor: &ExecutorHandle,
+    display: &DisplayId,
+    what: &str,
+    action: Action<CapturePoint>,
+    arrived: impl Future<Output = bool>,
+) -> Diagnosis {
+    let performed = perform(executor.executor.as_ref(), Some(display.clone()), action).await;
+    match performed {
+        Ok(outcome) if outcome.result != ActionResult::Performed => refused(what, &outcome.detail),
+        Ok(_) if arrived.await => Diagnosis::Ok(format!("{what} arrives at a window")),
+        Ok(_) => Diagnosis::Missing {
+            what: format!("{what} does not arrive at the window that is there"),
+            remedy: "check that nothing covers the screen, such as a lock screen".to_owned(),
+        },
+        Err(error) => refused(what, &error.to_string()),
+    }
+}
+
+fn refused(what: &str, problem: &str) -> Diagnosis {
+    Diagnosis::Degraded {
+        what: format!("{what} was not tried: {problem}"),
+        remedy: "run `motorium doctor` again when no task runs".to_owned(),
+    }
+}
+
+/// A window that notices what arrives at it.
+struct ProbeWindow {
+    x: RustConnection,
+    root: Window,
+    window: Window,
+}
+
+impl ProbeWindow {
+    /// Opens the window in the middle of the screen and waits until it is shown.
+    async fn open(display: &str) -> Result<Self, String> {
+        let (x, screen) = x11rb::connect(Some(display)).map_err(|error| error.to_string())?;
+        let screen = &x.setup().roots[screen];
+        let (root, visual) = (screen.root, screen.root_visual);
+        let place = |length: u16, own: u16| i16::try_from(length.saturating_sub(own) / 2);
+        let at = (
+            place(screen.width_in_pixels, SIZE.0).unwrap_or(0),
+            place(screen.height_in_pixels, SIZE.1).unwrap_or(0),
+        );
+        let [red, green, blue] = COLOUR.map(u32::from);
+        let settings = CreateWindowAux::new()
+            .background_pixel(red << 16 | green << 8 | blue)
+            .event_mask(EventMask::EXPOSURE | EventMask::BUTTON_PRESS | EventMask::KEY_PRESS);
+        let (class, depth) = (WindowClass::INPUT_OUTPUT, x11rb::COPY_DEPTH_FROM_PARENT);
+        let window = x.generate_id().map_err(|error| error.to_string())?;
+        let opened = Self { x, root, window };
+        opened
+            .show(|x| {
+                x.create_window(
+                    depth, window, root, at.0, at.1, SIZE.0, SIZE.1, 0, class, visual, &settings,
+                )?;
+                let (name, text) = (AtomEnum::WM_NAME, AtomEnum::STRING);
+                x.change_property8(PropMode::REPLACE, window, name, text, TITLE.as_bytes())?;
+                x.map_window(window)?;
+                x.flush()
+            })
+            .await?;
+        Ok(opened)
+    }
+
+    async fn show(
+        &self,
+        requests: impl FnOnce(&RustConnection) -> Result<(), x11rb::errors::ConnectionError>,
+    ) -> Result<(), String> {
+        requests(&self.x).map_err(|error| error.to_string())?;
+        match self
+            .wait_for(|event| matches!(event, Event::Expose(_)))
+            .await
+        {
+            true => Ok(()),
+            false => Err("it does not appear".to_owned()),
+        }
+    }
+
+    /// Waits for an event. Drops the events before it.
+    async fn wait_for(&self, mut is_wanted: impl FnMut(&Event) -> bool) -> bool {
+        let began = Instant::now();
+        while began.elapsed() < EVENT_TIMEOUT {
+            match self.x.poll_for_event() {
+                Ok(Some(event)) if is_wanted(&event) => return true,
+                Ok(Some(_)) => {}
+                Ok(None) => tokio::time::sleep(POLL_INTERVAL).await,
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+
+    /// Reports whether a window manager runs.
+    fn manager(&self, display: &DisplayId) -> Diagnosis {
+        if self.has_manager() {
+            return Diagnosis::Ok(format!("a window manager on {display}"));
+        }
+        Diagnosis::Degraded {
+            what: format!(
+                "no window manager on {display}: windows get no titles and cannot be activated, moved or closed, and \
+                 typed text goes to whatever had the keyboard last"
+            ),
+            remedy: "start one on that display, for example icewm".to_owned(),
+        }
+    }
+
+    fn has_manager(&self) -> bool {
+        let read = || {
+            let atom = self
+                .x
+                .intern_atom(false, b"_NET_SUPPORTING_WM_CHECK")
+                .ok()?;
+            let atom = atom.reply().ok()?.atom;
+            let kind = AtomEnum::WINDOW;
+            let property = self
+                .x
+                .get_property(false, self.root, atom, kind, 0, 1)
+                .ok()?;
+            Some(property.reply().ok()?.value_len > 0)
+        };
+        read().unwrap_or(false)
+    }
+
+    /// Returns the middle of the window, in pixels of the display.
+    fn centre(&self) -> Result<CapturePoint, String> {
+        let half = |length: u16| i16::try_from(length / 2).unwrap_or(0);
+        let (x, y) = (half(SIZE.0), half(SIZE.1));
+        let place = self.x.translate_coordinates(self.window, self.root, x, y);
+        let place = place.map_err(|error| error.to_string())?;
+        let place = place.reply().map_err(|error| error.to_string())?;
+        Ok(CapturePoint::new(place.dst_x.into(), place.dst_y.into()))
+    }
+
+    async fn is_clicked(&self) -> bool {
+        self.wait_for(|event| matches!(event, Event::ButtonPress(_)))
+            .await
+    }
+
+    /// Returns whether the window has the keyboard. Without a window manager it takes it, as nobody else gives it.
+    async fn has_keyboard(&self) -> bool {
+        if !self.has_manager() {
+            let parent = InputFocus::PARENT;
+            let _ = self
+                .x
+                .set_input_focus(parent, self.window, x11rb::CURRENT_TIME);
+            let _ = self.x.flush();
+        }
+        let began = Instant::now();
+        while began.elapsed() < EVENT_TIMEOUT {
+            let focus = self
+                .x
+                .get_input_focus()
+                .ok()
+                .and_then(|asked| asked.reply().ok());
+            if focus.is_some_and(|focus| focus.focus == self.window) {
+                return true;
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        false
+    }
+
+    /// Returns whether the word arrives, letter by letter.
+    async fn is_typed(&self) -> bool {
+        let mut typed = String::new();
+        self.wait_for(|event| {
+            if let Event::KeyPress(key) = event {
+                typed.extend(self.letter(key.detail));
+            }
+            typed == WORD
+        })
+        .await
+    }
+
+    /// Returns the letter of a key without modifiers. The symbols of Latin letters are their characters.
+    fn letter(&self, keycode: u8) -> Option<char> {
+        let mapping = self.x.get_keyboard_mapping(keycode, 1).ok()?.reply().ok()?;
+        char::from_u32(*mapping.keysyms.first()?).filter(char::is_ascii_lowercase)
+    }
+}
+
+impl Drop for ProbeWindow {
+    fn drop(&mut self) {
+        let _ = self.x.destroy_window(self.window);
+        let _ = self.x.flush();
+    }
+}

@@ -1,0 +1,469 @@
+//! Watches one task at the terminal: shows its events, answers its requests, and ends with it.
+//!
+//! One loop waits for events, typed lines and signals at once, so that an open question delays none of them. While a
+//! request waits for an answer there is no spinner, which would draw over the prompt. It decides nothing about a task:
+//! answers are a person's, or follow the policy that the person chose.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use indicatif::{ProgressBar, ProgressStyle};
+use motorium_client::Update;
+use motorium_messages::{Language, Message};
+use motorium_proto::error::ErrorReport;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::task::State;
+use tokio::task::JoinHandle;
+
+use super::approval;
+use super::connection::Connection;
+use crate::cli::OnApproval;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::output;
+use crate::show::progress::{ProgressUpdate, TaskOutcome, TaskProgress};
+use crate::show::prompt::{Reply, Request};
+use crate::terminal::{EndSignals, TypedLines, is_interactive};
+
+/// The one who answers the requests of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Responder {
+    /// The person at this terminal.
+    Terminal,
+    /// Nobody: the first request ends the task.
+    Nobody,
+    /// Somebody elsewhere: the watch waits.
+    Elsewhere,
+    /// The person's decision in advance, which approves actions. Questions have no answer.
+    Approve,
+}
+
+impl Responder {
+    /// Returns the responder that the user chose, or by default the terminal, if somebody can answer there.
+    pub(crate) fn chosen(policy: Option<OnApproval>) -> Self {
+        match policy {
+            Some(OnApproval::Fail) => Responder::Nobody,
+            Some(OnApproval::Wait) => Responder::Elsewhere,
+            Some(OnApproval::Approve) => Responder::Approve,
+            None if is_interactive() => Responder::Terminal,
+            None => Responder::Nobody,
+        }
+    }
+}
+
+/// Options of a watch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WatchOptions {
+    pub(crate) json: bool,
+    pub(crate) language: Language,
+    pub(crate) responder: Responder,
+    /// The task belongs to this command: a signal cancels it. Otherwise a signal ends only the watch.
+    pub(crate) owns_task: bool,
+    /// The Orchestrator runs in this process, so that nobody can answer from elsewhere.
+    pub(crate) in_process: bool,
+}
+
+/// Watches a task until it ends, or until a signal ends the watch.
+pub(crate) async fn watch(
+    connection: &Connection,
+    task: &str,
+    options: WatchOptions,
+    signals: &mut EndSignals,
+) -> Result<Exit, Error> {
+    let mut updates = connection.client.watch(task);
+    let mut watcher = Watcher::new(connection, task, options);
+    loop {
+        let ended = tokio::select! {
+            biased;
+            // Whatever the step awaits is dropped: a server that does not respond must not hold up a signal.
+            signal = signals.next() => watcher.interrupt(signal),
+            ended = watcher.step(&mut updates) => ended?,
+        };
+        if let Some(exit) = ended {
+            return Ok(exit);
+        }
+    }
+}
+
+/// Events of the watched task.
+type Updates = BoxStream<'static, Result<Update, ErrorReport>>;
+
+/// A running call that cancels the task.
+type Cancellation = JoinHandle<Result<(), ErrorReport>>;
+
+/// Waits until the cancellation has been requested; for ever if there is none.
+async fn finished(cancelling: &mut Option<Cancellation>) -> Result<(), ErrorReport> {
+    let Some(call) = cancelling else {
+        return std::future::pending().await;
+    };
+    let requested = call.await;
+    *cancelling = None;
+    requested.unwrap_or(Ok(()))
+}
+
+struct Watcher<'a> {
+    connection: &'a Connection,
+    task: &'a str,
+    options: WatchOptions,
+    screen: Screen,
+    typed: TypedLines,
+    /// The request that waits for an answer at the terminal.
+    open: Option<Request>,
+    cancelling: Option<Cancellation>,
+    /// The exit code of a task that this command cancels.
+    exit: Option<Exit>,
+}
+
+impl<'a> Watcher<'a> {
+    fn new(connection: &'a Connection, task: &'a str, options: WatchOptions) -> Self {
+        Self {
+            connection,
+            task,
+            options,
+            screen: Screen::new(options.json, options.language),
+            typed: TypedLines::default(),
+            open: None,
+            cancelling: None,
+            exit: None,
+        }
+    }
+
+    fn text(&self, message: Message<'_>) -> String {
+        message.text(self.options.language)
+    }
+
+    fn is_prompting(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Waits for an event, a typed line or the end of the cancellation, and handles it.
+    async fn step(&mut self, updates: &mut Updates) -> Result<Option<Exit>, Error> {
+        tokio::select! {
+            biased;
+            cancelled = finished(&mut self.cancelling) => {
+                cancelled.map_err(Error::Service)?;
+                Ok(None)
+            }
+            line = self.typed.next(), if self.is_prompting() => Ok(self.typed_line(line).await),
+            update = updates.next() => match update {
+                Some(update) => self.update(update.map_err(Error::Service)?).await,
+                None => Err(Error::Usage(format!(
+                    "the event stream of {} ended before the task",
+                    self.task
+                ))),
+            },
+        }
+    }
+
+    /// Handles a signal: the first one cancels the task, the second one leaves at once.
+    fn interrupt(&mut self, signal: &str) -> Option<Exit> {
+        if !self.options.owns_task {
+            let message = self.text(Message::WatchEnded { task: self.task });
+            self.screen.remark(&message);
+            return Some(Exit::Cancelled);
+        }
+        if self.exit.is_some() {
+            return Some(Exit::Cancelled);
+        }
+        let message = self.text(Message::RunCancelling { cause: signal });
+        self.screen.remark(&message);
+        let reason = self.text(Message::RunCancelCause { cause: signal });
+        self.cancel(reason, Exit::Cancelled);
+        None
+    }
+
+    /// Cancels the task beside the watch, which shows how it ends.
+    fn cancel(&mut self, reason: String, exit: Exit) {
+        self.open = None;
+        self.exit = Some(exit);
+        let (client, task) = (self.connection.client.clone(), self.task.to_owned());
+        self.cancelling = Some(tokio::spawn(async move {
+            client.cancel_task(&task, &reason).await.map(|_| ())
+        }));
+    }
+
+    /// Shows an update. Returns the exit code if the task has ended.
+    async fn update(&mut self, update: Update) -> Result<Option<Exit>, Error> {
+        let Update::Event { event, .. } = update else {
+            return Ok(None);
+        };
+        if self.open.is_some() && event.state() != State::AwaitingUser {
+            self.open = None;
+            self.screen.end_prompt();
+        }
+        let shown = self.screen.progress.apply(&event);
+        let printed = self.screen.show(&event, &shown);
+        match shown {
+            ProgressUpdate::Finished(outcome) => return Ok(Some(self.exit_of(&outcome))),
+            _ if printed.is_err() => return Ok(self.output_closed()),
+            ProgressUpdate::Asked(request) if self.exit.is_none() => self.asked(request).await?,
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Handles output that nobody reads any more, as a command ends that does not catch SIGPIPE.
+    fn output_closed(&mut self) -> Option<Exit> {
+        if !self.options.owns_task {
+            return Some(Exit::Done);
+        }
+        if self.exit.is_none() {
+            let cause = "SIGPIPE";
+            let reason = self.text(Message::RunCancelCause { cause });
+            self.cancel(reason, Exit::Cancelled);
+        }
+        None
+    }
+
+    fn exit_of(&self, outcome: &TaskOutcome) -> Exit {
+        match outcome {
+            TaskOutcome::Succeeded { .. } => Exit::Done,
+            TaskOutcome::Failed { .. } => Exit::Failed,
+            TaskOutcome::Cancelled { .. } => self.exit.unwrap_or(Exit::Cancelled),
+        }
+    }
+
+    /// Handles a request of the task.
+    async fn asked(&mut self, request: Request) -> Result<(), Error> {
+        if !self.still_waits_for(&request).await? {
+            return Ok(());
+        }
+        match self.options.responder {
+            Responder::Terminal => {
+                self.typed.discard();
+                self.screen.prompt(&request);
+                self.open = Some(request);
+            }
+            Responder::Elsewhere => {
+                let hint = request.hint(self.task, &self.connection.flags, self.options.language);
+                let message = request.message();
+                self.screen.remark(&format!("  ? {message}\n    {hint}"));
+            }
+            Responder::Approve => match &request {
+                Request::Approval { .. } => self.approve_in_advance(&request).await,
+                _ => self.fail_unanswered(&request),
+            },
+            Responder::Nobody => self.fail_unanswered(&request),
+        }
+        Ok(())
+    }
+
+    /// Returns whether the task waits for this request now. A watch begins with past events, whose requests may have
+    /// been answered.
+    async fn still_waits_for(&self, request: &Request) -> Result<bool, Error> {
+        let task = self.connection.client.get_task(self.task).await;
+        let task = task.map_err(Error::Service)?;
+        let waiting = task.user_request.unwrap_or_default();
+        Ok(waiting.message == request.message() && waiting.approval == request.approval())
+    }
+
+    /// Ends the task because nobody can answer its request.
+    fn fail_unanswered(&mut self, request: &Request) {
+        let message = request.message();
+        let hint = match (self.options.in_process, self.options.responder) {
+            (_, Responder::Approve) => String::new(),
+            (true, _) => self.text(Message::HintNobodyAnswersInProcess),
+            (false, _) => self.text(Message::HintNobodyAnswers),
+        };
+        self.screen.remark(&format!("  ? {message}\n    {hint}"));
+        let reason = self.text(Message::NobodyAnswers { request: message });
+        self.cancel(reason, Exit::NeedsPerson);
+    }
+
+    /// Approves an action by the decision that the user made with the command, and says so.
+    async fn approve_in_advance(&mut self, request: &Request) {
+        let Request::Approval {
+            message,
+            name,
+            safety_checks,
+        } = request
+        else {
+            return;
+        };
+        let mut lines = vec![self.text(Message::ApprovedInAdvance { action: message })];
+        lines.extend(safety_checks.iter().map(|(code, message)| {
+            self.text(Message::SafetyCheckApprovedInAdvance { code, message })
+        }));
+        let user = format!("{} (--on-approval approve)", approval::user());
+        let client = &self.connection.client;
+        let resolved = approval::resolve(client, name, true, "", user).await;
+        match resolved {
+            Ok(()) => self.screen.remark(&format!("    {}", lines.join("\n    "))),
+            Err(report) => self.screen.remark(&format!("    {report}")),
+        }
+    }
+
+    /// Handles a typed line, or the end of the input.
+    async fn typed_line(&mut self, line: Option<String>) -> Option<Exit> {
+        let request = self.open.take()?;
+        let Some(line) = line else {
+            self.fail_unanswered(&request);
+            return None;
+        };
+        let reply = request.reply(&line);
+        if reply == Reply::Repeat {
+            self.screen.prompt(&request);
+            self.open = Some(request);
+            return None;
+        }
+        if let Err(report) = self.send(&request, reply).await {
+            // It was answered elsewhere or has expired; the event that says so follows.
+            self.screen.remark(&format!("    {report}"));
+        }
+        self.screen.end_prompt();
+        None
+    }
+
+    async fn send(&self, request: &Request, reply: Reply) -> Result<(), ErrorReport> {
+        let client = &self.connection.client;
+        let (approve, message) = match reply {
+            Reply::Repeat => return Ok(()),
+            Reply::Acknowledge => return self.acknowledge(String::new()).await,
+            Reply::Words(words) => return self.acknowledge(words).await,
+            Reply::Approve => (true, String::new()),
+            Reply::Deny(message) => (false, message),
+        };
+        let (approval, user) = (request.approval(), approval::user());
+        approval::resolve(client, approval, approve, &message, user).await
+    }
+
+    async fn acknowledge(&self, message: String) -> Result<(), ErrorReport> {
+        let request = wire::AcknowledgeUserActionRequest {
+            name: self.task.to_owned(),
+            message,
+            request_id: String::new(),
+        };
+        let mut client = self.connection.client.raw();
+        let answered = client.acknowledge_user_action(request).await;
+        answered.map_err(|status| ErrorReport::from_status(&status))?;
+        Ok(())
+    }
+}
+
+/// The terminal output: permanent lines, and a spinner if standard error is a terminal and no prompt stands there.
+struct Screen {
+    json: bool,
+    language: Language,
+    progress: TaskProgress,
+    spinner: Option<ProgressBar>,
+    /// The prompt that stands at the end of the output.
+    prompt: Option<String>,
+}
+
+impl Screen {
+    fn new(json: bool, language: Language) -> Self {
+        Self {
+            json,
+            language,
+            progress: TaskProgress::new(language),
+            spinner: spinner(json),
+            prompt: None,
+        }
+    }
+
+    /// Shows an event.
+    fn show(&mut self, event: &wire::Event, shown: &ProgressUpdate) -> std::io::Result<()> {
+        if self.json {
+            return output::try_line(&crate::show::json::event(event));
+        }
+        if !matches!(shown, ProgressUpdate::Nothing | ProgressUpdate::Status(_))
+            && let Some(line) = self.progress.take_wait()
+        {
+            self.line(&line)?;
+        }
+        match shown {
+            ProgressUpdate::Nothing | ProgressUpdate::Asked(_) => Ok(()),
+            ProgressUpdate::Status(words) => {
+                if let Some(spinner) = &self.spinner {
+                    spinner.set_message(words.clone());
+                }
+                Ok(())
+            }
+            ProgressUpdate::Line(line) => self.line(line),
+            ProgressUpdate::Finished(outcome) => {
+                self.clear_spinner();
+                output::try_line(&outcome_line(outcome, self.language))
+            }
+        }
+    }
+
+    /// Prints a line above the spinner or the prompt.
+    fn line(&self, line: &str) -> std::io::Result<()> {
+        if let Some(prompt) = &self.prompt {
+            output::remark("\n");
+            output::try_line(line)?;
+            output::remark(prompt);
+            return Ok(());
+        }
+        match &self.spinner {
+            Some(spinner) => spinner.suspend(|| output::try_line(line)),
+            None => output::try_line(line),
+        }
+    }
+
+    /// Prints a line for the person, on standard error: also with `--json`.
+    fn remark(&mut self, text: &str) {
+        let begin = if self.prompt.take().is_some() {
+            "\n"
+        } else {
+            ""
+        };
+        let text = format!("{begin}{}\n", text.trim_end());
+        match &self.spinner {
+            Some(spinner) => spinner.suspend(|| output::remark(&text)),
+            None => output::remark(&text),
+        }
+    }
+
+    /// Shows a prompt, which stands until [`Screen::end_prompt`].
+    fn prompt(&mut self, request: &Request) {
+        self.clear_spinner();
+        let prompt = request.prompt(self.language);
+        output::remark(&prompt);
+        self.prompt = Some(prompt);
+    }
+
+    /// Ends the prompt; the spinner may draw again.
+    fn end_prompt(&mut self) {
+        self.prompt = None;
+        if self.spinner.is_none() {
+            self.spinner = spinner(self.json);
+        }
+    }
+
+    fn clear_spinner(&mut self) {
+        if let Some(spinner) = self.spinner.take() {
+            spinner.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.clear_spinner();
+    }
+}
+
+fn spinner(json: bool) -> Option<ProgressBar> {
+    if json || !std::io::stderr().is_terminal() {
+        return None;
+    }
+    let style = ProgressStyle::with_template("  {spinner} {elapsed:>3} {msg}");
+    let spinner = ProgressBar::new_spinner()
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    Some(spinner)
+}
+
+/// Returns the last line of a task.
+pub(super) fn outcome_line(outcome: &TaskOutcome, language: Language) -> String {
+    let message = match outcome {
+        TaskOutcome::Succeeded { answer } => return answer.clone(),
+        TaskOutcome::Failed { reason, message } => Message::TaskFailed { reason, message },
+        TaskOutcome::Cancelled { reason } if reason.is_empty() => Message::TaskCancelled,
+        TaskOutcome::Cancelled { reason } => Message::TaskCancelledBecause { reason },
+    };
+    message.text(language)
+}

@@ -1,0 +1,120 @@
+//! The queue of tasks that wait for a desktop: why a task has not started, and the events that say so.
+//!
+//! It starts no task; the dispatcher does. Only the first tasks of the queue get events: each start changes what all
+//! others wait for, and a long queue must not write as many events as it has tasks.
+
+use std::collections::HashMap;
+use std::time::SystemTime;
+
+use motorium_proto::domain::id::TaskName;
+use motorium_proto::v1::orchestrator::task::State;
+use motorium_recording::log;
+use motorium_store::{TaskNotifier, TaskRow, TaskStore};
+use motorium_task::event::Event;
+use motorium_task::spec::DesktopSelector;
+use motorium_task::{DesktopWait, Lifecycle, Task};
+
+use crate::desktops::DesktopPool;
+use crate::error::Error;
+
+/// Number of tasks at the head of the queue whose waits are recorded.
+pub(crate) const ANNOUNCED_TASKS: u32 = 10;
+/// Number of tasks that are read to find a task's place. A task further back gets the place after them.
+const COUNTED_TASKS: u32 = 1000;
+
+/// Returns what a task waits for before it starts; `None` if it has started or is about to.
+pub(crate) async fn desktop_wait(
+    store: &dyn TaskStore,
+    desktops: &DesktopPool,
+    task: &Task,
+) -> Result<Option<DesktopWait>, Error> {
+    if task.lifecycle != Lifecycle::Pending {
+        return Ok(None);
+    }
+    let now = SystemTime::now();
+    if task.spec.run_after.is_some_and(|start| start > now) {
+        return Ok(Some(DesktopWait::StartTime));
+    }
+    if desktops.running_tasks().contains(&task.spec.name) {
+        // Its desktop is reserved in this process, and may be leased to a client of another one.
+        return Ok(task.desktop_wait.clone());
+    }
+    let Some(holds) = desktops.holds(&task.spec.selector) else {
+        return Ok(None);
+    };
+    let position = position(store, &task.spec.name, now).await?;
+    Ok(Some(DesktopWait::Queued { position, holds }))
+}
+
+/// Returns a task's place among the pending tasks that may start.
+async fn position(store: &dyn TaskStore, name: &TaskName, now: SystemTime) -> Result<u32, Error> {
+    let queue = store
+        .claimable(&PENDING, NO_OWNER, now, COUNTED_TASKS)
+        .await?;
+    let ahead = queue.iter().take_while(|row| row.name != *name).count();
+    Ok(u32::try_from(ahead).unwrap_or(u32::MAX).saturating_add(1))
+}
+
+const PENDING: [i32; 1] = [State::Pending as i32];
+/// Owner of no lease: a task that is leased by any orchestrator is not in the queue.
+const NO_OWNER: &str = "";
+
+/// Records the waits of the first tasks of the queue.
+#[derive(Debug, Default)]
+pub(crate) struct WaitAnnouncer {
+    /// The waits that this process has recorded.
+    announced: HashMap<TaskName, DesktopWait>,
+}
+
+impl WaitAnnouncer {
+    /// Records the waits of these tasks, which are the first of the queue in order, where they have changed.
+    pub(crate) async fn announce(
+        &mut self,
+        store: &dyn TaskStore,
+        notifier: &TaskNotifier,
+        desktops: &DesktopPool,
+        queue: &[(TaskRow, DesktopSelector)],
+    ) -> Result<(), Error> {
+        let mut announced = HashMap::new();
+        for ((row, selector), position) in queue.iter().zip(1..) {
+            let Some(holds) = desktops.holds(selector) else {
+                continue;
+            };
+            let wait = DesktopWait::Queued { position, holds };
+            let known = self.announced.get(&row.name);
+            if !known.is_some_and(|known| known.has_same_holds(&wait)) {
+                record_wait(store, notifier, &row.name, &wait).await?;
+            }
+            announced.insert(row.name.clone(), wait);
+        }
+        self.announced = announced;
+        Ok(())
+    }
+}
+
+/// Appends the wait to the task's log, unless the log ends with it or the task has started.
+async fn record_wait(
+    store: &dyn TaskStore,
+    notifier: &TaskNotifier,
+    name: &TaskName,
+    wait: &DesktopWait,
+) -> Result<(), Error> {
+    let recorded = log::extend(store, name, None, None, |task| {
+        let known = task.desktop_wait.as_ref();
+        let is_known = known.is_some_and(|known| known.has_same_holds(wait));
+        let waits = task.lifecycle == Lifecycle::Pending && !is_known;
+        Ok::<_, Error>(waits.then(|| event(task, wait)).into_iter().collect())
+    });
+    if recorded.await?.has_grown {
+        notifier.notify(name);
+    }
+    Ok(())
+}
+
+/// Returns the event of a wait.
+pub(crate) fn event(task: &Task, wait: &DesktopWait) -> Event {
+    Event::DesktopAwaited {
+        message: wait.description(task.spec.message_language()),
+        wait: wait.clone(),
+    }
+}

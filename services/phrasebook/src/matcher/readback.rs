@@ -1,0 +1,207 @@
+//! Reads the state of controls again after an action: the text that a field shows, and whether a box is checked.
+//!
+//! It does not judge whether an action had an effect; it only tells what the screen shows where the action went.
+
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+
+use super::geometry::{gap, is_same_element, on_one_row};
+use super::screen_index::{IndexedElement, ScreenIndex};
+use super::text_match::{FoldedText, MatchTier, compare};
+
+/// Minimum length of a part of an entered text that counts as the text: a field shows only the part that fits into it.
+const MIN_VISIBLE_PART_CHARS: usize = 8;
+/// Resemblance below which a shown text cannot be a misreading of the entered one. Text recognition at 11 px still reads
+/// more than half of the characters.
+const MAX_OTHER_RESEMBLANCE: f64 = 0.4;
+/// Maximum number of different characters of a masked text: its dots are read as one or two letters.
+const MAX_MASK_CHARACTERS: usize = 2;
+
+/// Maximum distance of a slider's value from it, in heights of the slider.
+const MAX_VALUE_DISTANCE: f64 = 4.0;
+/// Bound of the numbers that are read beside a slider. Longer ones are not its value.
+const MAX_SHOWN_NUMBER: f64 = 1e6;
+
+/// The text that a field shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextAtField<'a> {
+    value: &'a str,
+}
+
+impl<'a> TextAtField<'a> {
+    /// Returns the text; empty for a placeholder.
+    #[must_use]
+    pub fn value(&self) -> &'a str {
+        self.value
+    }
+
+    /// Returns whether the field shows the text, formatted or in part.
+    #[must_use]
+    pub fn holds(&self, text: &str) -> bool {
+        let (shown, entered) = (plain(self.value), plain(text));
+        if entered.is_empty() {
+            return self.value.contains(text.trim());
+        }
+        let is_part = entered.contains(&shown) && shown.chars().count() >= MIN_VISIBLE_PART_CHARS;
+        let matches = compare(&FoldedText::new(text), &FoldedText::new(self.value));
+        let is_alike = matches
+            .first()
+            .is_some_and(|likeness| likeness.tier >= MatchTier::LookAlike);
+        let is_form = self.is_same_number(text) || self.is_same_date(text);
+        shown.contains(&entered) || is_part || is_alike || is_form
+    }
+
+    /// Returns whether the field shows another text that cannot be a form or a misreading of this one. Texts that cannot be
+    /// compared (several lines, masked ones, a field that shows nothing readable) do not differ.
+    #[must_use]
+    pub fn differs_from(&self, text: &str) -> bool {
+        let (shown, entered) = (plain(self.value), plain(text));
+        if shown.is_empty() || entered.is_empty() || text.contains('\n') || self.holds(text) {
+            return false;
+        }
+        if let Some(date) = date_parts(text) {
+            return numbers_in(self.value).len() >= date.len();
+        }
+        if number(text).is_some() && number(self.value).is_some() {
+            return true;
+        }
+        let is_of_digits = entered.chars().all(|c| c.is_ascii_digit());
+        let resemblance = strsim::normalized_damerau_levenshtein(&shown, &entered);
+        !is_of_digits && !is_masked(&shown) && resemblance < MAX_OTHER_RESEMBLANCE
+    }
+
+    /// Returns whether it shows the parts of an ISO 8601 date in any order.
+    fn is_same_date(&self, text: &str) -> bool {
+        date_parts(text).is_some_and(|date| sorted(date) == sorted(numbers_in(self.value)))
+    }
+
+    fn is_same_number(&self, text: &str) -> bool {
+        number(text).is_some() && number(text) == number(self.value)
+    }
+}
+
+impl ScreenIndex<'_> {
+    /// Returns the text of the field with about this box, in capture pixels; `None` if no field is recognised there.
+    #[must_use]
+    pub fn text_in_field(&self, bounds: CaptureRect) -> Option<TextAtField<'_>> {
+        let is_field = |item: &&IndexedElement<'_>| {
+            (item.is_field() || item.may_be_field()) && is_same_element(item.bounds, bounds)
+        };
+        let field = self.items.iter().find(is_field)?;
+        let is_placeholder = field.element.state.placeholder == Some(true);
+        Some(TextAtField {
+            value: if is_placeholder { "" } else { field.content() },
+        })
+    }
+
+    /// Returns the number that stands beside a slider with this box: on its row, nearest to it.
+    #[must_use]
+    pub fn number_beside(&self, bounds: CaptureRect) -> Option<i64> {
+        let reach = f64::from(bounds.height()) * MAX_VALUE_DISTANCE;
+        let numbers = self.items.iter().filter_map(|item| {
+            let text = item.content().trim().trim_end_matches('%').trim_end();
+            let number = text.parse::<f64>().ok()?;
+            let distance = gap(item.bounds, bounds);
+            let is_beside = on_one_row(item.bounds, bounds) && distance <= reach;
+            is_beside.then_some((distance, number))
+        });
+        let (_, number) = numbers.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let is_whole = number.fract() == 0.0 && number.abs() < MAX_SHOWN_NUMBER;
+        is_whole.then_some(whole(number))
+    }
+
+    /// Returns the checked state of the toggle at a point; `None` if it is unknown.
+    #[must_use]
+    pub fn checked_at(&self, point: CapturePoint) -> Option<bool> {
+        let mut toggles = self.items.iter().filter(|item| item.is_toggle());
+        toggles
+            .find(|item| item.bounds.contains(point))
+            .and_then(|item| item.element.state.checked)
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the number is whole and below its bound"
+)]
+fn whole(number: f64) -> i64 {
+    number as i64
+}
+
+/// Returns the letters and digits of a text, folded.
+fn plain(text: &str) -> String {
+    let characters = text.chars().flat_map(char::to_lowercase);
+    characters.filter(|c| c.is_alphanumeric()).collect()
+}
+
+fn is_masked(shown: &str) -> bool {
+    let mut different: Vec<char> = shown.chars().collect();
+    different.sort_unstable();
+    different.dedup();
+    shown.chars().count() > MAX_MASK_CHARACTERS && different.len() <= MAX_MASK_CHARACTERS
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok()
+}
+
+fn numbers_in(text: &str) -> Vec<u32> {
+    text.split(|c: char| !c.is_ascii_digit())
+        .filter_map(|digits| digits.parse().ok())
+        .collect()
+}
+
+/// Returns year, month and day of an ISO 8601 date.
+fn date_parts(text: &str) -> Option<Vec<u32>> {
+    let parts: Vec<&str> = text.trim().split('-').collect();
+    let [year, month, day] = parts.as_slice() else {
+        return None;
+    };
+    let is_date = year.len() == 4 && month.len() == 2 && day.len() == 2;
+    let parts: Option<Vec<u32>> = parts.iter().map(|part| part.parse().ok()).collect();
+    parts.filter(|_| is_date)
+}
+
+fn sorted(mut numbers: Vec<u32>) -> Vec<u32> {
+    numbers.sort_unstable();
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks whether a field with this text holds, and whether it differs from, the entered text.
+    #[track_caller]
+    fn check(shown: &str, entered: &str, holds: bool, differs: bool) {
+        let shown = TextAtField { value: shown };
+        let found = (shown.holds(entered), shown.differs_from(entered));
+        assert_eq!(found, (holds, differs), "{entered} shown as {shown:?}");
+    }
+
+    #[test]
+    fn a_field_holds_a_text_in_its_own_form() {
+        check("Alice", "Alice", true, false);
+        check("(123) 456-7890", "1234567890", true, false);
+        check("$1,000.00", "1000", true, false);
+        check(".5", "0.5", true, false);
+        check("05/17/1990", "1990-05-17", true, false);
+        check(
+            "…the end of a long text",
+            "This is the end of a long text",
+            true,
+            false,
+        );
+    }
+
+    #[test]
+    fn another_text_is_told_and_an_unreadable_one_is_not() {
+        check("", "forty", false, false);
+        check("Berlin", "Hamburg-Altona", false, true);
+        check("0517-12-09", "1990-05-17", false, true);
+        check("1", "5", false, true);
+        check("......", "hunter2", false, false);
+        check("ooooooo", "hunter2", false, false);
+        check("Berlln", "Berlin", true, false);
+        check("a line", "two\nlines", false, false);
+    }
+}

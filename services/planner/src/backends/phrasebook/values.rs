@@ -1,0 +1,215 @@
+//! Values that are not entered as they are written: dates into fields of any locale, and numbers onto sliders.
+
+use motorium_proto::domain::action::{Action, Target, Text};
+use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::element::ElementKind;
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::key::Key;
+
+use super::actions;
+use motorium_phrasebook::matcher::ElementMatch;
+
+/// Maximum value of a slider that is set by keys: each step is a key press.
+const MAX_SLIDER_VALUE: u32 = 500;
+
+/// A part of a date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Year,
+    Month,
+    Day,
+}
+
+/// A date, written as `1990-05-17`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Date<'a> {
+    year: &'a str,
+    month: &'a str,
+    day: &'a str,
+}
+
+impl<'a> Date<'a> {
+    /// Parses an ISO 8601 date.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        let parts: Vec<&str> = text.trim().split('-').collect();
+        let [year, month, day] = parts.as_slice() else {
+            return None;
+        };
+        let are_digits = parts
+            .iter()
+            .all(|part| part.bytes().all(|b| b.is_ascii_digit()));
+        let has_lengths = (year.len(), month.len(), day.len()) == (4, 2, 2);
+        (are_digits && has_lengths).then_some(Self { year, month, day })
+    }
+
+    fn part(self, part: Part) -> &'a str {
+        match part {
+            Part::Year => self.year,
+            Part::Month => self.month,
+            Part::Day => self.day,
+        }
+    }
+
+    /// Returns the actions that enter the date into a field that shows its format; `None` if it shows none.
+    pub(super) fn entry(self, field: &ElementMatch, words: &str) -> Option<Vec<PlannedAction>> {
+        let (order, separators) = format_of(&field.content)?;
+        let typed = |text: String| actions::type_text(Text::Literal(text), words);
+        if !is_segmented(field) {
+            let click = actions::click(field.target(), words);
+            return Some(vec![click, typed(self.written(order, &separators))]);
+        }
+        let mut entry = focus_first_segment(field, words);
+        if order[0] == Part::Year {
+            // The segment of the year takes up to six digits, so it is left by a key; the others are left by themselves.
+            let [_, second, third] = order;
+            entry.push(typed(self.year.to_owned()));
+            entry.push(actions::key_chord(vec![Key::Right], words));
+            entry.push(typed(format!("{}{}", self.part(second), self.part(third))));
+        } else {
+            entry.push(typed(self.written(order, &separators)));
+        }
+        Some(entry)
+    }
+
+    fn written(self, order: [Part; 3], separators: &[String; 2]) -> String {
+        let [first, second, third] = order.map(|part| self.part(part));
+        format!("{first}{}{second}{}{third}", separators[0], separators[1])
+    }
+}
+
+/// Returns whether a field shows a date instead of its format. Its order cannot be told from `05/06/1990`.
+pub(super) fn shows_date(field: &ElementMatch) -> bool {
+    let groups: Vec<&str> = field
+        .content
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|digits| !digits.is_empty())
+        .collect();
+    let has_year = groups.iter().any(|digits| digits.len() == 4);
+    is_segmented(field) && groups.len() == 3 && has_year
+}
+
+/// Empties every segment of a date field, so that it shows its format.
+pub(super) fn clear_date(field: &ElementMatch, words: &str) -> Vec<PlannedAction> {
+    let mut clear = focus_first_segment(field, words);
+    let press = |key| actions::key_chord(vec![key], words);
+    for _ in 0..2 {
+        clear.push(press(Key::Backspace));
+        clear.push(press(Key::Right));
+    }
+    clear.push(press(Key::Backspace));
+    clear
+}
+
+/// Returns whether a field has a segment for each part of a date: one with a button for the calendar, like a list.
+fn is_segmented(field: &ElementMatch) -> bool {
+    matches!(field.kind, ElementKind::DropDown | ElementKind::SpinBox)
+}
+
+/// Clicks at the beginning of a field: a click in its middle focuses the segment there, and one at its end opens the calendar.
+fn focus_first_segment(field: &ElementMatch, words: &str) -> Vec<PlannedAction> {
+    let bounds = field.bounds;
+    let start = CapturePoint::new(bounds.min.x + bounds.height() / 2, bounds.center().y);
+    let back = Action::KeyChord {
+        keys: vec![Key::Left],
+        repeat: 2,
+    };
+    vec![
+        actions::click(Target::Point(start), words),
+        actions::once(back, words),
+    ]
+}
+
+/// Parses the format that a date field shows (`mm/dd/yyyy`, `TT.MM.JJJJ`, `年/月/日`) into its order and separators.
+fn format_of(shown: &str) -> Option<([Part; 3], [String; 2])> {
+    let mut groups: Vec<(char, usize)> = Vec::new();
+    let mut separators: Vec<String> = Vec::new();
+    let mut separator = String::new();
+    for character in shown.trim().chars().flat_map(char::to_lowercase) {
+        if !character.is_alphabetic() {
+            separator.push(character);
+            continue;
+        }
+        match groups.last_mut() {
+            Some((letter, count)) if *letter == character && separator.is_empty() => *count += 1,
+            _ => {
+                if !groups.is_empty() {
+                    separators.push(std::mem::take(&mut separator));
+                }
+                separator.clear();
+                groups.push((character, 1));
+            }
+        }
+    }
+    let [first, second, third] = groups.as_slice() else {
+        return None;
+    };
+    let part = |(letter, count): (char, usize)| match (letter, count) {
+        ('年', _) | ('y' | 'j' | 'a', 4) => Some(Part::Year),
+        ('月', _) | ('m', 2) => Some(Part::Month),
+        ('日', _) | ('d' | 't' | 'j' | 'g', 2) => Some(Part::Day),
+        _ => None,
+    };
+    let order = [part(*first)?, part(*second)?, part(*third)?];
+    let has_all = [Part::Year, Part::Month, Part::Day]
+        .iter()
+        .all(|part| order.contains(part));
+    let separators: [String; 2] = separators.try_into().ok()?;
+    has_all.then_some((order, separators))
+}
+
+/// Returns the value of a slider that can be set by keys.
+pub(super) fn slider_value(text: &str) -> Option<u32> {
+    let value: u32 = text.trim().trim_end_matches('%').trim_end().parse().ok()?;
+    (value <= MAX_SLIDER_VALUE).then_some(value)
+}
+
+/// Sets a slider: focuses it, moves it to its beginning, and then by one step for each unit.
+pub(super) fn set_slider(slider: &ElementMatch, value: u32, words: &str) -> Vec<PlannedAction> {
+    let mut actions = vec![
+        actions::click(slider.target(), words),
+        actions::key_chord(vec![Key::Home], words),
+    ];
+    actions.extend(move_slider(i64::from(value), words));
+    actions
+}
+
+/// Moves the focused slider by steps.
+pub(super) fn move_slider(steps: i64, words: &str) -> Option<PlannedAction> {
+    let key = if steps < 0 { Key::Left } else { Key::Right };
+    let repeat = u32::try_from(steps.unsigned_abs()).ok()?;
+    let moves = Action::KeyChord {
+        keys: vec![key],
+        repeat,
+    };
+    (repeat > 0).then(|| actions::once(moves, words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_written_as_the_field_shows_it() {
+        let written = |shown: &str| {
+            let date = Date::parse("1990-05-17").unwrap();
+            format_of(shown).map(|(order, separators)| date.written(order, &separators))
+        };
+        for (shown, expected) in [
+            ("mm/dd/yyyy", Some("05/17/1990")),
+            ("MM/DD/YYYY", Some("05/17/1990")),
+            ("dd/mm/yyyy", Some("17/05/1990")),
+            ("TT.MM.JJJJ", Some("17.05.1990")),
+            ("jj/mm/aaaa", Some("17/05/1990")),
+            ("gg/mm/aaaa", Some("17/05/1990")),
+            ("yyyy-mm-dd", Some("1990-05-17")),
+            ("年/月/日", Some("1990/05/17")),
+            ("Name", None),
+            ("05/17/1990", None),
+            ("dd/dd/yyyy", None),
+        ] {
+            assert_eq!(written(shown).as_deref(), expected, "{shown}");
+        }
+        assert_eq!(Date::parse("17.05.1990"), None);
+        assert_eq!(Date::parse("1990-5-17"), None);
+    }
+}

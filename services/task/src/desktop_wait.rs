@@ -1,0 +1,147 @@
+//! The wait of a task that has not started: what keeps it from starting.
+
+use motorium_messages::{Language, Message, join_clauses};
+use motorium_proto::domain::id::DesktopName;
+use motorium_proto::error::FieldError;
+use motorium_proto::v1::orchestrator as wire;
+
+/// The wait for a desktop or for the start time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DesktopWait {
+    /// None of the desktops that match the task's selector is available.
+    Queued {
+        /// Place in the queue, beginning with 1.
+        position: u32,
+        holds: Vec<DesktopHold>,
+    },
+    /// The start time lies in the future.
+    StartTime,
+}
+
+/// A desktop that is not available.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DesktopHold {
+    pub desktop: DesktopName,
+    /// Name of the task or of the other client that holds the desktop. `None` if it is unreachable or draining.
+    pub holder: Option<String>,
+}
+
+impl DesktopWait {
+    /// Returns true if the same desktops are held by the same holders. The place in the queue does not count.
+    #[must_use]
+    pub fn has_same_holds(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Queued { holds: one, .. }, Self::Queued { holds: two, .. }) => one == two,
+            (one, two) => one == two,
+        }
+    }
+
+    /// Describes the wait for people.
+    #[must_use]
+    pub fn description(&self, language: Language) -> String {
+        let Self::Queued { position, holds } = self else {
+            return Message::StartTimeAwaited.text(language);
+        };
+        let described: Vec<String> = holds
+            .iter()
+            .map(|hold| hold.description(language))
+            .collect();
+        let holds = if described.is_empty() {
+            Message::DesktopNotRegistered.text(language)
+        } else {
+            join_clauses(&described, language)
+        };
+        let message = Message::DesktopsAwaited {
+            holds: &holds,
+            position: (*position).into(),
+        };
+        message.text(language)
+    }
+
+    /// Returns the API message with this explanation.
+    #[must_use]
+    pub fn to_wire(&self, message: String) -> wire::DesktopWait {
+        let (queue_position, holds) = match self {
+            Self::Queued { position, holds } => (*position, holds.as_slice()),
+            Self::StartTime => (0, &[][..]),
+        };
+        wire::DesktopWait {
+            queue_position,
+            holds: holds.iter().map(DesktopHold::to_wire).collect(),
+            message,
+        }
+    }
+}
+
+impl TryFrom<wire::DesktopWait> for DesktopWait {
+    type Error = FieldError;
+
+    fn try_from(wait: wire::DesktopWait) -> Result<Self, FieldError> {
+        if wait.queue_position == 0 {
+            return Ok(Self::StartTime);
+        }
+        let holds = wait.holds.into_iter().map(DesktopHold::from_wire);
+        Ok(Self::Queued {
+            position: wait.queue_position,
+            holds: holds.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl DesktopHold {
+    fn description(&self, language: Language) -> String {
+        let desktop = &self.desktop.to_string();
+        let message = match &self.holder {
+            Some(holder) => Message::DesktopHeld { desktop, holder },
+            None => Message::DesktopUnavailable { desktop },
+        };
+        message.text(language)
+    }
+
+    fn to_wire(&self) -> wire::DesktopHold {
+        wire::DesktopHold {
+            desktop: self.desktop.to_string(),
+            holder: self.holder.clone().unwrap_or_default(),
+        }
+    }
+
+    fn from_wire(hold: wire::DesktopHold) -> Result<Self, FieldError> {
+        Ok(Self {
+            desktop: DesktopName::parse("desktop", &hold.desktop)?,
+            holder: Some(hold.holder).filter(|holder| !holder.is_empty()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hold(desktop: &str, holder: Option<&str>) -> DesktopHold {
+        DesktopHold {
+            desktop: DesktopName::from_segment(desktop).unwrap(),
+            holder: holder.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_wait_names_the_holders_and_the_place() {
+        let check = |holds: Vec<DesktopHold>, expected: &str| {
+            let wait = DesktopWait::Queued { position: 2, holds };
+            assert_eq!(wait.description(Language::English), expected);
+            assert_eq!(DesktopWait::try_from(wait.to_wire(String::new())), Ok(wait));
+        };
+        check(
+            vec![hold("a", Some("tasks/x")), hold("b", None)],
+            "waiting for a desktop: desktops/a is held by tasks/x; desktops/b is unreachable or draining; place 2 in the queue",
+        );
+        check(
+            vec![],
+            "waiting for a desktop: no registered desktop matches; place 2 in the queue",
+        );
+        let wait = DesktopWait::StartTime;
+        let description = wait.description(Language::English);
+        assert_eq!(description, "waiting for its start time");
+        assert_eq!(DesktopWait::try_from(wait.to_wire(description)), Ok(wait));
+    }
+}

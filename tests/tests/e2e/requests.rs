@@ -1,0 +1,357 @@
+//! Tasks that need a person, and commands that end before their tasks.
+
+use std::io::Write as _;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::task::State;
+use motorium_tests::desktop::TestDesktop;
+use motorium_tests::page_server::PageServer;
+use motorium_tests::programs::{self, Output, Process, ProgramResult};
+use motorium_tests::services::{AllInOne, TestSetup};
+use motorium_tests::until;
+use rustix::process::Signal;
+use tokio::time::Instant;
+
+/// A goal that the phrasebook cannot reach without asking.
+const AMBIGUOUS: &str = "click \"Lantern\"";
+/// A goal that the careful policy does not allow without approval.
+const RISKY: &str = "click \"Delete account\"";
+
+const CAREFUL: &str = "--set=orchestrator.policy=careful";
+
+#[track_caller]
+fn assert_code(finished: &ProgramResult, code: i32) {
+    let said = format!("{}\n{}", finished.stdout, finished.stderr);
+    assert_eq!(finished.code, Some(code), "{said}");
+}
+
+struct Scene {
+    up: AllInOne,
+    site: PageServer,
+    _desktop: TestDesktop,
+}
+
+impl Scene {
+    /// Starts a desktop with the page, and `motorium up` with the careful policy for it.
+    async fn start() -> Self {
+        let (desktop, site) = shown().await;
+        let mut setup = TestSetup::on(&desktop);
+        let policy = "MOTORIUM_ORCHESTRATOR__POLICY".to_owned();
+        setup.environment.insert(policy, "careful".to_owned());
+        let up = AllInOne::start(setup, &[]).await;
+        Self {
+            up,
+            site,
+            _desktop: desktop,
+        }
+    }
+
+    /// Runs a command without a terminal.
+    async fn motorium(&self, arguments: &[&str]) -> ProgramResult {
+        let server = ["--server", &self.up.url];
+        self.up.setup.motorium(&[arguments, &server].concat()).await
+    }
+
+    /// Starts a command without a terminal.
+    fn started(&self, arguments: &[&str]) -> Process {
+        let mut command = self.up.setup.command("motorium");
+        command.args(arguments).args(["--server", &self.up.url]);
+        Process::start(command)
+    }
+
+    /// Waits until the newest task is in this state and returns its name.
+    async fn newest_in(&self, state: State) -> String {
+        until("the state of the newest task", || async {
+            let listed = self
+                .up
+                .client()
+                .raw()
+                .list_tasks(wire::ListTasksRequest::default())
+                .await;
+            let newest = listed.unwrap().into_inner().tasks.into_iter().next()?;
+            (newest.state() == state).then_some(newest.name)
+        })
+        .await
+    }
+
+    fn clicked(&self) -> Vec<String> {
+        let clicks = self.site.inputs().into_iter();
+        clicks.map(|event| event.target).collect()
+    }
+}
+
+async fn shown() -> (TestDesktop, PageServer) {
+    let mut desktop = TestDesktop::start().await;
+    let site = PageServer::serve().await;
+    site.show("requests.html", &mut desktop).await;
+    (desktop, site)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_terminal_a_run_ends_with_what_it_needs() {
+    let scene = Scene::start().await;
+    for goal in [AMBIGUOUS, RISKY] {
+        let ended = scene.motorium(&["run", goal]).await;
+        assert_code(&ended, 3);
+        assert!(ended.stdout.contains("nobody can answer"), "{ended:?}");
+        assert!(ended.stderr.contains("--on-approval"), "{ended:?}");
+        assert!(ended.elapsed < Duration::from_secs(30), "{ended:?}");
+        scene.newest_in(State::Cancelled).await;
+    }
+    assert!(scene.clicked().is_empty(), "{:?}", scene.clicked());
+
+    let approved = scene
+        .motorium(&["run", "--on-approval", "approve", RISKY])
+        .await;
+    assert_code(&approved, 0);
+    assert!(
+        approved
+            .stderr
+            .contains("approved by `--on-approval approve`"),
+        "{approved:?}"
+    );
+    assert_eq!(scene.clicked(), ["delete"]);
+    let asked = scene
+        .motorium(&["run", "--on-approval", "approve", AMBIGUOUS])
+        .await;
+    assert_code(&asked, 3);
+
+    let limited = scene
+        .motorium(&[
+            "run",
+            "--on-approval",
+            "wait",
+            "--max-time",
+            "5s",
+            AMBIGUOUS,
+        ])
+        .await;
+    assert_code(&limited, 1);
+    for part in ["TIME_LIMIT", "waiting for a person", "Lantern"] {
+        assert!(limited.stdout.contains(part), "{part}: {limited:?}");
+    }
+    // The hint can be pasted.
+    assert!(
+        limited
+            .stderr
+            .contains(&format!("--server {}`", scene.up.url)),
+        "{limited:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_is_ended_cancels_its_task() {
+    let scene = Scene::start().await;
+    let wait = ["run", "--on-approval", "wait", AMBIGUOUS];
+    let mut asking = scene.started(&wait);
+    let holder = scene.newest_in(State::AwaitingUser).await;
+    // The desktop is taken: this one is queued.
+    let mut queued = scene.started(&["run", RISKY]);
+    scene.newest_in(State::Pending).await;
+    let output = queued.stdout.clone();
+    let told = |line: &str| {
+        line.contains("place 1 in the queue")
+            .then(|| line.to_owned())
+    };
+    let told = queued.line("the reason", &output, told).await;
+    assert!(
+        told.contains(&format!("desktops/local is held by {holder}")),
+        "{told}"
+    );
+    queued.signal(Signal::TERM);
+    assert_eq!(queued.ended().await.code(), Some(130));
+    scene.newest_in(State::Cancelled).await;
+    asking.signal(Signal::HUP);
+    assert_eq!(asking.ended().await.code(), Some(130));
+    let left = scene.motorium(&["tasks", "list"]).await;
+    assert!(!left.stdout.contains("awaiting"), "{left:?}");
+
+    let detached = scene.motorium(&["run", "--detach", AMBIGUOUS]).await;
+    assert_code(&detached, 0);
+    let name = detached.stdout.trim();
+    assert!(name.starts_with("tasks/"), "{detached:?}");
+    assert_eq!(scene.newest_in(State::AwaitingUser).await, name);
+    // A watch does not own the task.
+    let mut watching = scene.started(&["tasks", "watch", name]);
+    let output = watching.stderr.clone();
+    let asked = |line: &str| line.contains("tasks answer").then_some(());
+    watching.line("the question", &output, asked).await;
+    watching.signal(Signal::TERM);
+    assert_eq!(watching.ended().await.code(), Some(130));
+    assert_eq!(scene.newest_in(State::AwaitingUser).await, name);
+    assert!(scene.clicked().is_empty(), "{:?}", scene.clicked());
+}
+
+/// A command at a terminal that `script` provides.
+struct AtTerminal {
+    process: Child,
+    screen: Output,
+}
+
+impl AtTerminal {
+    fn start(setup: &TestSetup, arguments: &[&str]) -> Self {
+        let inner = setup.command("motorium");
+        let words = std::iter::once(inner.get_program()).chain(inner.get_args());
+        let words = words.map(|word| word.to_string_lossy().into_owned());
+        let words = words.chain(arguments.iter().map(|&word| word.to_owned()));
+        let quoted: Vec<String> = words.map(|word| format!("'{word}'")).collect();
+        let mut command = programs::command("script", &setup.environment);
+        command
+            .args(["-qefc", &quoted.join(" "), "/dev/null"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut process = command.spawn().expect("script is installed");
+        let screen = Output::default();
+        screen.read_bytes(process.stdout.take().expect("it is piped"));
+        Self { process, screen }
+    }
+
+    fn text(&self) -> String {
+        self.screen.lines().concat()
+    }
+
+    fn press(&mut self, keys: &str) {
+        let input = self.process.stdin.as_mut().expect("it is piped");
+        input.write_all(keys.as_bytes()).unwrap();
+        input.flush().unwrap();
+    }
+
+    async fn shows(&self, text: &str, times: usize) {
+        until(text, || async {
+            (self.text().matches(text).count() >= times).then_some(())
+        })
+        .await;
+    }
+
+    async fn ended(&mut self) -> Option<i32> {
+        let process = std::cell::RefCell::new(&mut self.process);
+        let status = until("the end of the command", || async {
+            process.borrow_mut().try_wait().unwrap()
+        });
+        status.await.code()
+    }
+}
+
+impl Drop for AtTerminal {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prompt_stands_still_and_ctrl_c_ends_it() {
+    let scene = Scene::start().await;
+    let run = ["run", AMBIGUOUS, "--server", &scene.up.url];
+    let mut terminal = AtTerminal::start(&scene.up.setup, &run);
+    terminal.shows("your answer: ", 1).await;
+    let standing = terminal.text();
+    // Ten times the interval of a spinner: what is tested is that nothing is drawn.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(terminal.text(), standing, "something draws over the prompt");
+    assert!(standing.ends_with("your answer: "), "{standing:?}");
+
+    // An empty line answers nothing.
+    terminal.press("\n");
+    terminal.shows("your answer: ", 2).await;
+    scene.newest_in(State::AwaitingUser).await;
+
+    let pressed = Instant::now();
+    terminal.press("\u{3}");
+    terminal.shows("Ctrl-C: cancelling the task", 1).await;
+    let said = pressed.elapsed();
+    assert_eq!(terminal.ended().await, Some(130));
+    let ended = pressed.elapsed();
+    eprintln!("Ctrl-C: said after {said:?}, ended after {ended:?} (target: 100 ms)");
+    scene.newest_in(State::Cancelled).await;
+
+    let mut terminal = AtTerminal::start(&scene.up.setup, &run);
+    terminal.shows("your answer: ", 1).await;
+    terminal.press("2\n");
+    assert_eq!(terminal.ended().await, Some(0), "{}", terminal.text());
+    assert_eq!(scene.clicked(), ["lower"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_in_one_process_leaves_the_tasks_of_earlier_ones_alone() {
+    let (desktop, site) = shown().await;
+    let setup = TestSetup::on(&desktop);
+    let first = AtTerminal::start(&setup, &["run", "--in-process", AMBIGUOUS]);
+    first.shows("your answer: ", 1).await;
+    kill_all_of(&setup).await;
+    drop(first);
+
+    let run = ["run", "--in-process", "--on-approval", "approve", RISKY];
+    let next = setup.motorium(&[&[CAREFUL][..], &run].concat()).await;
+    assert_code(&next, 0);
+    assert!(next.stderr.contains("1 unfinished task"), "{next:?}");
+    let hint = "motorium run --in-process --resume ";
+    let (_, rest) = next.stderr.split_once(hint).expect("there is a hint");
+    let name = rest.split('`').next().unwrap();
+    let clicked: Vec<String> = site
+        .inputs()
+        .into_iter()
+        .map(|event| event.target)
+        .collect();
+    assert_eq!(clicked, ["delete"]);
+
+    let resumed = setup
+        .motorium(&["run", "--in-process", "--resume", name])
+        .await;
+    assert_code(&resumed, 3);
+    assert!(resumed.stdout.contains("nobody can answer"), "{resumed:?}");
+    let clean = setup.motorium(&["run", "--in-process", AMBIGUOUS]).await;
+    assert_code(&clean, 3);
+    assert!(!clean.stderr.contains("unfinished"), "{clean:?}");
+}
+
+/// Returns whether a process is gone, or only waits for its parent.
+fn has_ended(pid: &i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The state follows the name, which is in parentheses.
+    let state = status.rsplit(") ").next().unwrap_or_default();
+    state.is_empty() || state.starts_with('Z')
+}
+
+/// Kills every process of this setup, as a crash would, and waits until they are gone.
+async fn kill_all_of(setup: &TestSetup) {
+    let data = setup.data().to_string_lossy().into_owned();
+    let is_of_setup = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&data)
+    };
+    let killed = std::cell::RefCell::new(Vec::new());
+    until("the processes to end", || async {
+        let processes = std::fs::read_dir("/proc").unwrap();
+        let ids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let left: Vec<i32> = ids.filter(is_of_setup).collect();
+        for &pid in &left {
+            let process = rustix::process::Pid::from_raw(pid).unwrap();
+            let _ = rustix::process::kill_process(process, Signal::KILL);
+        }
+        let mut killed = killed.borrow_mut();
+        killed.extend(&left);
+        // A process has no command line any more while it still holds its locks.
+        (left.is_empty() && killed.iter().all(has_ended)).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_command_finds_the_configured_server() {
+    let setup = TestSetup::without_display();
+    let nowhere = "--set=orchestrator.listen=127.0.0.1:9";
+    for command in [
+        &["run", AMBIGUOUS][..],
+        &["tasks", "list"],
+        &["tasks", "watch", "a"],
+        &["desktops"],
+    ] {
+        let ended = setup.motorium(&[&[nowhere][..], command].concat()).await;
+        assert_code(&ended, 2);
+        assert!(ended.stderr.contains("http://127.0.0.1:9 "), "{ended:?}");
+    }
+}
