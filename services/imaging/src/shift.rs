@@ -45,7 +45,11 @@ pub fn vertical_shift(before: &GreyFrame, after: &GreyFrame, region: CaptureRect
     (1..=MAX_SHIFT)
         .flat_map(|distance| [distance, -distance])
         .find(|&shift| {
-            is_same(before, region, after, shift) && is_same(before, above, after, shift)
+            // Among identical controls, the neighbour of one that changed its look shows what it has shown before.
+            let arrived = region.translate(euclid::vec2(0, shift));
+            is_same(before, region, after, shift)
+                && is_same(before, above, after, shift)
+                && !is_same(before, arrived, after, 0)
         })
 }
 
@@ -132,6 +136,14 @@ mod tests {
             "an entry above a button for more"
         );
         assert_eq!(shift(&[(DELETE, 152)]), None, "it is gone");
+        let rows: Vec<_> = (1..8).map(|row| (SAVE, 40 * row)).collect();
+        let mut ticked = rows.clone();
+        ticked[2].0 = NEW;
+        assert_eq!(
+            vertical_shift(&page(&rows), &page(&ticked), rect(120)),
+            None,
+            "one of many identical controls changes its look"
+        );
         let blank = page(&[]);
         assert_eq!(vertical_shift(&blank, &before, rect(140)), None);
         let outside = rect(500);

@@ -124,7 +124,7 @@ async fn without_a_terminal_a_run_ends_with_what_it_needs() {
             "--on-approval",
             "wait",
             "--max-time",
-            "5s",
+            "12s",
             AMBIGUOUS,
         ])
         .await;
@@ -308,12 +308,13 @@ async fn a_run_in_one_process_leaves_the_tasks_of_earlier_ones_alone() {
     assert!(!clean.stderr.contains("unfinished"), "{clean:?}");
 }
 
-/// Returns whether a process is gone, or only waits for its parent.
+/// Returns whether a process is gone, or only waits for its parent. Its locks are held until its last thread has ended.
 fn has_ended(pid: &i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
     // The state follows the name, which is in parentheses.
     let state = status.rsplit(") ").next().unwrap_or_default();
-    state.is_empty() || state.starts_with('Z')
+    state.is_empty() || (state.starts_with('Z') && threads <= 1)
 }
 
 /// Kills every process of this setup, as a crash would, and waits until they are gone.

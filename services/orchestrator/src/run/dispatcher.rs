@@ -142,8 +142,13 @@ impl DispatchLoop {
                     _ => Vec::new(),
                 })
             });
-            if ended.await?.has_grown {
-                notifier.notify(&row.name);
+            match ended.await {
+                Ok(extended) if extended.has_grown => notifier.notify(&row.name),
+                Ok(_) => {}
+                // One task that cannot be read must not keep the others from starting.
+                Err(error) => {
+                    tracing::warn!(task = %row.name, %error, "a waiting task cannot be checked");
+                }
             }
         }
         Ok(())

@@ -281,13 +281,13 @@ impl Judge {
             let (judged, passed) = self
                 .judge_once(run, screen, attempt, resolved, before, since, timeouts)
                 .await?;
+            let rest = timeouts.after(judged.settle_time).filter(|_| passed);
             waited += judged.settle_time;
             let judged = Effect {
                 settle_time: waited,
                 ..judged
             };
             // A change that passed, such as a pressed look, is no effect, and does not mean that none will come.
-            let rest = timeouts.after(judged.settle_time).filter(|_| passed);
             match (rest, screen.latest_frame()) {
                 (Some(rest), Some(latest)) => {
                     timeouts = rest;

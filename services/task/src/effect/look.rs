@@ -34,6 +34,8 @@ pub fn is_only_looks(effect: &Effect, controls: &[CaptureRect]) -> bool {
     effect.verdict == Verdict::Confirmed
         && !effect.window_changed
         && !effect.change.size_differs
+        // Without a change, the effect was told by other means than pixels.
+        && !effect.change.regions.is_empty()
         && effect
             .change
             .regions
