@@ -96,7 +96,7 @@ pub fn size_of(pixels: &RgbaImage) -> CaptureSize {
     CaptureSize::new(side(pixels.width()), side(pixels.height()))
 }
 
-/// Uses the fastest compression: screenshots have so many equal rows that more effort gains little.
+/// Uses the fastest compression: screenshots have many equal rows, so a higher level saves few bytes.
 fn encode_png(pixels: &RgbaImage) -> Result<Vec<u8>, CodecError> {
     let mut data = Vec::new();
     PngEncoder::new_with_quality(&mut data, CompressionType::Fast, FilterType::Adaptive)

@@ -53,7 +53,7 @@ loop-refusal = { $intents } was not performed: it has been tried { $times } time
 ## Take-over and pause
 
 taken-over-by = { $user } has taken over; hand the desktop back to go on
-taken-over = somebody has taken over; hand the desktop back to go on
+taken-over = a person has taken over; hand the desktop back to go on
 step-abandoned = a person took over
 person-also = The person also { $action }.
 handed-back = A person had taken over and has handed the desktop back.
@@ -249,9 +249,9 @@ run-cancelling = { $cause }: cancelling the task
 run-cancel-cause = { $cause } at the command line
 run-detached = watch it with `motorium tasks watch { $task }{ $flags }`
 watch-ended = the watch ends; { $task } goes on
-nobody-answers = nobody can answer: { $request }
-hint-nobody-answers = run the task at a terminal, or choose with --on-approval wait or --on-approval approve
-hint-nobody-answers-in-process = run the task at a terminal, or choose with --on-approval approve
+nobody-answers = no person is available to answer: { $request }
+hint-nobody-answers = run the task at a terminal, or choose with `--on-approval wait` or `--on-approval approve`
+hint-nobody-answers-in-process = run the task at a terminal, or choose with `--on-approval approve`
 approved-in-advance = approved by `--on-approval approve`: { $action }
 safety-check-approved-in-advance = this includes a safety check of the model's provider ({ $code }): { $message }
 unfinished-tasks = { $count } unfinished { $count ->

@@ -1,6 +1,6 @@
 //! Preferences of the browser on a virtual desktop: nothing of its own covers a page.
 //!
-//! Bubbles like "Save password?" cover controls, and nobody is there to close them. They are switched off in the
+//! Bubbles like "Save password?" cover controls, and no user closes them. They are switched off in the
 //! profile, because Chromium has no options for most of them. Everything else in the profile is kept.
 
 use std::fs;

@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     Failed,
     /// The command line is wrong, or Motorium cannot be reached or started.
     Usage,
-    /// A question or an approval needs a person, and nobody can answer.
+    /// A question or an approval needs a person, and none is available.
     NeedsPerson,
     /// The task or the command was cancelled: 128 + SIGINT, as in shells.
     Cancelled,
@@ -23,7 +23,7 @@ Exit codes:
   0    done
   1    failed
   2    wrong usage, or Motorium cannot be reached or started
-  3    a question or an approval needs a person, and nobody can answer
+  3    a question or an approval needs a person, and none is available
   130  cancelled";
 
 impl Exit {

@@ -95,7 +95,7 @@ async fn without_a_terminal_a_run_ends_with_what_it_needs() {
     for goal in [AMBIGUOUS, RISKY] {
         let ended = scene.motorium(&["run", goal]).await;
         assert_code(&ended, 3);
-        assert!(ended.stdout.contains("nobody can answer"), "{ended:?}");
+        assert!(ended.stdout.contains("no person is available"), "{ended:?}");
         assert!(ended.stderr.contains("--on-approval"), "{ended:?}");
         assert!(ended.elapsed < Duration::from_secs(30), "{ended:?}");
         scene.newest_in(State::Cancelled).await;
@@ -302,7 +302,10 @@ async fn a_run_in_one_process_leaves_the_tasks_of_earlier_ones_alone() {
         .motorium(&["run", "--in-process", "--resume", name])
         .await;
     assert_code(&resumed, 3);
-    assert!(resumed.stdout.contains("nobody can answer"), "{resumed:?}");
+    assert!(
+        resumed.stdout.contains("no person is available"),
+        "{resumed:?}"
+    );
     let clean = setup.motorium(&["run", "--in-process", AMBIGUOUS]).await;
     assert_code(&clean, 3);
     assert!(!clean.stderr.contains("unfinished"), "{clean:?}");

@@ -133,7 +133,7 @@ async fn what_a_process_that_ends_had_to_put_back_is_held() {
     ending.close().await;
     drop(ending);
     assert_eq!(paste(&desktop.display, "image/png").unwrap(), image);
-    // It ends once somebody copies.
+    // It ends once another program copies.
     copy(&desktop.display, "UTF8_STRING", b"newer").await;
     holding.join().unwrap().unwrap();
 }

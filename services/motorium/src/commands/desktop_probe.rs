@@ -282,7 +282,7 @@ impl ProbeWindow {
             .await
     }
 
-    /// Returns whether the window has the keyboard. Without a window manager it takes it, as nobody else gives it.
+    /// Returns whether the window has the keyboard. Without a window manager it takes the focus itself.
     async fn has_keyboard(&self) -> bool {
         if !self.has_manager() {
             let parent = InputFocus::PARENT;

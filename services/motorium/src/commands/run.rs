@@ -60,7 +60,7 @@ async fn run_in_process(
     signals: &mut EndSignals,
 ) -> Result<Exit, Error> {
     if args.on_approval == Some(OnApproval::Wait) {
-        let problem = "--on-approval wait needs a server: nobody can answer a task in this process from elsewhere";
+        let problem = "--on-approval wait needs a server: a task in this process cannot be answered from elsewhere";
         return Err(Error::Usage(problem.to_owned()));
     }
     let task = match &args.resume {

@@ -32,23 +32,23 @@ use crate::terminal::{EndSignals, TypedLines, is_interactive};
 pub(crate) enum Responder {
     /// The person at this terminal.
     Terminal,
-    /// Nobody: the first request ends the task.
-    Nobody,
-    /// Somebody elsewhere: the watch waits.
+    /// No person is available: the first request ends the task.
+    Unavailable,
+    /// A person at another terminal or client: the watch waits.
     Elsewhere,
     /// The person's decision in advance, which approves actions. Questions have no answer.
     Approve,
 }
 
 impl Responder {
-    /// Returns the responder that the user chose, or by default the terminal, if somebody can answer there.
+    /// Returns the responder that the user chose, or by default the terminal, if it is interactive.
     pub(crate) fn chosen(policy: Option<OnApproval>) -> Self {
         match policy {
-            Some(OnApproval::Fail) => Responder::Nobody,
+            Some(OnApproval::Fail) => Responder::Unavailable,
             Some(OnApproval::Wait) => Responder::Elsewhere,
             Some(OnApproval::Approve) => Responder::Approve,
             None if is_interactive() => Responder::Terminal,
-            None => Responder::Nobody,
+            None => Responder::Unavailable,
         }
     }
 }
@@ -61,7 +61,7 @@ pub(crate) struct WatchOptions {
     pub(crate) responder: Responder,
     /// The task belongs to this command: a signal cancels it. Otherwise a signal ends only the watch.
     pub(crate) owns_task: bool,
-    /// The Orchestrator runs in this process, so that nobody can answer from elsewhere.
+    /// The Orchestrator runs in this process, so that other clients cannot answer.
     pub(crate) in_process: bool,
 }
 
@@ -204,7 +204,7 @@ impl<'a> Watcher<'a> {
         Ok(None)
     }
 
-    /// Handles output that nobody reads any more, as a command ends that does not catch SIGPIPE.
+    /// Handles a closed standard output, as a command that does not catch SIGPIPE ends.
     fn output_closed(&mut self) -> Option<Exit> {
         if !self.options.owns_task {
             return Some(Exit::Done);
@@ -245,7 +245,7 @@ impl<'a> Watcher<'a> {
                 Request::Approval { .. } => self.approve_in_advance(&request).await,
                 _ => self.fail_unanswered(&request),
             },
-            Responder::Nobody => self.fail_unanswered(&request),
+            Responder::Unavailable => self.fail_unanswered(&request),
         }
         Ok(())
     }
@@ -259,7 +259,7 @@ impl<'a> Watcher<'a> {
         Ok(waiting.message == request.message() && waiting.approval == request.approval())
     }
 
-    /// Ends the task because nobody can answer its request.
+    /// Ends the task because no person is available to answer its request.
     fn fail_unanswered(&mut self, request: &Request) {
         let message = request.message();
         let hint = match (self.options.in_process, self.options.responder) {

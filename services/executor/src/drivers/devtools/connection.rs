@@ -276,7 +276,8 @@ fn dispatch(
             session: incoming.session,
             message,
         };
-        // Nobody may listen: to pages only during a navigation, and to the browser until the connection ends.
+        // There may be no receiver: that of pages exists only during a navigation, and that of the browser until the
+        // connection ends.
         match event.session {
             Some(_) => drop(told.pages.send(event)),
             None => drop(told.browser.send(event)),

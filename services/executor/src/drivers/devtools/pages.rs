@@ -360,7 +360,8 @@ impl Page {
 
     /// Leaves the page by `leave`, and returns once it was left.
     ///
-    /// A page may ask first ("Leave site?"). The question stays on the screen, for whoever decides about unsaved work.
+    /// A page may ask first ("Leave site?"). The question stays on the screen, so that the planner or a person decides about
+    /// unsaved work.
     ///
     /// # Errors
     /// [`Error::LeavingQuestioned`] if the page asks, and errors of `leave`.

@@ -38,7 +38,7 @@ const WRITE_GAP: Duration = Duration::from_millis(8);
 /// 75 ms.
 const MENU_DELAY: Duration = Duration::from_millis(120);
 
-/// Timeout of the release of somebody else's modifier.
+/// Timeout of the release of a modifier that a person holds.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Polling interval for it.
 const RELEASE_POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -170,7 +170,7 @@ impl XTestInput {
             }
             self.restore_keyboard()?;
             self.sync()?;
-            // Keys pressed together with a modifier of somebody else are commands, to whom is not known.
+            // With a modifier that a person holds, the keys were shortcuts of an unknown program.
             if KeyboardState::read(&self.link)?.held != 0 {
                 return Err(Error::ModifierDuringText);
             }
@@ -181,7 +181,8 @@ impl XTestInput {
         }
     }
 
-    /// Waits until the window manager has handled the release of somebody else's modifier, and checks who gets the keys.
+    /// Waits until the window manager has handled the release of a person's modifier, and checks which window
+    /// receives the keys.
     fn settle_after_release(
         &self,
         recipient: TextTarget<'_>,
