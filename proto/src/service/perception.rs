@@ -122,6 +122,16 @@ impl ParseOptions {
     /// Maximum magnification.
     // Beyond it, text gets blurred rather than clear.
     pub const MAX_MAGNIFICATION: u32 = 4;
+    /// Maximum long side of an enlarged image, in pixels.
+    // A longer one might be scaled down again before text detection.
+    pub const MAX_MAGNIFIED_SIDE: u32 = 1920;
+
+    /// Returns true if an image of this size, in pixels, may be enlarged by a factor.
+    #[must_use]
+    pub const fn may_magnify(width: u32, height: u32, factor: u32) -> bool {
+        let longest = if width > height { width } else { height };
+        longest.saturating_mul(factor) <= Self::MAX_MAGNIFIED_SIDE
+    }
 }
 
 /// Request of [`Perception::capture`].

@@ -2,7 +2,7 @@
 //! ([`super::preflight`]), stores the intent, acts, stores the outcome, and judges the effect.
 
 use motorium_messages::Message;
-use motorium_proto::domain::effect::ActionResult;
+use motorium_proto::domain::effect::{ActionResult, Verdict};
 use tokio::time::Instant;
 
 use super::actuator::{may_act, retry_due};
@@ -116,8 +116,20 @@ impl Runner {
             .await;
         hooks::after_action(&mut self.run, &attempt.id).await;
         judged?;
+        if !attempt.is_last
+            && let Some(explanation) = missed_target(self.run.task())
+        {
+            // What follows may be typed into whatever has the focus instead.
+            self.run.refuse(explanation).await?;
+        }
         Ok(AttemptStage::Ended)
     }
+}
+
+/// Returns why it is not known whether the last click hit its target, if that is so.
+fn missed_target(task: &Task) -> Option<String> {
+    let effect = task.open_step()?.actions.last()?.effect.as_ref()?;
+    (effect.verdict == Verdict::TargetMoved).then(|| effect.explanation.clone())
 }
 
 /// Returns whether the next attempt repeats a performed one, which is allowed only while nothing has changed.

@@ -74,11 +74,7 @@ async fn resolve_magnified(
     let around = old
         .inflate(SEARCH_MARGIN_PX, SEARCH_MARGIN_PX)
         .intersection(&frame.bounds());
-    let area = around.map_or(CaptureArea::Display, CaptureArea::Region);
-    let closer = ParseOptions {
-        magnification: Some(MAGNIFICATION),
-        ..ParseOptions::default()
-    };
+    let (area, closer) = closer_look(around, frame.bounds());
     let seen = capture::observe_area(run, area, closer).await?;
     let bounds = |id: ElementId| {
         let element = seen.scene.element(id)?;
@@ -97,6 +93,20 @@ async fn resolve_magnified(
     })
 }
 
+/// Returns the area to look at and how to parse it: enlarged, unless the area is too large for that.
+fn closer_look(around: Option<CaptureRect>, screen: CaptureRect) -> (CaptureArea, ParseOptions) {
+    let size = around.unwrap_or(screen).size().to_u32();
+    let fits = ParseOptions::may_magnify(size.width, size.height, MAGNIFICATION);
+    let parsing = ParseOptions {
+        magnification: fits.then_some(MAGNIFICATION),
+        ..ParseOptions::default()
+    };
+    (
+        around.map_or(CaptureArea::Display, CaptureArea::Region),
+        parsing,
+    )
+}
+
 /// Returns the text of the element at this place when the step began.
 fn content_at(screen: &Screen, place: CaptureRect) -> String {
     let Some(view) = screen.view() else {
@@ -106,4 +116,24 @@ fn content_at(screen: &Screen, place: CaptureRect) -> String {
     let is_there = |element: &&Element| bounds_on_display(element, frame) == place;
     let element = scene.elements.iter().find(is_there);
     element.map_or(String::new(), |element| element.content.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::domain::geometry::CapturePoint;
+
+    use super::*;
+
+    fn rect(width: i32, height: i32) -> CaptureRect {
+        CaptureRect::new(CapturePoint::zero(), CapturePoint::new(width, height))
+    }
+
+    #[test]
+    fn a_field_too_wide_to_be_enlarged_is_looked_at_as_it_is() {
+        let screen = rect(1280, 800);
+        let magnification = |around| closer_look(around, screen).1.magnification;
+        assert_eq!(magnification(Some(rect(960, 600))), Some(MAGNIFICATION));
+        assert_eq!(magnification(Some(rect(1007, 683))), None);
+        assert_eq!(magnification(None), None, "the whole screen");
+    }
 }

@@ -63,6 +63,18 @@ async fn a_change_that_passes_does_not_end_the_wait_for_an_effect() {
 }
 
 #[tokio::test]
+async fn nothing_is_typed_after_a_click_whose_target_moved() {
+    let cluster = Cluster::start(vec![act([click(1), typing("a")])]).await;
+    cluster.world.shift();
+    let story = cluster.carry_out().await;
+    assert_eq!(story.verdicts(), [EffectVerdict::TargetMoved]);
+    assert_eq!(ways(&story), []);
+    assert_eq!(cluster.world.done().len(), 1);
+    let told = &cluster.world.plans()[1].history[0].actions[0];
+    assert_eq!(told.effect.as_ref().unwrap().verdict, Verdict::TargetMoved);
+}
+
+#[tokio::test]
 async fn after_three_ways_the_planner_is_told() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
     cluster.world.ignore_actions(4);

@@ -6,23 +6,20 @@ use image::RgbaImage;
 use motorium_imaging::resize::enlarge;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::error::FieldError;
+use motorium_proto::service::ParseOptions;
 
 use super::Parse;
 use super::detect::Detection;
 use super::read::TextLine;
 use crate::error::Error;
 
-/// Maximum long side of an enlarged image. A longer one might be scaled down again before text detection.
-pub const MAX_LONG_SIDE: u32 = 1920;
-
 /// Enlarges an image by an integer factor.
 ///
 /// # Errors
 /// If the result would be too large; the error names the request field.
 pub fn magnify(pixels: &RgbaImage, times: u32) -> Result<Arc<RgbaImage>, Error> {
-    let longest = pixels.width().max(pixels.height());
-    if longest.saturating_mul(times) > MAX_LONG_SIDE {
-        let most = MAX_LONG_SIDE / times.max(1);
+    if !ParseOptions::may_magnify(pixels.width(), pixels.height(), times) {
+        let most = ParseOptions::MAX_MAGNIFIED_SIDE / times.max(1);
         let problem = format!(
             "a factor of {times} is too large for {} × {} pixels; choose a region of at most {most} pixels per side",
             pixels.width(),

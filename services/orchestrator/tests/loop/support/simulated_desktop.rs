@@ -132,6 +132,8 @@ struct State {
     extractions: VecDeque<Result<&'static str>>,
     hides_when_closer: bool,
     turns_pages: bool,
+    /// Distance by which a click's target is found to have moved.
+    shift: i32,
     /// Number of waits in which something changes and is as before afterwards.
     flickers: u32,
     /// An ignored action takes effect after this many comparisons.
@@ -336,6 +338,11 @@ impl SimulatedDesktop {
         state.in_vain = 1;
         // One comparison before the action, and one for its effect.
         state.comes_late = Some(2);
+    }
+
+    /// Makes the page shift under every click.
+    pub(crate) fn shift(&self) {
+        self.state().shift = 52;
     }
 
     /// Makes something change and change back while the loop waits for the next effect.
@@ -766,6 +773,7 @@ impl Perception for FakeServices {
             changed_pixels: 100,
         });
         let stirs = self.0.state().stirs;
+        let shift = self.0.state().shift;
         let ignored = |place: &CaptureRect| request.ignore.iter().any(|r| r.contains_box(place));
         let stirred = stirs
             .filter(|place| !ignored(place))
@@ -782,7 +790,7 @@ impl Perception for FakeServices {
             ..ChangeMap::default()
         };
         Ok(Comparison {
-            vertical_shifts: Vec::new(),
+            vertical_shifts: request.shift_regions.iter().map(|_| shift).collect(),
             change,
             measured_shares: request.measured_regions.iter().map(|_| 0.1).collect(),
         })
