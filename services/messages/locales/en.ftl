@@ -32,13 +32,15 @@ budget-cost = { $used } of { $limit } USD
 
 ## Verification of a success claim
 
+claim-without-evidence = nothing was named that shows it. Look at the screen once more: if the goal is reached, say so again and name a text or a window title that shows it; if not, go on
+last-action-without-effect = the last action ({ $intent }) had no visible effect
 evidence-not-visible = its evidence "{ $evidence }" cannot be seen on the last screen
 text-not-on-screen = the text "{ $text }" is not on the screen
 window-not-titled = the active window is not titled "{ $title }"
 file-missing = there is no file { $name } in the desktop's folder
 data-not-extracted = nothing was extracted that has { $json }
 claim-not-supported = the planner claims success, but { $missing }
-goal-not-reached = the goal is not reached yet: { $missing }
+goal-not-reached = the goal is not shown to be reached: { $missing }
 
 ## Loop detection
 
@@ -219,6 +221,7 @@ progress-attempts = ({ $attempts ->
 progress-copied = copied { $name } to the desktop
 progress-fetched = fetched { $name }
 progress-not-fetched = could not fetch a file: { $problem }
+progress-second-look = no evidence for success yet; looking once more
 progress-not-complete = not complete yet: { $missing }
 progress-disturbed = retrying: { $problem }
 progress-taken-over = taken over by the user

@@ -38,13 +38,15 @@ budget-cost = 已用 { $used } 美元，上限 { $limit } 美元
 
 ## 完成情况的核对
 
+claim-without-evidence = 没有给出任何依据。请再看一次屏幕：如果目标已达成，请再次说明，并给出能证明的文字或窗口标题；否则请继续
+last-action-without-effect = 最后一个操作（{ $intent }）没有可见的效果
 evidence-not-visible = 在最后的屏幕上看不到所称的依据“{ $evidence }”
 text-not-on-screen = 屏幕上没有文字“{ $text }”
 window-not-titled = 当前窗口的标题不是“{ $title }”
 file-missing = 桌面的文件夹中没有文件 { $name }
 data-not-extracted = 提取的数据中没有 { $json }
 claim-not-supported = 规划器称任务已完成，但{ $missing }
-goal-not-reached = 目标尚未达成：{ $missing }
+goal-not-reached = 尚不能确认目标已达成：{ $missing }
 
 ## 循环检测
 
@@ -198,6 +200,7 @@ progress-attempts = （共 { $attempts } 次尝试）
 progress-copied = 已将 { $name } 复制到桌面
 progress-fetched = 已取回 { $name }
 progress-not-fetched = 无法取回文件：{ $problem }
+progress-second-look = 尚无完成的依据，再看一次
 progress-not-complete = 尚未完成：{ $missing }
 progress-disturbed = 正在重试：{ $problem }
 progress-taken-over = 用户已接管

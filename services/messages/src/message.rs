@@ -68,6 +68,8 @@ messages! {
     BudgetTokens = "budget-tokens" { used: &'a str, limit: &'a str },
     BudgetCost = "budget-cost" { used: &'a str, limit: &'a str },
     // Verification of a success claim
+    ClaimWithoutEvidence = "claim-without-evidence",
+    LastActionWithoutEffect = "last-action-without-effect" { intent: &'a str },
     EvidenceNotVisible = "evidence-not-visible" { evidence: &'a str },
     TextNotOnScreen = "text-not-on-screen" { text: &'a str },
     WindowNotTitled = "window-not-titled" { title: &'a str },
@@ -192,6 +194,7 @@ messages! {
     ProgressCopied = "progress-copied" { name: &'a str },
     ProgressFetched = "progress-fetched" { name: &'a str },
     ProgressNotFetched = "progress-not-fetched" { problem: &'a str },
+    ProgressSecondLook = "progress-second-look",
     ProgressNotComplete = "progress-not-complete" { missing: &'a str },
     ProgressDisturbed = "progress-disturbed" { problem: &'a str },
     ProgressTakenOver = "progress-taken-over",

@@ -1,5 +1,7 @@
 //! Settings of the Orchestrator as written, and the validated configuration derived from them.
 
+mod attempts;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +16,8 @@ use motorium_proto::error::FieldError;
 use motorium_proto::service::{Executor, ExecutorClient, Perception, PerceptionClient, Planner};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use attempts::{EffectWindowSettings, PointerCheckSettings, RetrySettings};
 
 use crate::desktops::Connector;
 use crate::functions::{ToolSettings, Tools};
@@ -70,6 +74,15 @@ pub struct Settings {
     pub reverse_scroll_at_end: bool,
     /// Verifies the planner's evidence on the last screen when the task itself states no expectations.
     pub verify_evidence: bool,
+    /// Automatic retries of actions without effect.
+    pub retry: RetrySettings,
+    /// Time within which an effect has to begin, by the kind of action.
+    pub effect_windows: EffectWindowSettings,
+    /// Verification of the pointer before clicks.
+    pub pointer_check: PointerCheckSettings,
+    /// Asks a model that claims success without evidence to look at the screen once more, which costs one model call. If
+    /// the last action had no effect either, the task then fails.
+    pub second_look: bool,
     /// Policy for what may be done unattended, needs approval or is denied: `careful`, `free` (everything is allowed)
     /// or the path of a file of Cedar policies, which is reloaded when it changes.
     pub policy: String,
@@ -110,6 +123,10 @@ impl Default for Settings {
             effect_threshold: None,
             reverse_scroll_at_end: false,
             verify_evidence: true,
+            retry: RetrySettings::default(),
+            effect_windows: EffectWindowSettings::default(),
+            pointer_check: PointerCheckSettings::default(),
+            second_look: true,
             policy: "careful".to_owned(),
             lexicon: None,
             approval_timeout: HumanDuration(DEFAULT_APPROVAL_TIMEOUT),
@@ -274,8 +291,11 @@ impl Settings {
             heartbeat_interval: heartbeat(self.heartbeat_interval.0)?,
             run: RunConfig {
                 effect_rule: effect_rule(self.effect_threshold)?,
-                reverse_scroll_at_end: self.reverse_scroll_at_end,
+                retry: self.retry.resolve(self.reverse_scroll_at_end)?,
+                effect_windows: self.effect_windows.resolve()?,
+                pointer_checks: self.pointer_check.resolve()?,
                 verify_evidence: self.verify_evidence,
+                second_look: self.second_look,
                 policy: policy(&self.policy, self.lexicon.as_deref())?,
                 approval_timeout: approval_timeout(self.approval_timeout.0)?,
                 release_desktop_after: self.release_desktop_after.map(|after| after.0),

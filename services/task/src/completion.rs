@@ -3,12 +3,15 @@
 //! Pure. The existence of files is checked by the run loop.
 
 use motorium_messages::{Language, Message};
+use motorium_proto::domain::decision::Next;
+use motorium_proto::domain::effect::Verdict;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::service::Observation;
 use serde_json::Value;
 
 use super::fold::Task;
+use super::machine;
 use super::screen::{contains_words, folded};
 use super::spec::Expectation;
 
@@ -79,7 +82,7 @@ fn quotes(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the pieces of the planner's evidence that the screen does not show, or nothing if it shows any of them. One piece
-/// is enough, because evidence may also be a fact that no screen shows. A claim without evidence is accepted.
+/// is enough, because evidence may also be a fact that no screen shows. [`doubts`] judges a claim without evidence.
 #[must_use]
 pub fn missing_evidence(
     evidence: &[String],
@@ -93,6 +96,40 @@ pub fn missing_evidence(
         .iter()
         .map(|evidence| Message::EvidenceNotVisible { evidence }.text(language));
     missing.collect()
+}
+
+/// Returns why a claim without evidence is not believed, or nothing if it is. A model is asked to look once more, and an action
+/// without effect at the end is no success even then. A backend without a model verifies its own claims.
+#[must_use]
+pub fn doubts(task: &Task) -> Vec<String> {
+    let Some(decision) = task.steps.last().and_then(|step| step.decision.as_ref()) else {
+        return Vec::new();
+    };
+    let has_evidence =
+        matches!(&decision.next, Next::Done { evidence, .. } if !evidence.is_empty());
+    if decision.model.is_empty() || has_evidence {
+        return Vec::new();
+    }
+    let language = task.spec.message_language();
+    let idle = last_action_without_effect(task);
+    let idle = idle.map(|intent| Message::LastActionWithoutEffect { intent }.text(language));
+    let was_asked = task.second_looks > 0;
+    let request = (!was_asked).then(|| Message::ClaimWithoutEvidence.text(language));
+    idle.into_iter().chain(request).collect()
+}
+
+/// Returns the intent of the last performed action if it was to have an effect and had none.
+fn last_action_without_effect(task: &Task) -> Option<&str> {
+    let actions = task
+        .steps
+        .iter()
+        .rev()
+        .flat_map(|step| step.actions.iter().rev());
+    let last = actions
+        .filter(|record| record.performed() && machine::expects_effect(&record.action))
+        .next()?;
+    let effect = last.effect.as_ref()?;
+    (effect.verdict == Verdict::NoEffect).then_some(last.planned.intent.as_str())
 }
 
 /// Returns true if any data that the task extracted contains `wanted`.

@@ -197,6 +197,8 @@ pub enum Event {
     LoopDetected(LoopNotice),
     CompletionChecked {
         passed: bool,
+        /// The claim named no evidence, and the planner is asked to look once more.
+        second_look: bool,
         missing: Vec<String>,
     },
     ResultFetched {

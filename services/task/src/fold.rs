@@ -93,6 +93,8 @@ pub struct Task {
     pub cancel_requested: Option<String>,
     /// Success claims that the completion check rejected.
     pub refused_claims: u32,
+    /// Success claims without evidence after which the planner was asked to look once more.
+    pub second_looks: u32,
     /// Approvals, oldest first.
     pub approvals: Vec<Approval>,
     /// A prompt injection was suspected on one of its screens.
@@ -143,6 +145,7 @@ impl Task {
             results_fetched: 0,
             cancel_requested: None,
             refused_claims: 0,
+            second_looks: 0,
             approvals: Vec::new(),
             suspected_injection: false,
             secret_fields: SecretFields::default(),
@@ -369,8 +372,16 @@ impl Task {
                 });
             }
             Event::TransientFailure { message, .. } => self.notices.push(message.clone()),
-            Event::CompletionChecked { passed, missing } => {
-                self.completion_checked(*passed, missing)
+            Event::CompletionChecked {
+                passed,
+                second_look,
+                missing,
+            } => {
+                self.second_looks += u32::from(*second_look);
+                self.refused_claims += u32::from(!passed && !second_look);
+                if !passed {
+                    self.explain_refused_claim(missing);
+                }
             }
             Event::ResultFetched { artifact, .. } => {
                 self.results_fetched += 1;
@@ -462,11 +473,7 @@ impl Task {
         self.notices.push(message.to_owned());
     }
 
-    fn completion_checked(&mut self, passed: bool, missing: &[String]) {
-        if passed {
-            return;
-        }
-        self.refused_claims += 1;
+    fn explain_refused_claim(&mut self, missing: &[String]) {
         let language = self.spec.message_language();
         let message = Message::GoalNotReached {
             missing: &join_clauses(missing, language),

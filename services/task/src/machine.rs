@@ -144,7 +144,7 @@ fn between_steps(task: &Task) -> Directive {
 
 /// Returns true if the last success claim was rejected and the planner has not been told yet.
 fn claim_refused(task: &Task) -> bool {
-    task.refused_claims > 0 && !task.notices.is_empty()
+    task.refused_claims + task.second_looks > 0 && !task.notices.is_empty()
 }
 
 /// Returns the id of an attempt. Deterministic, so that an orchestrator that recovers the task uses the same id for it.
@@ -278,6 +278,7 @@ mod tests {
         );
         let refused = Event::CompletionChecked {
             passed: false,
+            second_look: false,
             missing: vec!["x".into()],
         };
         check(

@@ -16,11 +16,31 @@ use super::{risk, screen};
 
 pub use super::retry_strategy::RetryStrategy;
 
-/// Maximum number of automatic retries of an action, over all strategies: one for each strategy of a click.
-pub const MAX_RETRIES: u32 = 3;
-/// Offsets of a retried click, in pixels. The first one that stays inside the target and moves the point is used. 3 px leave a
-/// hit-test edge without leaving a small target.
-const OFFSETS: [(i32, i32); 4] = [(3, 0), (-3, 0), (0, 3), (0, -3)];
+/// Rules for automatic retries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryRules {
+    /// Maximum number of retries of an action, over all strategies; 0 for none.
+    pub max_retries: u32,
+    /// Distance by which a retried click is offset, in pixels.
+    pub offset_px: u32,
+    /// Retry a scroll that has reached the end in the other direction.
+    pub reverse_scroll_at_end: bool,
+}
+
+impl Default for RetryRules {
+    fn default() -> Self {
+        Self {
+            // One for each strategy of a click.
+            max_retries: 3,
+            // Leaves a hit-test edge without leaving a small target.
+            offset_px: 3,
+            reverse_scroll_at_end: false,
+        }
+    }
+}
+
+/// Directions of an offset. The first one that stays inside the target and moves the point is used.
+const OFFSET_DIRECTIONS: [(i32, i32); 4] = [(1, 0), (-1, 0), (0, 1), (0, -1)];
 /// Minimum side of a target that has a second point worth trying, in pixels. Below it, the point is within the offsets already
 /// tried.
 const MIN_TARGET_SIDE: i32 = 12;
@@ -30,7 +50,7 @@ const MIN_TARGET_SIDE: i32 = 12;
 pub fn next_strategy(
     record: &ActionRecord,
     effect: &Effect,
-    scroll_back: bool,
+    rules: RetryRules,
 ) -> Option<RetryStrategy> {
     let tried = |way| record.retry_strategies.contains(&way);
     if !is_unchanged(effect) {
@@ -38,17 +58,17 @@ pub fn next_strategy(
     }
     match effect.verdict {
         Verdict::EndReached => {
-            let other = scroll_back
+            let other = rules.reverse_scroll_at_end
                 && record.planned.repeatable
                 && record.action.kind() == ActionKind::Scroll
                 && !tried(RetryStrategy::ReversedScroll)
-                && record.retries < MAX_RETRIES;
+                && record.retries < rules.max_retries;
             other.then_some(RetryStrategy::ReversedScroll)
         }
         Verdict::NoEffect if !is_safe_to_repeat(record) => {
             (!tried(RetryStrategy::ReobservedEffect)).then_some(RetryStrategy::ReobservedEffect)
         }
-        Verdict::NoEffect if record.retries >= MAX_RETRIES => None,
+        Verdict::NoEffect if record.retries >= rules.max_retries => None,
         Verdict::NoEffect => strategies(record).find(|way| !tried(*way)),
         Verdict::Confirmed
         | Verdict::ChangedElsewhere
@@ -107,13 +127,24 @@ pub fn reason(way: RetryStrategy, attempts: u32, language: Language) -> String {
     message.text(language)
 }
 
-/// Returns a point offset by a few pixels, never outside the target. Returns the point itself without a target box.
+/// Returns a point offset by some pixels, never outside the target. Returns the point itself without a target box.
 #[must_use]
-pub fn offset_point(point: CapturePoint, target: Option<CaptureRect>) -> CapturePoint {
+pub fn offset_point(
+    point: CapturePoint,
+    target: Option<CaptureRect>,
+    offset_px: u32,
+) -> CapturePoint {
+    let offset = i32::try_from(offset_px).unwrap_or(i32::MAX);
     let Some(target) = target else {
         return point;
     };
-    let beside = OFFSETS.map(|(x, y)| within(CapturePoint::new(point.x + x, point.y + y), target));
+    let along = |from: i32, direction: i32| from.saturating_add(offset.saturating_mul(direction));
+    let beside = OFFSET_DIRECTIONS.map(|(x, y)| {
+        within(
+            CapturePoint::new(along(point.x, x), along(point.y, y)),
+            target,
+        )
+    });
     beside
         .into_iter()
         .find(|moved| *moved != point)
@@ -288,7 +319,11 @@ mod tests {
 
     /// Applies strategies with the same effect until none is left.
     fn climb(mut record: ActionRecord, verdict: Verdict, scroll_back: bool) -> Vec<RetryStrategy> {
-        while let Some(way) = next_strategy(&record, &effect(verdict), scroll_back) {
+        let rules = RetryRules {
+            reverse_scroll_at_end: scroll_back,
+            ..RetryRules::default()
+        };
+        while let Some(way) = next_strategy(&record, &effect(verdict), rules) {
             record.retry_strategies.push(way);
             record.retries += u32::from(way.performs_action());
             assert!(
@@ -350,7 +385,8 @@ mod tests {
             ..effect(Verdict::NoEffect)
         };
         for effect in [ticked, retitled, restless] {
-            assert_eq!(next_strategy(&record, &effect, true), None, "{effect:?}");
+            let rules = RetryRules::default();
+            assert_eq!(next_strategy(&record, &effect, rules), None, "{effect:?}");
         }
     }
 
@@ -451,7 +487,7 @@ mod tests {
         fn every_point_stays_in_its_target(x in 0..2000i32, y in 0..2000i32, w in 1..300i32, h in 1..300i32) {
             let target = rect(x, y, w, h);
             let centre = target.center();
-            let beside = offset_point(centre, Some(target));
+            let beside = offset_point(centre, Some(target), 3);
             prop_assert!(target.contains(beside));
             prop_assert!((beside.x - centre.x).abs() <= 3 && (beside.y - centre.y).abs() <= 3);
             prop_assert!(beside != centre || (w == 1 && h == 1));

@@ -20,8 +20,11 @@ use crate::support::served::{ExecutorProcess, TTL};
 use crate::support::server::{OtherClient, Presses};
 use crate::support::{Desktop, wait_for};
 
-/// Each action clicks at its own point, numbered row by row.
+/// Width of the display in pixels. Each action clicks at its own pixel.
 const WIDTH: u32 = 1280;
+/// Distance between consecutive clicks, in pixels.
+// Closer ones could be taken for a double click, and the Executor waits half a second before it sends them.
+const STRIDE: u32 = 16;
 /// Default number of requests.
 const DEFAULT_REQUESTS: u32 = 400;
 /// Requests per kill of the program.
@@ -41,7 +44,10 @@ struct RequestGenerator {
 
 fn place(number: u32) -> CapturePoint {
     let coordinate = |value: u32| i32::try_from(value).unwrap();
-    CapturePoint::new(coordinate(number % WIDTH), coordinate(number / WIDTH))
+    let (row, column) = (number / WIDTH, number % WIDTH);
+    let per_pass = WIDTH / STRIDE;
+    let x = column % per_pass * STRIDE + column / per_pass;
+    CapturePoint::new(coordinate(x), coordinate(row))
 }
 
 fn id(number: u32) -> String {
@@ -130,7 +136,7 @@ impl RequestGenerator {
         if self.actions < number || self.progress(number).await == ActionProgress::NotStarted {
             return;
         }
-        let other = click_at(place(number) + place(1).to_vector());
+        let other = click_at(CapturePoint::new(place(number).x + 1, place(number).y));
         let request = self.served.request(self.epoch, &id(number), other);
         let error = self.served.executor.perform(request).await.unwrap_err();
         assert_eq!(error.reason, reason::ACTION_ID_REUSED);

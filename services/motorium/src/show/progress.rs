@@ -174,6 +174,9 @@ impl TaskProgress {
             Kind::ResultFetched(fetched) => self.line(Message::ProgressNotFetched {
                 problem: &fetched.error,
             }),
+            Kind::CompletionChecked(checked) if checked.second_look => {
+                self.line(Message::ProgressSecondLook)
+            }
             Kind::CompletionChecked(checked) if !checked.passed => {
                 self.line(Message::ProgressNotComplete {
                     missing: &join_clauses(&checked.unmet_expectations, self.language),

@@ -10,12 +10,15 @@ use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
 use super::gate::is_approved;
 use super::{RunResult, Runner, hooks};
 use motorium_task::event::Event;
-use motorium_task::retry::MAX_RETRIES;
 use motorium_task::{Task, machine};
 
 /// Maximum number of times an action is judged again because the screen changed during preflight.
 // A screen that still changes after three rounds is most likely animated.
 const MAX_PREFLIGHT_ROUNDS: u32 = 3;
+
+/// Maximum number of times that an action of which nothing was sent is tried again.
+// An Executor that is restarted is back within three attempts; after that the planner decides.
+const MAX_UNSENT_RETRIES: u32 = 3;
 
 impl Runner {
     pub(super) async fn act(&mut self, index: usize) -> RunResult {
@@ -87,7 +90,7 @@ impl Runner {
         let outcome = actuator.perform(run, attempt, &resolved).await?;
         let performed = outcome.result == ActionResult::Performed;
         let again = outcome.sent_nothing()
-            && attempt.number < MAX_RETRIES
+            && attempt.number < MAX_UNSENT_RETRIES
             && run.interrupts.may_continue(run.task());
         let outcome = Event::ActionPerformed {
             action_id: attempt.id.clone(),

@@ -32,7 +32,7 @@ const LATE_CHANGE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Runner {
     /// Handles the planner's claim of success. A claim that does not hold is returned to the planner once, then the
-    /// task fails.
+    /// task fails. A claim without evidence is returned for a second look.
     pub(super) async fn conclude(&mut self, answer: String) -> RunResult {
         let mut missing = unmet_expectations(&mut self.run, &self.screen).await?;
         let is_refused = |missing: &Option<Vec<String>>| {
@@ -41,35 +41,55 @@ impl Runner {
         if is_refused(&missing) && has_late_change(&mut self.run, &self.screen).await? {
             missing = unmet_expectations(&mut self.run, &self.screen).await?;
         }
-        let Some(missing) = missing else {
-            return self.end(Event::Succeeded { answer }).await;
-        };
-        if missing.is_empty() {
-            let checked = Event::CompletionChecked {
-                passed: true,
-                missing: Vec::new(),
-            };
-            self.run.defer(checked);
-            return self.end(Event::Succeeded { answer }).await;
+        match missing {
+            Some(missing) if missing.is_empty() => {
+                self.run.defer(Event::CompletionChecked {
+                    passed: true,
+                    second_look: false,
+                    missing,
+                });
+                self.end(Event::Succeeded { answer }).await
+            }
+            Some(missing) => {
+                let is_last = self.run.task().refused_claims >= MAX_REFUSED_CLAIMS;
+                self.refuse_claim(missing, false, is_last).await
+            }
+            None => {
+                let doubts = match self.run.config.second_look {
+                    true => completion::doubts(self.run.task()),
+                    false => Vec::new(),
+                };
+                if doubts.is_empty() {
+                    return self.end(Event::Succeeded { answer }).await;
+                }
+                let was_asked = self.run.task().second_looks > 0;
+                self.refuse_claim(doubts, !was_asked, was_asked).await
+            }
         }
-        let refused = self.run.task().refused_claims;
+    }
+
+    /// Returns a claim to the planner, or fails the task if it was the last one.
+    async fn refuse_claim(
+        &mut self,
+        missing: Vec<String>,
+        second_look: bool,
+        is_last: bool,
+    ) -> RunResult {
         let joined = join_clauses(&missing, self.run.task().spec.message_language());
-        let message = self
-            .run
-            .task()
-            .text(Message::ClaimNotSupported { missing: &joined });
-        self.run
-            .record(vec![Event::CompletionChecked {
-                passed: false,
-                missing,
-            }])
-            .await?;
-        progress::correct(&mut self.run, &joined).await?;
-        if refused >= MAX_REFUSED_CLAIMS {
-            return Err(Halt::Fail(Failure::new(
-                reason::EXPECTATION_NOT_MET,
-                message,
-            )));
+        let claim = Message::ClaimNotSupported { missing: &joined };
+        let message = self.run.task().text(claim);
+        let checked = Event::CompletionChecked {
+            passed: false,
+            second_look,
+            missing,
+        };
+        self.run.record(vec![checked]).await?;
+        if !second_look {
+            progress::correct(&mut self.run, &joined).await?;
+        }
+        if is_last {
+            let failure = Failure::new(reason::EXPECTATION_NOT_MET, message);
+            return Err(Halt::Fail(failure));
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
     CaptureArea, CompareRequest, Comparison, IdleReport, ParseOptions, Result, WaitForIdleRequest,
 };
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tonic::Code;
 
@@ -24,7 +25,7 @@ use super::{RunConfig, RunResult, capture, halt};
 use motorium_task::ActionRecord;
 use motorium_task::effect::{self, EffectCriterion, Evidence};
 use motorium_task::event::Event;
-use motorium_task::retry::{self, RetryStrategy};
+use motorium_task::retry::{self, RetryRules, RetryStrategy};
 
 /// Factor by which the timeouts grow when an effect is checked a second time.
 const RECHECK_TIMEOUT_FACTOR: u32 = 2;
@@ -69,26 +70,58 @@ impl SettleTimeouts {
 /// Shortest wait that is counted.
 const MIN_WAIT: Duration = Duration::from_millis(50);
 
-/// Returns the timeouts for an action kind.
-// Applications and pages take longer to start than a button to react. The first-change timeouts are also the no-effect
-// windows: no action is repeated before they are over.
-fn settle_timeouts(kind: ActionKind) -> SettleTimeouts {
-    let (first_change, altogether) = match kind {
-        ActionKind::OpenApplication | ActionKind::OpenUrl => (5000, 10_000),
-        ActionKind::GoToUrl | ActionKind::GoBack | ActionKind::GoForward | ActionKind::Refresh => {
-            (2000, 5000)
+/// Time within which an effect has to begin, by the kind of action: the no-effect windows.
+// Applications and pages take longer to start than a button to react. No action is repeated before its window is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectWindows {
+    /// Opening an application or a URL.
+    pub open: Duration,
+    /// Browser history, refresh and addresses.
+    pub navigate: Duration,
+    /// Clicks, drags and focusing a window.
+    pub click: Duration,
+    /// Keys, text and paste.
+    pub input: Duration,
+    /// Anything else.
+    pub other: Duration,
+}
+
+impl Default for EffectWindows {
+    fn default() -> Self {
+        Self {
+            open: Duration::from_secs(5),
+            navigate: Duration::from_secs(2),
+            click: Duration::from_secs(1),
+            input: Duration::from_millis(600),
+            other: Duration::from_millis(300),
         }
-        ActionKind::Click | ActionKind::FocusWindow | ActionKind::MouseUp | ActionKind::Drag => {
-            (1000, 2500)
+    }
+}
+
+impl EffectWindows {
+    /// Returns the timeouts for an action kind: its window, and time for the screen to settle after a change at its end.
+    fn timeouts(self, kind: ActionKind) -> SettleTimeouts {
+        // What takes long to begin is also long in motion.
+        let (first_change, settling) = match kind {
+            ActionKind::OpenApplication | ActionKind::OpenUrl => (self.open, 5000),
+            ActionKind::GoToUrl
+            | ActionKind::GoBack
+            | ActionKind::GoForward
+            | ActionKind::Refresh => (self.navigate, 3000),
+            ActionKind::Click
+            | ActionKind::FocusWindow
+            | ActionKind::MouseUp
+            | ActionKind::Drag => (self.click, 1500),
+            ActionKind::KeyChord
+            | ActionKind::HoldKey
+            | ActionKind::TypeText
+            | ActionKind::Paste => (self.input, 1900),
+            _ => (self.other, 1700),
+        };
+        SettleTimeouts {
+            first_change,
+            total: first_change + Duration::from_millis(settling),
         }
-        ActionKind::KeyChord | ActionKind::HoldKey | ActionKind::TypeText | ActionKind::Paste => {
-            (600, 2500)
-        }
-        _ => (300, 2000),
-    };
-    SettleTimeouts {
-        first_change: Duration::from_millis(first_change),
-        total: Duration::from_millis(altogether),
     }
 }
 
@@ -96,15 +129,16 @@ fn settle_timeouts(kind: ActionKind) -> SettleTimeouts {
 #[derive(Debug)]
 pub(super) struct Judge {
     criterion: EffectCriterion,
-    /// Retry a scroll that has reached the end in the other direction.
-    reverse_scroll_at_end: bool,
+    retry: RetryRules,
+    windows: EffectWindows,
 }
 
 impl Judge {
     pub(super) fn new(config: &RunConfig) -> Self {
         Self {
             criterion: config.effect_rule,
-            reverse_scroll_at_end: config.reverse_scroll_at_end,
+            retry: config.retry,
+            windows: config.effect_windows,
         }
     }
 
@@ -126,7 +160,7 @@ impl Judge {
             0 => 1,
             _ => RETRY_TIMEOUT_FACTOR,
         };
-        let timeouts = settle_timeouts(resolved.action.kind()).times(factor);
+        let timeouts = self.windows.timeouts(resolved.action.kind()).times(factor);
         let effect = self
             .judge(run, screen, actuator, attempt, resolved, &before, timeouts)
             .await?;
@@ -201,8 +235,7 @@ impl Judge {
         let changed = !matches!(effect.verdict, Verdict::NoEffect | Verdict::EndReached);
         screen.mark_stale_if(changed);
         let record = run.task().open_step().and_then(|step| step.actions.last());
-        let way = record
-            .and_then(|record| retry::next_strategy(record, &effect, self.reverse_scroll_at_end));
+        let way = record.and_then(|record| retry::next_strategy(record, &effect, self.retry));
         let judged = Event::EffectJudged {
             action_id: id.clone(),
             effect: Box::new(effect),

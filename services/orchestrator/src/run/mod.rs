@@ -87,10 +87,13 @@ use motorium_task::effect::EffectCriterion;
 use motorium_task::event::{Event, UserRequest, UserRequestKind};
 use motorium_task::loop_detection::{LoopNotice, Mitigation};
 use motorium_task::machine::{self, Directive};
+use motorium_task::retry::RetryRules;
 use motorium_task::{Lifecycle, Task};
 
 pub use dispatcher::{Dispatcher, TaskScope};
 pub use journal::Journal;
+pub use judge::EffectWindows;
+pub use pointer::PointerChecks;
 pub use stop::{StopReason, StopSignal};
 
 /// Time limit for releasing keys and buttons. The Executor also releases them when the lease ends.
@@ -103,10 +106,13 @@ pub const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone)]
 pub struct RunConfig {
     pub effect_rule: EffectCriterion,
-    /// Retry a scroll that has reached the end in the other direction.
-    pub reverse_scroll_at_end: bool,
+    pub retry: RetryRules,
+    pub effect_windows: EffectWindows,
+    pub pointer_checks: PointerChecks,
     /// Verify the planner's evidence on the last screen when the task itself states no expectations.
     pub verify_evidence: bool,
+    /// Ask a model that claims success without evidence to look at the screen once more.
+    pub second_look: bool,
     /// Policy for actions: allowed, needs approval, or denied.
     pub policy: PolicySource,
     /// Time within which an approval has to be given.
@@ -130,8 +136,11 @@ impl Default for RunConfig {
     fn default() -> Self {
         Self {
             effect_rule: EffectCriterion::default(),
-            reverse_scroll_at_end: false,
+            retry: RetryRules::default(),
+            effect_windows: EffectWindows::default(),
+            pointer_checks: PointerChecks::default(),
             verify_evidence: true,
+            second_look: true,
             policy: PolicySource::default(),
             approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
             release_desktop_after: None,

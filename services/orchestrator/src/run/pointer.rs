@@ -1,8 +1,9 @@
 //! Moves the pointer to its target before a click and verifies its position.
 //!
 //! The pointer is moved, read back and corrected by the error. Once the Executor reports that it has arrived, a model
-//! verifies it as well if the decision asks for that and a backend supports it. Without the pointer on its target there
-//! is no click: the user is asked to act instead.
+//! verifies it as well if the decision asks for that and a backend supports it; its correction becomes the new target. The
+//! click is sent to where the pointer was moved last. Without the pointer on its target there is no click: the user is
+//! asked to act instead.
 //!
 //! Moves are not journalled as actions: they do nothing that the click would not do as well, and repeating a move ends
 //! at the same point.
@@ -14,9 +15,11 @@ use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::service::{PointerCheck, PointerRequest};
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::actuator::{Actuator, perform_request};
+use super::attempt::ResolvedAction;
 use super::context::RunContext;
 use super::hooks::{self, ImageCounts};
 use super::screen::Screen;
@@ -26,18 +29,67 @@ use crate::hooks::event::ModelCallPurpose;
 use motorium_task::event::{Event, PointerChecked, UserRequest, UserRequestKind};
 use motorium_task::{limits, risk};
 
-/// Distance within which the pointer counts as on the target, in pixels.
-// Smaller than half the side of a usual button (32 px).
-const POINTER_TOLERANCE_PX: i32 = 14;
-/// Maximum number of corrections.
-// One correction is enough for a constant offset; a pointer that still misses after four is being moved by something
-// else.
-const MAX_CORRECTIONS: u32 = 4;
 /// Targets with a side below this are verified without being asked to, in pixels.
 // Smaller than the usual 16 px icon, so that a small offset already misses.
 const SMALL_TARGET_PX: i32 = 16;
 /// Side of the box that the Planner returns for a point without an element, in pixels. It is not a small target.
 const POINT_BOX_SIDE_PX: i32 = 6;
+
+/// How the pointer is verified before clicks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PointerChecks {
+    /// Verify every click as if the planner had asked for it.
+    pub all_clicks: bool,
+    /// Distance within which the pointer counts as on the target, in pixels.
+    pub tolerance_px: u32,
+    /// Maximum number of corrections before the user is asked to click.
+    pub max_corrections: u32,
+}
+
+impl Default for PointerChecks {
+    fn default() -> Self {
+        Self {
+            all_clicks: false,
+            // Smaller than half the side of a usual button (32 px).
+            tolerance_px: 14,
+            // One correction is enough for a constant offset; a pointer that still misses after four is being moved by
+            // something else.
+            max_corrections: 4,
+        }
+    }
+}
+
+/// A pointer on its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PositionedPointer {
+    /// Point to which the click is sent, in capture pixels.
+    pub(super) click_at: CapturePoint,
+    /// Point that the click is meant to hit. Differs from the planned one after a model's correction.
+    pub(super) target: CapturePoint,
+}
+
+impl PositionedPointer {
+    /// Returns the action with its click where the pointer is.
+    pub(super) fn aim(self, resolved: ResolvedAction) -> ResolvedAction {
+        let ResolvedAction { mut action, target } = resolved;
+        if let Action::Click { at, .. } = &mut action {
+            *at = Some(self.click_at);
+        }
+        let is_elsewhere = target.is_some_and(|target| !target.contains(self.target));
+        let target = if is_elsewhere {
+            Some(point_box(self.target))
+        } else {
+            target
+        };
+        ResolvedAction { action, target }
+    }
+}
+
+/// Returns the box of a target of which only a point is known.
+fn point_box(point: CapturePoint) -> CaptureRect {
+    let half = POINT_BOX_SIDE_PX / 2;
+    CaptureRect::new(point, point).inflate(half, half)
+}
 
 /// Returns the point to move the pointer to before an action, or `None` if no check is needed. Approved actions
 /// (`is_approved`) are always checked, because the approver saw the screen without the pointer.
@@ -46,6 +98,7 @@ pub(super) fn check_point(
     action: &Action<CapturePoint>,
     target: Option<CaptureRect>,
     is_approved: bool,
+    all_clicks: bool,
 ) -> Option<CapturePoint> {
     let Action::Click { at, .. } = action else {
         return None;
@@ -58,7 +111,7 @@ pub(super) fn check_point(
         let side = target.width().min(target.height());
         side > least && side < SMALL_TARGET_PX
     });
-    at.filter(|_| is_small || is_critical(planned, is_approved))
+    at.filter(|_| is_small || all_clicks || is_critical(planned, is_approved))
 }
 
 /// Returns whether a click is critical enough to wait for the application's reaction to the pointer.
@@ -67,14 +120,22 @@ pub(super) fn is_critical(planned: &PlannedAction, is_approved: bool) -> bool {
 }
 
 /// Returns whether a click at the pointer would hit the target.
-fn is_on_target(pointer: CapturePoint, point: CapturePoint, target: Option<CaptureRect>) -> bool {
+fn is_on_target(
+    pointer: CapturePoint,
+    point: CapturePoint,
+    target: Option<CaptureRect>,
+    tolerance_px: u32,
+) -> bool {
     let distance = (pointer - point).to_i64().square_length();
-    target.is_some_and(|target| target.contains(pointer))
-        || distance <= i64::from(POINTER_TOLERANCE_PX * POINTER_TOLERANCE_PX)
+    let tolerance = i64::from(tolerance_px);
+    target.is_some_and(|target| target.contains(pointer)) || distance <= tolerance * tolerance
 }
 
 impl Actuator {
-    /// Moves the pointer to a point and verifies it. Returns `false` if it missed and the user was asked.
+    /// Moves the pointer to a point and verifies it. Returns `None` if it missed and the user was asked.
+    ///
+    /// A model may correct the target of an approved click within the target's box only, because the approver was shown that
+    /// box.
     pub(super) async fn position_pointer(
         &mut self,
         run: &mut RunContext,
@@ -83,11 +144,16 @@ impl Actuator {
         planned: &PlannedAction,
         point: CapturePoint,
         target: Option<CaptureRect>,
-    ) -> RunResult<bool> {
+        is_approved: bool,
+    ) -> RunResult<Option<PositionedPointer>> {
         let began = Instant::now();
+        let checks = run.config.pointer_checks;
+        let is_verified = planned.verify_pointer || checks.all_clicks;
         let mut corrections = 0;
         let mut usage = Usage::default();
         let mut aim = point;
+        let mut point = point;
+        let mut target = target;
         let mut pointer;
         let mut was_asked = false;
         let on_target = loop {
@@ -95,13 +161,19 @@ impl Actuator {
                 Ok(reached) => reached,
                 // The check was not requested, and this Executor cannot move the pointer separately: the click itself
                 // will.
-                Err(_) if !planned.verify_pointer && corrections == 0 => return Ok(true),
+                Err(_) if !is_verified && corrections == 0 => {
+                    let click_at = point;
+                    return Ok(Some(PositionedPointer {
+                        click_at,
+                        target: point,
+                    }));
+                }
                 Err(why) => return self.ask_to_click(run, planned, &why, Vec::new()).await,
             };
             let mut error = point - pointer;
-            let mut on_target = is_on_target(pointer, point, target);
+            let mut on_target = is_on_target(pointer, point, target, checks.tolerance_px);
             if on_target
-                && planned.verify_pointer
+                && is_verified
                 && let Some(seen) = self
                     .locate_pointer(run, screen, planned, point, target, pointer)
                     .await?
@@ -110,15 +182,27 @@ impl Actuator {
                     Ok(seen) => seen,
                     Err(message) => {
                         run.refuse(message).await?;
-                        return Ok(false);
+                        return Ok(None);
                     }
                 };
                 was_asked = true;
                 usage = usage.plus(seen.usage);
                 on_target = seen.on_target;
                 error = CapturePoint::new(seen.dx, seen.dy).to_vector();
+                let corrected = pointer + error;
+                if !on_target
+                    && is_approved
+                    && !target.is_some_and(|target| target.contains(corrected))
+                {
+                    break false;
+                }
+                if !on_target {
+                    // The model sees the target where it is, so the planned point no longer counts.
+                    point = corrected;
+                    target = target.filter(|target| target.contains(corrected));
+                }
             }
-            if on_target || corrections == MAX_CORRECTIONS {
+            if on_target || corrections == checks.max_corrections {
                 break on_target;
             }
             corrections += 1;
@@ -147,7 +231,11 @@ impl Actuator {
         run.record_timing("pointer", began);
         if on_target {
             run.defer(checked);
-            return Ok(true);
+            let click_at = aim;
+            return Ok(Some(PositionedPointer {
+                click_at,
+                target: point,
+            }));
         }
         let why = run.task().text(Message::PointerOffTarget {
             x: point.x,
@@ -166,7 +254,7 @@ impl Actuator {
         planned: &PlannedAction,
         why: &str,
         checked: Vec<Event>,
-    ) -> RunResult<bool> {
+    ) -> RunResult<Option<PositionedPointer>> {
         let message = run.task().text(Message::PointerQuestion {
             intent: &planned.intent,
             problem: why,
@@ -180,7 +268,7 @@ impl Actuator {
         let request = UserRequest::new(UserRequestKind::ManualAction, message);
         let before = checked.into_iter().chain([missed]).collect();
         hooks::ask_user(run, before, request).await?;
-        Ok(false)
+        Ok(None)
     }
 
     /// Moves the pointer and returns its position, or why it was not moved. Each move has an id of its own, also when a
@@ -309,7 +397,8 @@ mod tests {
             verify_pointer,
             repeatable: true,
         };
-        let due = check_point(&planned, &click(target.center()), Some(target), is_approved);
+        let click = click(target.center());
+        let due = check_point(&planned, &click, Some(target), is_approved, false);
         assert_eq!(
             due.is_some(),
             expected,
@@ -331,7 +420,7 @@ mod tests {
     fn near_enough_is_in_the_box_or_within_the_tolerance() {
         let point = CapturePoint::new(120, 110);
         let target = Some(rect(100, 100, 40, 20));
-        let is_on = |x, y, target| is_on_target(CapturePoint::new(x, y), point, target);
+        let is_on = |x, y, target| is_on_target(CapturePoint::new(x, y), point, target, 14);
         assert!(is_on(101, 119, target), "in the box");
         assert!(is_on(134, 110, None), "14 px off");
         assert!(!is_on(135, 110, None));

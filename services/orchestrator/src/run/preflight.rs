@@ -142,9 +142,11 @@ impl Runner {
             &resolved.action,
             resolved.target,
             is_approved,
+            self.run.config.pointer_checks.all_clicks,
         );
-        if let Some(point) = point
-            && !self
+        let mut resolved = resolved;
+        if let Some(point) = point {
+            let positioned = self
                 .actuator
                 .position_pointer(
                     &mut self.run,
@@ -153,10 +155,13 @@ impl Runner {
                     &attempt.planned,
                     point,
                     resolved.target,
+                    is_approved,
                 )
-                .await?
-        {
-            return Ok(AttemptStage::Ended);
+                .await?;
+            match positioned {
+                Some(pointer) => resolved = pointer.aim(resolved),
+                None => return Ok(AttemptStage::Ended),
+            }
         }
         if attempt.is_repeated() || !machine::expects_effect(&resolved.action) {
             return Ok(AttemptStage::Permitted(resolved));

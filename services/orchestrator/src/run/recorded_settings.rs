@@ -8,9 +8,10 @@ use motorium_proto::v1::common as wire;
 use serde::{Deserialize, Serialize};
 
 use crate::hooks::HookChain;
-use crate::run::RunConfig;
+use crate::run::{EffectWindows, PointerChecks, RunConfig};
 use motorium_policy::{PolicyDocument, PolicySource};
 use motorium_task::effect::EffectCriterion;
+use motorium_task::retry::RetryRules;
 
 /// Recorded form of the settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,7 +22,19 @@ pub(crate) struct RunSettings {
     platform: i32,
     effect_share: Option<f64>,
     scroll_back: bool,
+    /// Absent in recordings of earlier versions, as are the next three: they ran with the defaults.
+    #[serde(default)]
+    max_retries: Option<u32>,
+    #[serde(default)]
+    retry_offset_px: Option<u32>,
+    #[serde(default)]
+    effect_windows: EffectWindows,
+    #[serde(default)]
+    pointer_checks: PointerChecks,
     check_evidence: bool,
+    /// Recordings of earlier versions do not have it, and no second looks.
+    #[serde(default)]
+    second_look: bool,
     approval_seconds: f64,
     #[serde(default)]
     release_desktop_seconds: Option<f64>,
@@ -44,8 +57,13 @@ impl RunSettings {
                 EffectCriterion::ChangedRegions => None,
                 EffectCriterion::ChangedShare(share) => Some(share),
             },
-            scroll_back: conduct.reverse_scroll_at_end,
+            scroll_back: conduct.retry.reverse_scroll_at_end,
+            max_retries: Some(conduct.retry.max_retries),
+            retry_offset_px: Some(conduct.retry.offset_px),
+            effect_windows: conduct.effect_windows,
+            pointer_checks: conduct.pointer_checks,
             check_evidence: conduct.verify_evidence,
+            second_look: conduct.second_look,
             approval_seconds: conduct.approval_timeout.as_secs_f64(),
             release_desktop_seconds: conduct
                 .release_desktop_after
@@ -79,6 +97,15 @@ impl RunSettings {
         })
     }
 
+    fn retry_rules(&self) -> RetryRules {
+        let default = RetryRules::default();
+        RetryRules {
+            max_retries: self.max_retries.unwrap_or(default.max_retries),
+            offset_px: self.retry_offset_px.unwrap_or(default.offset_px),
+            reverse_scroll_at_end: self.scroll_back,
+        }
+    }
+
     fn platform(&self) -> Platform {
         match wire::Platform::try_from(self.platform) {
             Ok(wire::Platform::Windows) => Platform::Windows,
@@ -97,8 +124,11 @@ impl RunSettings {
                 EffectCriterion::ChangedRegions,
                 EffectCriterion::ChangedShare,
             ),
-            reverse_scroll_at_end: self.scroll_back,
+            retry: self.retry_rules(),
+            effect_windows: self.effect_windows,
+            pointer_checks: self.pointer_checks,
             verify_evidence: self.check_evidence,
+            second_look: self.second_look,
             approval_timeout: Duration::from_secs_f64(self.approval_seconds.max(0.0)),
             release_desktop_after: self
                 .release_desktop_seconds

@@ -50,7 +50,7 @@ pub(super) async fn resolve_retry(
         }
         Some(RetryStrategy::RelocatedTarget) => resolve_magnified(run, screen, record).await?,
         _ => {
-            let moved = retry::offset_point(point, record.target);
+            let moved = retry::offset_point(point, record.target, run.config.retry.offset_px);
             Ok(ResolvedAction::at(record, moved, record.target))
         }
     })

@@ -55,6 +55,50 @@ async fn evidence_is_not_looked_for_where_that_is_configured() {
 }
 
 #[tokio::test]
+async fn a_model_without_evidence_looks_once_more() {
+    let named = || done_because("sent", "Button 3");
+    let cluster = Cluster::start(vec![act([click(1)]), done("sent"), named()]).await;
+    cluster.world.decide_by_model("m");
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "sent");
+    assert_eq!(story.count("completion_checked"), 2);
+    let notices = &cluster.world.plans()[2].notices;
+    assert!(notices[0].contains("Look at the screen"), "{notices:?}");
+    assert!(notices[0].contains("name a text"), "{notices:?}");
+}
+
+#[tokio::test]
+async fn a_claim_may_be_repeated_without_evidence_if_the_last_action_had_an_effect() {
+    let cluster = Cluster::start(vec![act([click(1)]), done("sent"), done("sent")]).await;
+    cluster.world.decide_by_model("m");
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "sent");
+    assert_eq!(cluster.world.plans().len(), 3);
+}
+
+#[tokio::test]
+async fn a_last_action_without_effect_is_no_success() {
+    let cluster = Cluster::start(vec![act([click(1)]), done("sent"), done("sent")]).await;
+    cluster.world.decide_by_model("m");
+    cluster.world.ignore_actions(9);
+    let story = cluster.carry_out().await;
+    story.check_failure("EXPECTATION_NOT_MET", "had no visible effect");
+    let notices = &cluster.world.plans()[2].notices;
+    assert!(notices[0].contains("had no visible effect"), "{notices:?}");
+}
+
+#[tokio::test]
+async fn a_second_look_may_be_switched_off() {
+    let cluster = Cluster::start_with(vec![done("sent")], |settings| {
+        settings.second_look = false;
+    })
+    .await;
+    cluster.world.decide_by_model("m");
+    assert_eq!(cluster.carry_out().await.answer(), "sent");
+    assert_eq!(cluster.world.plans().len(), 1);
+}
+
+#[tokio::test]
 async fn data_is_extracted_and_may_be_what_a_task_expects() {
     let cluster = Cluster::start(vec![extract(), done("taken")]).await;
     cluster

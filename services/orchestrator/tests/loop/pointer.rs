@@ -6,6 +6,7 @@ use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
 use motorium_proto::v1::orchestrator::user_request;
 
+use crate::approvals::{resolve_saying, waiting};
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click, typing};
 use crate::support::simulated_desktop::box_of;
@@ -49,7 +50,11 @@ async fn a_pointer_that_misses_is_corrected_by_its_error() {
             (centre.x - 60, centre.y + 40)
         ]
     );
-    assert_eq!(cluster.world.clicks(), [(centre.x, centre.y)]);
+    assert_eq!(
+        cluster.world.clicks(),
+        [(centre.x - 60, centre.y + 40)],
+        "the click is sent to where the pointer is on its target"
+    );
 }
 
 #[tokio::test]
@@ -97,6 +102,13 @@ async fn a_model_is_asked_where_the_decision_wants_it_and_its_word_counts() {
         cluster.world.moves(),
         [(centre.x, centre.y), (centre.x + 10, centre.y - 2)]
     );
+    assert_eq!(
+        cluster.world.clicks(),
+        [(centre.x + 10, centre.y - 2)],
+        "the model's correction is the new target"
+    );
+    let target = checked.target.unwrap();
+    assert_eq!((target.x, target.y), (centre.x + 10, centre.y - 2));
     let usage = checked.usage.unwrap();
     assert_eq!((usage.calls, usage.input_tokens), (2, Some(2000)));
     let task = story.0[0].task.clone();
@@ -121,4 +133,36 @@ async fn a_risky_click_is_checked_without_being_asked_to_and_others_are_not() {
     let centre = box_of(2).center();
     assert_eq!(cluster.world.moves(), [(centre.x, centre.y)]);
     assert_eq!(cluster.world.clicks().len(), 2);
+}
+
+#[tokio::test]
+async fn every_click_is_checked_where_that_is_configured() {
+    let cluster = Cluster::start_with(vec![act([click(1)])], |settings| {
+        settings.pointer_check.all_clicks = true;
+        settings.pointer_check.max_corrections = 1;
+    })
+    .await;
+    cluster.world.locate([(false, 300, 0), (false, 5, 0)]);
+    let name = cluster.create().await;
+    let story = cluster.happened(&name, "user_asked").await;
+    assert_eq!(checks(&story)[0].corrections, 1);
+    assert_eq!(cluster.world.clicks(), []);
+}
+
+#[tokio::test]
+async fn a_model_does_not_lead_an_approved_click_out_of_what_was_approved() {
+    let cluster = Cluster::start_with(vec![act([verified(1)])], |settings| {
+        settings.policy = "careful".to_owned();
+    })
+    .await;
+    cluster.world.label(1, "Pay now");
+    cluster.world.locate([(false, 300, 0), (true, 0, 0)]);
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    resolve_saying(&cluster, &approval.name, true, "")
+        .await
+        .unwrap();
+    cluster.happened_times(&name, "user_asked", 2).await;
+    assert_eq!(cluster.world.clicks(), []);
 }

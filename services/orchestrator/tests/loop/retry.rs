@@ -8,6 +8,8 @@ use motorium_proto::v1::common::EffectVerdict;
 use motorium_proto::v1::orchestrator::action_retried::RetryStrategy;
 use motorium_proto::v1::orchestrator::event::Kind;
 
+use motorium_orchestrator::config::Settings;
+
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click, click_once, scroll_down, typing};
 use crate::support::simulated_desktop::box_of;
@@ -38,6 +40,27 @@ async fn a_click_in_vain_is_repeated_a_little_beside() {
     for (x, y) in clicks {
         assert!((x - centre.x).abs() <= 3 && (y - centre.y).abs() <= 3);
     }
+}
+
+async fn clicks_in_vain(change: impl FnOnce(&mut Settings)) -> Vec<(i32, i32)> {
+    let cluster = Cluster::start_with(vec![act([click(1)])], change).await;
+    cluster.world.ignore_actions(9);
+    cluster.carry_out().await;
+    cluster.world.clicks()
+}
+
+#[tokio::test]
+async fn the_number_of_retries_and_their_offset_are_configurable() {
+    let none = clicks_in_vain(|settings| settings.retry.enabled = false).await;
+    assert_eq!(none.len(), 1);
+    let one = clicks_in_vain(|settings| {
+        settings.retry.max_retries = 1;
+        settings.retry.offset_px = 5;
+    })
+    .await;
+    assert_eq!(one.len(), 2);
+    let (x, y) = (one[1].0 - one[0].0, one[1].1 - one[0].1);
+    assert_eq!(x.abs() + y.abs(), 5);
 }
 
 #[tokio::test]

@@ -433,6 +433,11 @@ fn timeline_entry(event: &Event) -> Option<(&'static str, &'static str, String)>
             "Verified",
             "the success claim was confirmed".to_owned(),
         ),
+        Event::CompletionChecked {
+            second_look: true,
+            missing,
+            ..
+        } => (NOTE, "Second look requested", missing.join("; ")),
         Event::CompletionChecked { missing, .. } => {
             (WARNING, "Success claim rejected", missing.join("; "))
         }

@@ -262,12 +262,15 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             Kind::CancelRequested(wire::CancelRequested { reason })
         }
         Event::LoopDetected(notice) => Kind::LoopDetected(wire_notice(notice)),
-        Event::CompletionChecked { passed, missing } => {
-            Kind::CompletionChecked(wire::CompletionChecked {
-                passed,
-                unmet_expectations: missing,
-            })
-        }
+        Event::CompletionChecked {
+            passed,
+            second_look,
+            missing,
+        } => Kind::CompletionChecked(wire::CompletionChecked {
+            passed,
+            unmet_expectations: missing,
+            second_look,
+        }),
         Event::ResultFetched { artifact, error } => Kind::ResultFetched(wire::ResultFetched {
             artifact: artifact.map(|artifact| wire_artifact(task, artifact)),
             error,
@@ -569,6 +572,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
         Kind::LoopDetected(event) => Event::LoopDetected(notice(event)),
         Kind::CompletionChecked(event) => Event::CompletionChecked {
             passed: event.passed,
+            second_look: event.second_look,
             missing: event.unmet_expectations,
         },
         Kind::ResultFetched(event) => Event::ResultFetched {

@@ -347,7 +347,14 @@ async fn serve_connection(
 ) -> Result<(), Error> {
     let (connection, events) = DevToolsConnection::open(endpoint).await?;
     let fence = UrlFilter::install(connection.clone(), addresses).await?;
-    tracing::info!(endpoint, "connected to the browser; its URLs are filtered");
-    now.send_modify(|connected| *connected = Some(Ok(connection)));
-    fence.run(events).await
+    let announced = async {
+        pages::renew_interception(&connection).await?;
+        tracing::info!(endpoint, "connected to the browser; its URLs are filtered");
+        now.send_modify(|connected| *connected = Some(Ok(connection.clone())));
+        std::future::pending().await
+    };
+    tokio::select! {
+        ended = fence.run(events) => ended,
+        failed = announced => failed,
+    }
 }

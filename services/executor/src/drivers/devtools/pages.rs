@@ -26,6 +26,9 @@ use crate::drivers::Error;
 
 /// Timeout for a page to report its state. A page that does not respond shows a dialog or hangs.
 const PAGE_STATE_TIMEOUT: Duration = Duration::from_millis(700);
+/// Timeout for a target to renew its network path.
+// A busy page takes some 100 ms; stopped workers and pages with a dialog never answer.
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for which a call is retried while pages keep navigating. A navigation normally completes within a moment.
 const STABLE_PAGE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Delay between such retries.
@@ -51,6 +54,8 @@ async fn list_targets(connection: &DevToolsConnection) -> Result<Vec<BrowserTarg
 ///
 /// A page keeps the network path that it got when it was loaded. Enabling interception on the page itself renews it,
 /// even with a pattern that matches nothing.
+///
+/// The connection's events have to be handled meanwhile: a target whose request is paused does not answer before that.
 pub(super) async fn renew_interception(connection: &DevToolsConnection) -> Result<(), Error> {
     let none = || json!({ "patterns": [{ "urlPattern": "motorium-none:*" }] });
     let renew = |target| async {
@@ -59,7 +64,15 @@ pub(super) async fn renew_interception(connection: &DevToolsConnection) -> Resul
         let _: Value = page.call("Fetch.disable", json!({})).await?;
         Ok::<(), Error>(())
     };
-    let renewed = join_all(list_targets(connection).await?.into_iter().map(renew)).await;
+    let in_time = |target| async {
+        let silent = Error::PageNotResponding {
+            waited: RENEWAL_TIMEOUT,
+        };
+        timeout(RENEWAL_TIMEOUT, renew(target))
+            .await
+            .unwrap_or(Err(silent))
+    };
+    let renewed = join_all(list_targets(connection).await?.into_iter().map(in_time)).await;
     for error in renewed.into_iter().filter_map(Result::err) {
         // Some targets have no requests to intercept, and others are already closed.
         tracing::debug!(%error, "the network path of a target was not renewed");

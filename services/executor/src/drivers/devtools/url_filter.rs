@@ -63,7 +63,8 @@ pub(super) struct UrlFilter {
 }
 
 impl UrlFilter {
-    /// Installs the filter, also for pages that are already open.
+    /// Installs the filter. Pages that are already open are covered once [`pages::renew_interception`] has ended, which has
+    /// to run beside [`UrlFilter::run`].
     pub(super) async fn install(
         connection: DevToolsConnection,
         mut addresses: watch::Receiver<Arc<UrlRules>>,
@@ -98,6 +99,8 @@ impl UrlFilter {
                     }
                     self.active_rules = self.addresses.borrow_and_update().clone();
                     self.intercept_requests().await?;
+                    let connection = self.connection.clone();
+                    tokio::spawn(async move { pages::renew_interception(&connection).await });
                     for page in pages::list(&self.connection).await? {
                         self.check_page(page);
                     }
@@ -122,7 +125,7 @@ impl UrlFilter {
             .connection
             .call(CallTarget::Browser, "Fetch.enable", stop)
             .await?;
-        pages::renew_interception(&self.connection).await
+        Ok(())
     }
 
     fn handle_event(&self, event: Event) {

@@ -81,6 +81,8 @@ struct State {
     usage: Usage,
     attempts: Vec<BackendAttempt>,
     safety_checks: Vec<SafetyCheck>,
+    /// Name of the model that decides; empty for none.
+    model: String,
     converses: bool,
     suspicions: Vec<SuspectedInjection>,
 
@@ -378,6 +380,11 @@ impl SimulatedDesktop {
     /// Adds this skipped backend to every decision.
     pub(crate) fn skip_backend(&self, attempt: BackendAttempt) {
         self.state().attempts.push(attempt);
+    }
+
+    /// Makes a model of this name decide.
+    pub(crate) fn decide_by_model(&self, model: &str) {
+        model.clone_into(&mut self.state().model);
     }
 
     /// Adds this safety check to every decision.
@@ -854,7 +861,7 @@ impl Planner for FakeServices {
             safety_checks: state.safety_checks.clone(),
             conversation: Bytes::from(vec![position.saturating_add(1)]),
             backend: "scripted".to_owned(),
-            model: String::new(),
+            model: state.model.clone(),
             usage: state.usage,
             suspected_injections: state.suspicions.clone(),
             conversation_images: state.shown_again(&request),
