@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod resumable;
 mod session;
 mod watch;
 
@@ -33,11 +34,39 @@ use tonic::body::Body as RequestBody;
 use tonic::client::GrpcService;
 use tonic::codegen::{Body, StdError};
 
+use session::SessionWatch;
+use watch::TaskWatch;
+
 pub use session::SessionUpdate;
 pub use watch::Update;
 
 /// Result of every call.
 pub type Result<T> = std::result::Result<T, ErrorReport>;
+
+/// A channel that a client can call: tonic's own, or one with interposed layers.
+pub trait Transport:
+    GrpcService<
+        RequestBody,
+        ResponseBody: Body<Data = Bytes, Error: Into<StdError> + Send> + Send + 'static,
+        Future: Send,
+    > + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<C> Transport for C where
+    C: GrpcService<
+            RequestBody,
+            ResponseBody: Body<Data = Bytes, Error: Into<StdError> + Send> + Send + 'static,
+            Future: Send,
+        > + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
 
 /// A client of the Orchestrator. Clones share the connection.
 #[derive(Debug, Clone)]
@@ -45,13 +74,7 @@ pub struct Client<C> {
     inner: OrchestratorServiceClient<C>,
 }
 
-impl<C> Client<C>
-where
-    C: GrpcService<RequestBody> + Clone + Send + Sync + 'static,
-    C::ResponseBody: Body<Data = Bytes> + Send + 'static,
-    <C::ResponseBody as Body>::Error: Into<StdError> + Send,
-    C::Future: Send,
-{
+impl<C: Transport> Client<C> {
     /// Creates a client over a channel.
     pub fn new(channel: C) -> Self {
         Self {
@@ -174,18 +197,18 @@ where
     /// Watches a task from its beginning until it has ended. The stream survives broken connections without losing or
     /// repeating an event. It ends after the task's last event, or with an error that reconnecting cannot resolve.
     pub fn watch(&self, task: &str) -> BoxStream<'static, Result<Update>> {
-        watch::updates(self.raw(), task.to_owned(), String::new())
+        self.watch_from(task, "")
     }
 
     /// Resumes a watch after the event with this `resume_token`.
     pub fn watch_from(&self, task: &str, resume_token: &str) -> BoxStream<'static, Result<Update>> {
-        watch::updates(self.raw(), task.to_owned(), resume_token.to_owned())
+        resumable::updates(TaskWatch::new(self.raw(), task.to_owned()), resume_token)
     }
 
     /// Watches all tasks of a session from their beginning, also tasks that are created later. The stream survives broken
     /// connections without losing or repeating an event. It ends only with an error that reconnecting cannot resolve.
     pub fn watch_session(&self, session: &str) -> BoxStream<'static, Result<SessionUpdate>> {
-        session::updates(self.raw(), session.to_owned(), String::new())
+        self.watch_session_from(session, "")
     }
 
     /// Resumes a watch of a session after the event with this `resume_token`.
@@ -194,7 +217,11 @@ where
         session: &str,
         resume_token: &str,
     ) -> BoxStream<'static, Result<SessionUpdate>> {
-        session::updates(self.raw(), session.to_owned(), resume_token.to_owned())
+        let watched = SessionWatch {
+            client: self.raw(),
+            name: session.to_owned(),
+        };
+        resumable::updates(watched, resume_token)
     }
 }
 

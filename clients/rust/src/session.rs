@@ -1,18 +1,11 @@
-//! Watches of sessions that survive broken connections.
+//! Watches of sessions.
 
-use bytes::Bytes;
-use futures::StreamExt as _;
-use futures::stream::{self, BoxStream};
-use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::orchestrator_service_client::OrchestratorServiceClient;
-use tonic::body::Body as RequestBody;
-use tonic::client::GrpcService;
-use tonic::codegen::{Body, StdError};
-use tonic::{Status, Streaming};
+use tonic::Streaming;
 
-use crate::Result;
-use crate::watch::{IDLE_TIMEOUT, MAX_ATTEMPTS, backoff, is_retryable};
+use crate::Transport;
+use crate::resumable::{AfterEnd, CallResult, Received, WatchedResource};
 
 /// An update of the watch of a session.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,107 +19,45 @@ pub enum SessionUpdate {
     },
 }
 
-struct SessionWatch<C> {
-    client: OrchestratorServiceClient<C>,
-    session: String,
-    token: String,
-    messages: Option<Streaming<wire::WatchSessionResponse>>,
-    failures: u32,
-    failed: bool,
+/// A session that is watched.
+pub(crate) struct SessionWatch<C> {
+    pub(crate) client: OrchestratorServiceClient<C>,
+    pub(crate) name: String,
 }
 
-pub(crate) fn updates<C>(
-    client: OrchestratorServiceClient<C>,
-    session: String,
-    token: String,
-) -> BoxStream<'static, Result<SessionUpdate>>
-where
-    C: GrpcService<RequestBody> + Clone + Send + Sync + 'static,
-    C::ResponseBody: Body<Data = Bytes> + Send + 'static,
-    <C::ResponseBody as Body>::Error: Into<StdError> + Send,
-    C::Future: Send,
-{
-    let watch = SessionWatch {
-        client,
-        session,
-        token,
-        messages: None,
-        failures: 0,
-        failed: false,
-    };
-    stream::unfold(watch, |mut watch| async move {
-        let update = watch.next().await?;
-        Some((update, watch))
-    })
-    .boxed()
-}
+impl<C: Transport> WatchedResource for SessionWatch<C> {
+    type Response = wire::WatchSessionResponse;
+    type Update = SessionUpdate;
 
-impl<C> SessionWatch<C>
-where
-    C: GrpcService<RequestBody> + Clone + Send + Sync + 'static,
-    C::ResponseBody: Body<Data = Bytes> + Send + 'static,
-    <C::ResponseBody as Body>::Error: Into<StdError> + Send,
-    C::Future: Send,
-{
-    async fn next(&mut self) -> Option<Result<SessionUpdate>> {
-        while !self.failed {
-            match self.receive().await {
-                Ok(Some(message)) => {
-                    self.failures = 0;
-                    if let Some(update) = self.handle(message) {
-                        return Some(Ok(update));
-                    }
-                }
-                Ok(None) => {
-                    self.messages = None;
-                    // A session does not end, so the server shuts down and ends every new watch at once.
-                    tokio::time::sleep(backoff(1)).await;
-                }
-                Err(status) => {
-                    self.messages = None;
-                    self.failures += 1;
-                    if !is_retryable(&status) || self.failures >= MAX_ATTEMPTS {
-                        self.failed = true;
-                        return Some(Err(ErrorReport::from_status(&status)));
-                    }
-                    tokio::time::sleep(backoff(self.failures)).await;
-                }
-            }
-        }
-        None
-    }
-
-    async fn receive(&mut self) -> std::result::Result<Option<wire::WatchSessionResponse>, Status> {
-        let mut messages = match self.messages.take() {
-            Some(messages) => messages,
-            None => {
-                let request = wire::WatchSessionRequest {
-                    name: self.session.clone(),
-                    resume_token: self.token.clone(),
-                };
-                self.client.watch_session(request).await?.into_inner()
-            }
+    async fn open(&mut self, resume_token: String) -> CallResult<Streaming<Self::Response>> {
+        let request = wire::WatchSessionRequest {
+            name: self.name.clone(),
+            resume_token,
         };
-        let received = tokio::time::timeout(IDLE_TIMEOUT, messages.message()).await;
-        let received = received
-            .map_err(|_| Status::unavailable("no message received, not even a heartbeat"))?;
-        self.messages = Some(messages);
-        received
+        Ok(self.client.watch_session(request).await?.into_inner())
     }
 
-    fn handle(&mut self, message: wire::WatchSessionResponse) -> Option<SessionUpdate> {
+    fn read(&mut self, response: Self::Response) -> Received<SessionUpdate> {
         use wire::watch_session_response::Content;
 
-        if !message.resume_token.is_empty() {
-            self.token.clone_from(&message.resume_token);
-        }
-        match message.content? {
-            Content::Snapshot(session) => Some(SessionUpdate::Snapshot(session)),
-            Content::Heartbeat(_) => None,
-            Content::Event(event) => Some(SessionUpdate::Event {
+        let resume_token = response.resume_token;
+        let update = match response.content {
+            Some(Content::Snapshot(session)) => Some(SessionUpdate::Snapshot(session)),
+            Some(Content::Event(event)) => Some(SessionUpdate::Event {
                 event: Box::new(event),
-                resume_token: message.resume_token,
+                resume_token: resume_token.clone(),
             }),
+            Some(Content::Heartbeat(_)) | None => None,
+        };
+        Received {
+            resume_token,
+            update,
+            is_last: false,
         }
+    }
+
+    /// A session does not end, so the server shuts down.
+    async fn after_end(&mut self) -> CallResult<AfterEnd> {
+        Ok(AfterEnd::ReconnectAfterBackoff)
     }
 }

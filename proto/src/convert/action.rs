@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::{duration, element, require, wire_duration};
 use crate::domain::action::{
-    Action, Button, ControlCharacters, Ordinal, Place, ScrollAmount, Target, Text, TextAnchor,
+    Action, Button, ControlCharacters, FramePart, Ordinal, ScrollAmount, Target, Text, TextAnchor,
     WindowSelector,
 };
 use crate::domain::geometry::CapturePoint;
@@ -56,7 +56,7 @@ impl From<TextAnchor> for wire::TextAnchor {
 }
 
 enumerations! {
-    optional place("place"): wire::Place => Place {
+    optional place("place"): wire::Place => FramePart {
         TopLeft, Top, TopRight, Left, Centre, Right, BottomLeft, Bottom, BottomRight
     }
 

@@ -29,7 +29,7 @@ pub struct TextAnchor {
     pub text: String,
     pub kind: Option<ElementKind>,
     /// Part of the frame to search (`top left` … `bottom right`); `None` for the whole frame.
-    pub place: Option<Place>,
+    pub place: Option<FramePart>,
     /// Index among several matches; `None` for the only or best match.
     pub ordinal: Option<Ordinal>,
 }
@@ -42,24 +42,24 @@ pub enum Ordinal {
     Last,
 }
 
-/// Declares [`Place`] with its names.
+/// Declares [`FramePart`] with its names.
 macro_rules! places {
     ($($variant:ident = $words:literal,)*) => {
         /// One of the nine equal parts of a frame.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Place {
+        pub enum FramePart {
             $($variant,)*
         }
 
-        impl Place {
+        impl FramePart {
             /// All nine parts, row by row.
-            pub const ALL: &'static [Place] = &[$(Place::$variant,)*];
+            pub const ALL: &'static [FramePart] = &[$(FramePart::$variant,)*];
 
             /// Returns the name used in prompt lines.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
-                    $(Place::$variant => $words,)*
+                    $(FramePart::$variant => $words,)*
                 }
             }
         }
@@ -78,7 +78,7 @@ places! {
     BottomRight = "bottom right",
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FramePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -222,80 +222,53 @@ pub enum Action<T> {
     Refresh,
 }
 
-/// Kinds of action, as named in the allow list and the risk table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ActionKind {
-    Move,
-    Click,
-    MouseDown,
-    MouseUp,
-    Drag,
-    Scroll,
-    TypeText,
-    KeyChord,
-    HoldKey,
-    Wait,
-    SetClipboard,
-    Paste,
-    OpenApplication,
-    OpenUrl,
-    FocusWindow,
-    GoToUrl,
-    GoBack,
-    GoForward,
-    Refresh,
+/// Declares [`ActionKind`] with its names, so that a new kind is in every list of kinds.
+macro_rules! action_kinds {
+    ($($variant:ident = $name:literal,)*) => {
+        /// Kinds of action, as named in the allow list and the risk table.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum ActionKind {
+            $($variant,)*
+        }
+
+        impl ActionKind {
+            /// All kinds.
+            pub const ALL: &'static [ActionKind] = &[$(ActionKind::$variant,)*];
+
+            /// Returns the name used in the configuration and in events.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(ActionKind::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+action_kinds! {
+    Move = "move",
+    Click = "click",
+    MouseDown = "mouse_down",
+    MouseUp = "mouse_up",
+    Drag = "drag",
+    Scroll = "scroll",
+    TypeText = "type_text",
+    KeyChord = "key_chord",
+    HoldKey = "hold_key",
+    Wait = "wait",
+    SetClipboard = "set_clipboard",
+    Paste = "paste",
+    OpenApplication = "open_application",
+    OpenUrl = "open_url",
+    FocusWindow = "focus_window",
+    GoToUrl = "go_to_url",
+    GoBack = "go_back",
+    GoForward = "go_forward",
+    Refresh = "refresh",
 }
 
 impl ActionKind {
-    /// All kinds.
-    pub const ALL: &'static [ActionKind] = &[
-        ActionKind::Move,
-        ActionKind::Click,
-        ActionKind::MouseDown,
-        ActionKind::MouseUp,
-        ActionKind::Drag,
-        ActionKind::Scroll,
-        ActionKind::TypeText,
-        ActionKind::KeyChord,
-        ActionKind::HoldKey,
-        ActionKind::Wait,
-        ActionKind::SetClipboard,
-        ActionKind::Paste,
-        ActionKind::OpenApplication,
-        ActionKind::OpenUrl,
-        ActionKind::FocusWindow,
-        ActionKind::GoToUrl,
-        ActionKind::GoBack,
-        ActionKind::GoForward,
-        ActionKind::Refresh,
-    ];
-
-    /// Returns the name used in the configuration and in events.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ActionKind::Move => "move",
-            ActionKind::Click => "click",
-            ActionKind::MouseDown => "mouse_down",
-            ActionKind::MouseUp => "mouse_up",
-            ActionKind::Drag => "drag",
-            ActionKind::Scroll => "scroll",
-            ActionKind::TypeText => "type_text",
-            ActionKind::KeyChord => "key_chord",
-            ActionKind::HoldKey => "hold_key",
-            ActionKind::Wait => "wait",
-            ActionKind::SetClipboard => "set_clipboard",
-            ActionKind::Paste => "paste",
-            ActionKind::OpenApplication => "open_application",
-            ActionKind::OpenUrl => "open_url",
-            ActionKind::FocusWindow => "focus_window",
-            ActionKind::GoToUrl => "go_to_url",
-            ActionKind::GoBack => "go_back",
-            ActionKind::GoForward => "go_forward",
-            ActionKind::Refresh => "refresh",
-        }
-    }
-
     /// Returns the kind with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

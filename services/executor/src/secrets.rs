@@ -24,6 +24,7 @@ const GROUP_AND_OTHER_MODE: u32 = 0o077;
 const GROUP_READ_MODE: u32 = 0o040;
 /// Maximum size of a secret's file: larger than any password or key that is typed.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
+// Names are written by hand; bounds what a request can name.
 const MAX_NAME_BYTES: usize = 64;
 
 /// The reason a secret cannot be used. Contains its name, never its value.

@@ -24,6 +24,7 @@ use sha2::{Digest, Sha256};
 /// Maximum side of a decoded image, in pixels: four 4K screens side by side. This is also the limit of WebP.
 pub const MAX_SIDE: u32 = 16_384;
 /// Maximum number of pixels of a decoded image.
+// More than any display has, and little enough that a small file cannot exhaust the memory.
 pub const MAX_PIXELS: u64 = 100_000_000;
 /// Maximum memory of a decoder; enough for [`MAX_PIXELS`] of 8-bit RGBA.
 const MAX_DECODER_BYTES: u64 = 512 << 20;

@@ -19,6 +19,7 @@ const MIN_CONTRAST: u8 = 40;
 /// Gap between the part and what is above it that is looked at as well, in pixels: the margin between two buttons.
 const GAP: i32 = 16;
 /// Number of heights above the part within which something recognisable is searched.
+// A recognisable text is usually in the row above or its neighbour; farther parts may move on their own.
 const HEIGHTS_ABOVE: i32 = 3;
 
 /// Returns by how many pixels a region and what is above it have moved down (positive) or up, or `None` if the region is

@@ -8,6 +8,40 @@ clause-separator = {"; "}
 sentence-separator = {" "}
 with-detail = { $text }: { $detail }
 quoted-label = "{ $text }"
+element-kind = { $kind ->
+    [button] button
+    [link] link
+    [text-field] text field
+    [checkbox] checkbox
+    [radio] radio
+    [switch] switch
+    [drop-down] drop down
+    [slider] slider
+    [spin-box] spin box
+    [tab] tab
+    [menu-item] menu item
+    [list-item] list item
+    [table-row] table row
+    [icon] icon
+    [image] image
+    [label] label
+    [dialog] dialog
+    [scroll-bar] scroll bar
+    [window-control] window control
+    [control] control
+   *[other] element
+}
+frame-part = { $part ->
+    [top-left] top left
+    [top] top
+    [top-right] top right
+    [left] left
+    [right] right
+    [bottom-left] bottom left
+    [bottom] bottom
+    [bottom-right] bottom right
+   *[centre] centre
+}
 
 ## Waits of a task that has not started
 
@@ -191,6 +225,14 @@ hook-denies-function = { $name } is not called: { $denial }
 hook-denies-decision = the decision is not carried out: { $denial }
 hook-denies-text = (withheld: { $denial })
 hooks-interrupted = the task was stopped or paused before the hooks answered; decide again
+hook-skipped = { $problem }; the task continues without it
+redactions-added = { $count ->
+    [one] 1 more redaction is applied
+   *[other] { $count } more redactions are applied
+}
+text-replaced = the text was replaced
+past-images-sent = { $count } earlier images are sent
+model-notices = the model is told: { $notices }
 text-withheld = (withheld: the task was stopped before the hooks answered)
 
 ## Extraction and result files
@@ -199,6 +241,148 @@ extraction-failed = extracting data from the screen failed: { $problem }
 result-cancelled = the task was cancelled
 result-timed-out = it took too long
 result-not-stored = it could not be stored
+
+## Operations of a run
+
+operation-plan = planning
+operation-list-backends = listing the planner's backends
+operation-read-capabilities = reading the Executor's capabilities
+operation-lease-desktop = leasing the desktop
+operation-put-file = putting a file on the desktop
+operation-look-up-action = looking up an action
+operation-perform-action = performing an action
+operation-observe = observing the screen
+operation-capture = capturing the screen
+operation-capture-approval = capturing what is to be approved
+operation-capture-pointer = capturing the pointer
+operation-compare = comparing the screen
+operation-await-late-change = waiting for a late change
+operation-search-evidence = searching for evidence
+operation-find-file = looking for a file
+operation-read-image = reading an image
+operation-extract = extracting data from the screen
+operation-read-page = reading the page
+operation-settle = waiting for the screen to settle
+operation-judge = judging an action
+operation-await-look = waiting for the look of the target
+operation-move-pointer = moving the pointer
+operation-read-pointer = reading the pointer
+operation-locate-pointer = locating the pointer
+operation-await-reaction = waiting for the reaction to the pointer
+operation-store-image = storing an image
+operation-find-target = finding a target
+operation-list-functions = listing the functions of the tool { $tool }
+operation-failed = { $operation } failed: { $problem }
+tool-failed = the tool { $tool }: { $problem }
+backend-unknown = unknown planner backend `{ $name }`; known backends: { $known }
+
+## Targets of actions
+
+target-element-missing = the scene has no element { $element }; it may have disappeared since the frame of the decision
+target-outside = ({ $x }, { $y }) lies outside the frame of { $width }×{ $height } pixels
+target-not-found = { $target } is not on the screen
+target-not-found-nearest = { $target } is not on the screen; the most similar texts are { $nearest }
+target-ambiguous = { $target } matches { $count } elements; add a kind, a place or an ordinal
+target-nth = number { $number } of
+target-last = the last of
+target-at-part = at the { $part }
+
+## Phrasebook: questions, failures and progress
+
+phrasebook-waiting = Waiting: { $words }
+phrasebook-done-long = Done, all { $clauses } steps; the last one: { $last }.
+phrasebook-done = Done: { $joined }.
+phrasebook-only-text = `{ $words }`: { $thing } is not on the screen; only the text { $text } is.
+phrasebook-not-found = `{ $words }`: { $thing } is not on the screen.
+phrasebook-not-found-nearest = `{ $words }`: { $thing } is not on the screen. The closest matches are { $listed }.
+phrasebook-ask-which = `{ $words }`: { $count } elements match: { $listed }. Which one do you mean?
+phrasebook-candidate = ({ $number }) { $kind } "{ $content }", { $place }
+phrasebook-nothing-changed = `{ $words }` was performed, but nothing on the screen changed.
+phrasebook-not-taken = `{ $words }`: the field did not take the text.
+phrasebook-not-taken-shows = `{ $words }`: the field did not take the text; it shows { $quoted }.
+phrasebook-not-cleared = `{ $words }`: the field still shows { $shown }.
+phrasebook-not-checked = `{ $words }` was performed, but it is still unchecked.
+phrasebook-not-unchecked = `{ $words }` was performed, but it is still checked.
+phrasebook-slider-shows = `{ $words }` was performed, but the slider shows { $shown }.
+phrasebook-no-slider-value = `{ $words }`: { $value } is no whole number from 0 to 500.
+phrasebook-dialog-stands = `{ $words }` was performed, but the dialog { $title } is still open.
+phrasebook-not-performed = `{ $words }` was not performed.
+phrasebook-already-so = Was already so: { $listed }.
+phrasebook-left-out = Left out: { $listed }.
+phrasebook-refused = `{ $words }` is not allowed: { $detail }
+phrasebook-failed = `{ $words }` failed: { $detail }
+phrasebook-was-performed = Interrupted while performing `{ $words }`; it is unknown whether it took effect. Check the screen, then answer `done` if it did or `retry` if it did not.
+phrasebook-was-hit = The page moved as the click for `{ $words }` came; it is unknown whether it hit. Check the screen, then answer `done` if it did or `retry` if it did not.
+phrasebook-end-reached = `{ $words }`: reached the end, but { $text } did not appear.
+phrasebook-no-scroll-end = `{ $words }`: stopped scrolling before the end was reached.
+phrasebook-not-appeared = `{ $words }`: { $text } did not appear within { $seconds } seconds.
+phrasebook-still-there = `{ $words }`: { $text } is still there after { $seconds } seconds.
+phrasebook-not-shown = `{ $words }`: { $text } is not shown.
+phrasebook-shown = `{ $words }`: { $text } is shown.
+phrasebook-unknown-application = `{ $words }`: this application is not allowed. Allowed applications: { $listed }.
+phrasebook-no-new-window = `{ $words }`: no window appeared within { $seconds } seconds.
+phrasebook-message-ignored = `{ $message }` is not understood and is ignored.
+phrasebook-not-understood = { $why }; examples of supported sentences: { $example }
+phrasebook-example = `click "Save"`, `type "Alice" into "Name" then press Enter`
+phrasebook-cannot-take-over = it cannot continue a goal that another backend has started, because the completed steps are unknown
+phrasebook-candidate-separator = {", "}
+parse-empty = the goal is empty
+parse-too-long = the goal is too long
+parse-unclosed-quote = a quote is opened and not closed
+parse-unknown-verb = it does not start with a known verb
+parse-similar-verb = it does not start with a known verb; did you mean `{ $verb }`
+parse-missing-target = it names no target
+parse-invalid-target = it does not name an element; put its text in quotes
+parse-missing-text = it gives no text
+parse-unquoted-text = its text is not in quotes
+parse-missing-field = it does not say into which field each text goes
+parse-missing-destination = it gives no destination
+parse-unknown-key = no key is called `{ $name }`
+parse-invalid-address = it does not give an address
+parse-trailing-words = unexpected `{ $words }`
+
+## Intents of actions that a model named
+
+intent-move = move the pointer to { $place }
+intent-click = { $gesture ->
+    [double] double-click
+    [triple] triple-click
+    [right] right-click
+    [middle] middle-click
+    [back] click with the back button
+    [forward] click with the forward button
+   *[single] click
+} { $place }
+intent-while-holding = { $keys }+{ $action }
+intent-mouse-down = press the mouse button { $place }
+intent-mouse-up = release the mouse button { $place }
+intent-drag = drag
+intent-drag-to = drag from { $from } to { $to }
+intent-scroll = scroll { $direction ->
+    [down] down
+    [up] up
+    [right] right
+   *[left] left
+}
+intent-type = type { $text }
+intent-press = press { $keys }
+intent-hold = hold { $keys }
+intent-other = { $kind ->
+    [set-clipboard] set clipboard
+    [paste] paste
+    [open-application] open application
+    [open-url] open url
+    [focus-window] focus window
+    [go-to-url] go to url
+    [go-back] go back
+    [go-forward] go forward
+    [refresh] refresh
+    [wait] wait
+   *[other] another action
+}
+place-at-pointer = where the pointer is
+place-element = an element
+place-in-part = a point at the { $part }
 
 ## Command line: progress of a task
 
@@ -263,3 +447,69 @@ unfinished-tasks = { $count } unfinished { $count ->
 } of earlier runs: { $names }
 hint-resume = continue one with `motorium run --in-process --resume { $task }`
 up-hint = submit a task with `motorium run 'click "Save"'`; stop with Ctrl-C
+
+## Command line: errors
+
+error-line = error: { $error }
+orchestrator-unreachable = cannot reach the Orchestrator at { $server } ({ $report }); start one with `motorium up`, or add --in-process to `motorium run`
+virtual-desktop-failed = the virtual desktop did not start: { $problem }
+no-display-server = neither { $first } nor { $second } is installed; install tigervnc-standalone-server or xvfb
+program-not-started = { $program } cannot be started: { $problem }; install the package { $package }
+program-not-ready = { $program } was not ready within { $seconds } s
+no-display = no display found; start a virtual one with `motorium up`
+wait-needs-server = --on-approval wait needs a server: a task in this process cannot be answered from elsewhere
+path-is-no-file = { $path } is not a file
+no-pending-approval = { $task } has no pending approval
+event-stream-ended = the event stream of { $task } ended before the task
+executor-with-tls = an Executor with TLS may be running at { $address }; specify it with --executor https://…
+drag-needs-points = a drag needs at least two points: X1 Y1 X2 Y2
+clipboard-lost = the content of the clipboard is gone: { $cause }
+no-tool-configured = no tool is configured; see docs/functions.md for how to add one
+scene-saved = { $elements } elements; annotated screenshot in { $path }; { $stages }
+
+## Command line: checks of `motorium doctor`
+
+check-all-met = all requirements are met
+check-all-met-with-warnings = all requirements are met; the warnings say what works less well or not at all
+check-missing = { $count } requirements are missing
+check-data-folder = data folder { $path }
+check-data-folder-unwritable = data folder { $path } cannot be written: { $problem }
+remedy-data-folder = choose another folder with --data or MOTORIUM_DATA
+remedy-setting = correct the setting, or remove it
+check-file-missing = { $name }: { $path } does not exist
+check-file = { $name } in { $path }
+check-file-slow = { $name } in { $path }, the original, slower version
+remedy-install-model = install it with `tools/setup` in a checkout of Motorium
+remedy-optimise-model = optimise it with `tools/setup` in a checkout of Motorium
+model-runtime = ONNX Runtime
+model-text-detection = the text detection model
+model-text-recognition = the text recognition model
+check-display-server = { $program }, for virtual desktops
+check-no-display-server = no X server for virtual desktops
+check-program = { $program }, { $purpose }
+purpose-window-manager = the window manager of virtual desktops
+purpose-session-bus = the session bus of virtual desktops
+purpose-browser = the browser that URLs are opened in
+purpose-editor = the text editor of virtual desktops
+check-no-display = no display: { $problem }
+remedy-start-desktop = start a virtual desktop with `motorium up`
+check-displays = display { $displays }
+check-no-window = no window can be opened on { $display }: { $problem }
+remedy-display-access = check the access to the display, for example with `xdpyinfo`
+probe-not-shown = it does not appear
+check-captured = a window is captured
+probe-not-captured = it does not show the window that is there
+check-capture-fails = a capture of { $display } fails: { $problem }
+remedy-covered-screen = check that nothing covers the screen, such as a lock screen
+probe-input = input
+probe-click = a click
+probe-word = a typed word
+check-no-keyboard = a clicked window does not get the keyboard: text would go elsewhere
+remedy-start-manager = start a window manager, for example icewm
+check-arrives = { $what } arrives at a window
+check-does-not-arrive = { $what } does not arrive at the window that is there
+check-not-tried = { $what } was not tried: { $problem }
+remedy-try-later = run `motorium doctor` again when no task runs
+check-window-manager = a window manager on { $display }
+check-no-window-manager = no window manager on { $display }: windows get no titles and cannot be activated, moved or closed, and typed text goes to whatever had the keyboard last
+remedy-start-manager-there = start one on that display, for example icewm

@@ -8,6 +8,40 @@ clause-separator = ；
 sentence-separator = {""}
 with-detail = { $text }：{ $detail }
 quoted-label = “{ $text }”
+element-kind = { $kind ->
+    [button] 按钮
+    [link] 链接
+    [text-field] 输入框
+    [checkbox] 复选框
+    [radio] 单选框
+    [switch] 开关
+    [drop-down] 下拉框
+    [slider] 滑块
+    [spin-box] 数字框
+    [tab] 标签页
+    [menu-item] 菜单
+    [list-item] 列表项
+    [table-row] 行
+    [icon] 图标
+    [image] 图片
+    [label] 文字
+    [dialog] 对话框
+    [scroll-bar] 滚动条
+    [window-control] 窗口按钮
+    [control] 控件
+   *[other] 元素
+}
+frame-part = { $part ->
+    [top-left] 左上
+    [top] 上方
+    [top-right] 右上
+    [left] 左侧
+    [right] 右侧
+    [bottom-left] 左下
+    [bottom] 下方
+    [bottom-right] 右下
+   *[centre] 中间
+}
 
 ## 尚未开始的任务的等待
 
@@ -176,6 +210,11 @@ hook-denies-function = 不调用 { $name }：{ $denial }
 hook-denies-decision = 不执行此决定：{ $denial }
 hook-denies-text = （内容已隐去：{ $denial }）
 hooks-interrupted = 任务在钩子答复之前被停止或暂停；请重新决定
+hook-skipped = { $problem }；任务在没有它的情况下继续
+redactions-added = 又遮盖了 { $count } 处
+text-replaced = 文字被替换了
+past-images-sent = 发送 { $count } 张较早的图像
+model-notices = 告知模型：{ $notices }
 text-withheld = （内容已隐去：任务在钩子答复之前被停止）
 
 ## 数据提取与结果文件
@@ -184,6 +223,148 @@ extraction-failed = 从屏幕提取数据失败：{ $problem }
 result-cancelled = 任务已取消
 result-timed-out = 耗时过长
 result-not-stored = 无法保存
+
+## 任务执行中的步骤
+
+operation-plan = 规划
+operation-list-backends = 列出规划器的后端
+operation-read-capabilities = 读取执行器的能力
+operation-lease-desktop = 租用桌面
+operation-put-file = 把文件放到桌面
+operation-look-up-action = 查询操作的结果
+operation-perform-action = 执行操作
+operation-observe = 观察屏幕
+operation-capture = 截取屏幕
+operation-capture-approval = 截取待批准的内容
+operation-capture-pointer = 截取鼠标指针
+operation-compare = 比较屏幕
+operation-await-late-change = 等待迟来的变化
+operation-search-evidence = 查找依据
+operation-find-file = 查找文件
+operation-read-image = 读取图像
+operation-extract = 从屏幕提取数据
+operation-read-page = 读取网页
+operation-settle = 等待屏幕稳定
+operation-judge = 判断操作的效果
+operation-await-look = 等待目标的外观
+operation-move-pointer = 移动鼠标指针
+operation-read-pointer = 读取鼠标指针的位置
+operation-locate-pointer = 查找鼠标指针
+operation-await-reaction = 等待对鼠标指针的反应
+operation-store-image = 存储图像
+operation-find-target = 查找目标
+operation-list-functions = 列出工具 { $tool } 的函数
+operation-failed = { $operation }失败：{ $problem }
+tool-failed = 工具 { $tool }：{ $problem }
+backend-unknown = 未知的规划器后端 `{ $name }`；已知的后端：{ $known }
+
+## 操作的目标
+
+target-element-missing = 画面中没有元素 { $element }；它可能在作出决定之后消失了
+target-outside = ({ $x }, { $y }) 超出了 { $width }×{ $height } 像素的画面
+target-not-found = 屏幕上找不到{ $target }
+target-not-found-nearest = 屏幕上找不到{ $target }；最接近的文字是{ $nearest }
+target-ambiguous = 有 { $count } 个元素符合{ $target }；请补充类型、位置或序号
+target-nth = 第 { $number } 个
+target-last = 最后一个
+target-at-part = { $part }的
+
+## 语句手册：问题、失败和进度
+
+phrasebook-waiting = 等待中：{ $words }
+phrasebook-done-long = 已完成全部 { $clauses } 步，最后一步：{ $last }。
+phrasebook-done = 已完成：{ $joined }。
+phrasebook-only-text = “{ $words }”：屏幕上找不到{ $thing }，只有文字{ $text }。
+phrasebook-not-found = “{ $words }”：屏幕上找不到{ $thing }。
+phrasebook-not-found-nearest = “{ $words }”：屏幕上找不到{ $thing }。最接近的是{ $listed }。
+phrasebook-ask-which = “{ $words }”：有 { $count } 处符合：{ $listed }。指的是哪一个？
+phrasebook-candidate = （{ $number }）{ $kind }“{ $content }”，{ $place }
+phrasebook-nothing-changed = 已执行“{ $words }”，但屏幕没有任何变化。
+phrasebook-not-taken = “{ $words }”：该输入框没有接受这段文字。
+phrasebook-not-taken-shows = “{ $words }”：该输入框没有接受这段文字，现在显示{ $quoted }。
+phrasebook-not-cleared = “{ $words }”：该输入框仍显示{ $shown }。
+phrasebook-not-checked = 已执行“{ $words }”，但仍未勾选。
+phrasebook-not-unchecked = 已执行“{ $words }”，但仍处于勾选状态。
+phrasebook-slider-shows = 已执行“{ $words }”，但滑块显示 { $shown }。
+phrasebook-no-slider-value = “{ $words }”：{ $value }不是 0 到 500 的整数。
+phrasebook-dialog-stands = 已执行“{ $words }”，但对话框{ $title }仍未关闭。
+phrasebook-not-performed = 没有执行“{ $words }”。
+phrasebook-already-so = 本来就是这样：{ $listed }。
+phrasebook-left-out = 未执行：{ $listed }。
+phrasebook-refused = “{ $words }”不被允许：{ $detail }
+phrasebook-failed = “{ $words }”失败：{ $detail }
+phrasebook-was-performed = 执行“{ $words }”时被中断，无法确定是否已完成。请查看：已完成请回答“已完成”，否则回答“重试”。
+phrasebook-was-hit = 执行“{ $words }”的点击时页面移动了，无法确定是否点中。请查看：已点中请回答“已完成”，否则回答“重试”。
+phrasebook-end-reached = “{ $words }”：已滚动到尽头，没有出现{ $text }。
+phrasebook-no-scroll-end = “{ $words }”：一直可以滚动，没有到达尽头。
+phrasebook-not-appeared = “{ $words }”：{ $seconds } 秒内没有出现{ $text }。
+phrasebook-still-there = “{ $words }”：{ $seconds } 秒后{ $text }仍在。
+phrasebook-not-shown = “{ $words }”：没有显示{ $text }。
+phrasebook-shown = “{ $words }”：显示了{ $text }。
+phrasebook-unknown-application = “{ $words }”：这里不能打开该应用。可以打开的有：{ $listed }。
+phrasebook-no-new-window = “{ $words }”：{ $seconds } 秒内没有出现窗口。
+phrasebook-message-ignored = 无法理解“{ $message }”，不作改变。
+phrasebook-not-understood = { $why }；能理解的句子例如：{ $example }
+phrasebook-example = 点击“保存”，在“姓名”中输入“张三”然后按回车
+phrasebook-cannot-take-over = 其他后端已开始执行该目标，无法得知哪些已完成，因此不能接手
+phrasebook-candidate-separator = ，
+parse-empty = 目标为空
+parse-too-long = 目标太长
+parse-unclosed-quote = 引号没有闭合
+parse-unknown-verb = 开头不是已知的动词
+parse-similar-verb = 开头不是已知的动词，是否想说“{ $verb }”
+parse-missing-target = 没有说明对象
+parse-invalid-target = 没有指明屏幕上的对象，请把它的文字放进引号
+parse-missing-text = 没有说明文字内容
+parse-unquoted-text = 文字没有放进引号
+parse-missing-field = 没有说明每段文字输入到哪里
+parse-missing-destination = 没有说明拖到哪里
+parse-unknown-key = 没有叫“{ $name }”的按键
+parse-invalid-address = 没有给出网址
+parse-trailing-words = 多出了“{ $words }”
+
+## 模型给出的操作的说明
+
+intent-move = 把指针移到{ $place }
+intent-click = { $gesture ->
+    [double] 双击
+    [triple] 三击
+    [right] 右键点击
+    [middle] 中键点击
+    [back] 用后退侧键点击
+    [forward] 用前进侧键点击
+   *[single] 点击
+}{ $place }
+intent-while-holding = 按住 { $keys } { $action }
+intent-mouse-down = 在{ $place }按下鼠标键
+intent-mouse-up = 在{ $place }松开鼠标键
+intent-drag = 拖动
+intent-drag-to = 从{ $from }拖到{ $to }
+intent-scroll = { $direction ->
+    [down] 向下
+    [up] 向上
+    [right] 向右
+   *[left] 向左
+}滚动
+intent-type = 输入{ $text }
+intent-press = 按 { $keys }
+intent-hold = 按住 { $keys }
+intent-other = { $kind ->
+    [set-clipboard] 设置剪贴板
+    [paste] 粘贴
+    [open-application] 打开应用程序
+    [open-url] 打开网址
+    [focus-window] 切换窗口
+    [go-to-url] 前往网址
+    [go-back] 后退
+    [go-forward] 前进
+    [refresh] 刷新
+    [wait] 等待
+   *[other] 其他操作
+}
+place-at-pointer = 指针所在处
+place-element = 一个元素
+place-in-part = { $part }的一点
 
 ## 命令行：任务进度
 
@@ -239,3 +420,69 @@ safety-check-approved-in-advance = 其中包括模型提供方的安全检查（
 unfinished-tasks = 之前的运行留下 { $count } 个未完成的任务：{ $names }
 hint-resume = 用 `motorium run --in-process --resume { $task }` 继续其中一个
 up-hint = 用 `motorium run '点击“保存”'` 提交任务；按 Ctrl-C 停止
+
+## 命令行：错误
+
+error-line = 错误：{ $error }
+orchestrator-unreachable = 无法连接 { $server } 处的任务服务（{ $report }）；请用 `motorium up` 启动一个，或在 `motorium run` 后加上 `--in-process`
+virtual-desktop-failed = 虚拟桌面没有启动：{ $problem }
+no-display-server = { $first } 和 { $second } 都没有安装；请安装 `tigervnc-standalone-server` 或 `xvfb`
+program-not-started = 无法启动 { $program }：{ $problem }；请安装软件包 { $package }
+program-not-ready = { $program } 在 { $seconds } 秒内没有就绪
+no-display = 没有找到显示器；请用 `motorium up` 启动一个虚拟显示器
+wait-needs-server = `--on-approval wait` 需要服务器：在本进程中执行的任务无法从别处答复
+path-is-no-file = { $path } 不是文件
+no-pending-approval = { $task } 没有待批准的操作
+event-stream-ended = { $task } 尚未结束，它的事件流就中断了
+executor-with-tls = { $address } 处可能有使用加密连接的执行器；请用 `--executor https://…` 指定
+drag-needs-points = 拖动至少需要两个点：`X1 Y1 X2 Y2`
+clipboard-lost = 剪贴板的内容已丢失：{ $cause }
+no-tool-configured = 没有配置任何工具；添加方法见 `docs/functions.md`
+scene-saved = { $elements } 个元素；标注截图在 { $path }；{ $stages }
+
+## 命令行：`motorium doctor` 的检查
+
+check-all-met = 所有要求都已满足
+check-all-met-with-warnings = 所有要求都已满足；警告列出了效果较差或不可用的功能
+check-missing = 缺少 { $count } 项要求
+check-data-folder = 数据文件夹 { $path }
+check-data-folder-unwritable = 数据文件夹 { $path } 不可写：{ $problem }
+remedy-data-folder = 请用 `--data` 或 `MOTORIUM_DATA` 指定另一个文件夹
+remedy-setting = 请更正该设置，或将其删除
+check-file-missing = { $name }：{ $path } 不存在
+check-file = { $name }：{ $path }
+check-file-slow = { $name }：{ $path }，这是较慢的原始版本
+remedy-install-model = 请在源码目录中运行 `tools/setup` 安装
+remedy-optimise-model = 请在源码目录中运行 `tools/setup` 优化
+model-runtime = `ONNX Runtime`
+model-text-detection = 文字检测模型
+model-text-recognition = 文字识别模型
+check-display-server = { $program }，用于虚拟桌面
+check-no-display-server = 没有用于虚拟桌面的显示服务器
+check-program = { $program }，{ $purpose }
+purpose-window-manager = 虚拟桌面的窗口管理器
+purpose-session-bus = 虚拟桌面的会话总线
+purpose-browser = 用来打开网址的浏览器
+purpose-editor = 虚拟桌面的文本编辑器
+check-no-display = 没有显示器：{ $problem }
+remedy-start-desktop = 请用 `motorium up` 启动虚拟桌面
+check-displays = 显示器 { $displays }
+check-no-window = 无法在 { $display } 上打开窗口：{ $problem }
+remedy-display-access = 请检查对该显示器的访问权限，例如用 `xdpyinfo`
+probe-not-shown = 窗口没有出现
+check-captured = 可以截取窗口
+probe-not-captured = 截图中没有应有的窗口
+check-capture-fails = 截取 { $display } 失败：{ $problem }
+remedy-covered-screen = 请检查屏幕是否被遮挡，例如被锁屏界面遮挡
+probe-input = 输入
+probe-click = 单击
+probe-word = 输入的文字
+check-no-keyboard = 被单击的窗口没有得到键盘焦点，文字会输入到别处
+remedy-start-manager = 请启动窗口管理器，例如 `icewm`
+check-arrives = { $what }能够到达窗口
+check-does-not-arrive = { $what }没有到达应有的窗口
+check-not-tried = 没有尝试{ $what }：{ $problem }
+remedy-try-later = 请在没有任务执行时再次运行 `motorium doctor`
+check-window-manager = { $display } 上有窗口管理器
+check-no-window-manager = { $display } 上没有窗口管理器，窗口没有标题，也不能激活、移动或关闭，文字会输入到上次获得键盘焦点的地方
+remedy-start-manager-there = 请在该显示器上启动一个，例如 `icewm`

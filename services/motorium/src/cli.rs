@@ -30,7 +30,7 @@ pub(crate) enum Command {
     #[command(after_help = exit::HELP)]
     Tasks(Tasks),
     /// List the available desktops
-    Desktops(Server),
+    Desktops(ConnectionOptions),
     /// Query the configured tools and list their functions
     Tools,
     /// Parse the screen: save an annotated screenshot and print the elements
@@ -51,7 +51,7 @@ pub(crate) enum Command {
 
 /// Options for connecting to the Orchestrator.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Server {
+pub(crate) struct ConnectionOptions {
     /// URL of the Orchestrator [default: the configured `orchestrator.listen`]
     #[arg(long, global = true, value_name = "URL", env = "MOTORIUM_SERVER")]
     pub(crate) server: Option<String>,
@@ -78,7 +78,7 @@ pub(crate) struct Run {
     #[arg(required_unless_present = "resume")]
     pub(crate) goal: Option<String>,
     #[command(flatten)]
-    pub(crate) server: Server,
+    pub(crate) server: ConnectionOptions,
     /// Run everything in this process, on the current display, without a server
     #[arg(long)]
     pub(crate) in_process: bool,
@@ -168,7 +168,7 @@ pub(crate) struct Specification {
 #[derive(Debug, Args)]
 pub(crate) struct Tasks {
     #[command(flatten)]
-    pub(crate) server: Server,
+    pub(crate) server: ConnectionOptions,
     #[command(subcommand)]
     pub(crate) command: TasksCommand,
 }

@@ -3,7 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use motorium_messages::Message;
 use motorium_proto::error::ErrorReport;
+
+use crate::show::text;
 
 /// The reason a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -14,9 +17,7 @@ pub(crate) enum Error {
     File { path: PathBuf, source: io::Error },
     #[error("{0}")]
     Service(ErrorReport),
-    #[error(
-        "cannot reach the Orchestrator at {server} ({report}); start one with `motorium up`, or add --in-process to `motorium run`"
-    )]
+    #[error("{}", unreachable_text(server, report))]
     Unreachable {
         server: String,
         report: Box<ErrorReport>,
@@ -27,10 +28,17 @@ pub(crate) enum Error {
     Kit(#[from] motorium_kit::Error),
     #[error(transparent)]
     Server(#[from] motorium_kit::server::Error),
-    #[error("the virtual desktop did not start: {0}")]
+    #[error("{}", text(Message::VirtualDesktopFailed { problem: &.0.to_string() }))]
     Desktop(#[from] crate::virtual_desktop::Error),
     #[error(transparent)]
     Trajectory(#[from] motorium_recording::trajectory::Error),
     #[error("{0}")]
     Start(String),
+}
+
+fn unreachable_text(server: &str, report: &ErrorReport) -> String {
+    text(Message::OrchestratorUnreachable {
+        server,
+        report: &report.to_string(),
+    })
 }

@@ -29,6 +29,7 @@ use clap::Parser as _;
 use mimalloc::MiMalloc;
 use motorium_kit::config::LayeredConfig;
 use motorium_kit::telemetry;
+use motorium_messages::Message;
 
 use cli::{Cli, Command};
 use error::Error;
@@ -44,7 +45,8 @@ async fn main() -> ExitCode {
     match run(Cli::parse()).await {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error}");
+            let error = error.to_string();
+            eprintln!("{}", show::text(Message::ErrorLine { error: &error }));
             Exit::Usage.into()
         }
     }

@@ -17,6 +17,7 @@ use motorium_kit::client::{Channel, Config as ClientConfig};
 use motorium_kit::config::{Common, LayeredConfig, ListenAddress};
 use motorium_kit::server::{Builder, Config as ServerConfig, MemoryConnector, RunningServer};
 use motorium_kit::shutdown::Shutdown;
+use motorium_messages::Message;
 use motorium_orchestrator::config::{LocalServices, connector};
 use motorium_orchestrator::desktops::DesktopPool;
 use motorium_orchestrator::{Orchestrator, Settings as OrchestratorSettings, storage};
@@ -32,6 +33,7 @@ use motorium_proto::service::{
 use tokio::task::JoinHandle;
 
 use crate::error::Error;
+use crate::show::text;
 use crate::virtual_desktop::VirtualDesktop;
 
 /// Name of the process's only desktop.
@@ -445,9 +447,7 @@ async fn known_display(
     let first = displays
         .first()
         .map(|display| display.id.as_str().to_owned());
-    first.ok_or_else(|| {
-        Error::Start("no display found; start a virtual one with `motorium up`".to_owned())
-    })
+    first.ok_or_else(|| Error::Start(text(Message::NoDisplay)))
 }
 
 fn desktop(display: &str) -> Desktop {

@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use motorium_messages::Message;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::browser_preferences;
+use crate::show::text;
 
 /// Timeout of the start of the X server and the session bus.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -38,15 +40,15 @@ ConfirmLogout=0
 /// The reason a virtual desktop could not be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("neither {} is installed; install tigervnc-standalone-server or xvfb", SERVERS.join(" nor "))]
+    #[error("{}", text(Message::NoDisplayServer { first: SERVERS[0], second: SERVERS[1] }))]
     NoServer,
-    #[error("{program} cannot be started: {source}; install the package {package}")]
+    #[error("{}", text(Message::ProgramNotStarted { program, problem: &source.to_string(), package }))]
     Start {
         program: &'static str,
         package: &'static str,
         source: io::Error,
     },
-    #[error("{program} was not ready within {} s", READY_TIMEOUT.as_secs())]
+    #[error("{}", text(Message::ProgramNotReady { program, seconds: READY_TIMEOUT.as_secs() }))]
     NotReady { program: &'static str },
     #[error("{path}: {source}")]
     Folder { path: PathBuf, source: io::Error },

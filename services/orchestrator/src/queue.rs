@@ -18,6 +18,7 @@ use crate::desktops::DesktopPool;
 use crate::error::Error;
 
 /// Number of tasks at the head of the queue whose waits are recorded.
+// Bounds the events that one change of the queue writes; tasks further behind wait long anyway.
 pub(crate) const ANNOUNCED_TASKS: u32 = 10;
 /// Number of tasks that are read to find a task's place. A task further back gets the place after them.
 const COUNTED_TASKS: u32 = 1000;

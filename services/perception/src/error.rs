@@ -59,9 +59,11 @@ pub mod reason {
 }
 
 /// Retry delay after a display was lost or timed out.
+// The display may have been restarted; callers wait for it and must not load the machine.
 const DISPLAY_RETRY: Duration = Duration::from_secs(1);
 
 /// Retry delay when the parser queue is full.
+// A parse of a new screen takes about a second, so some of the queue is done by then.
 const PARSER_RETRY: Duration = Duration::from_secs(2);
 
 /// Error of the service.

@@ -35,7 +35,7 @@ pub fn screen(description: &str) -> DescribedScreen {
         .map(str::trim)
         .filter(|line| !line.is_empty())
     {
-        let line = Line::parse(line);
+        let line = ElementLine::parse(line);
         if line.what == "window" {
             windows.push(window(&line));
         } else {
@@ -64,14 +64,14 @@ pub fn screen(description: &str) -> DescribedScreen {
     }
 }
 
-struct Line<'a> {
+struct ElementLine<'a> {
     what: &'a str,
     bounds: CaptureRect,
     content: String,
     flags: Vec<&'a str>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ElementLine<'a> {
     fn parse(line: &'a str) -> Self {
         let (head, quoted) = line.split_once('"').unwrap_or((line, ""));
         let (content, flags) = quoted.rsplit_once('"').unwrap_or((quoted, ""));
@@ -104,7 +104,7 @@ fn pair(text: &str, separator: char) -> (i32, i32) {
     (a.parse().expect("a number"), b.parse().expect("a number"))
 }
 
-fn window(line: &Line<'_>) -> Window {
+fn window(line: &ElementLine<'_>) -> Window {
     Window {
         id: line.content.clone(),
         title: line.content.clone(),
@@ -117,7 +117,7 @@ fn window(line: &Line<'_>) -> Window {
     }
 }
 
-fn element(line: &Line<'_>, index: usize) -> Element {
+fn element(line: &ElementLine<'_>, index: usize) -> Element {
     let is_text = line.what == "text";
     let kind = if is_text {
         ElementKind::Label

@@ -86,6 +86,7 @@ fn attempts_text(attempts: &[BackendAttempt]) -> String {
 }
 
 /// Maximum number of candidates in an error message.
+// The message stays readable; more candidates need a better description anyway.
 const MAX_CANDIDATES: usize = 8;
 
 /// Formats candidates: `[3] "Delete", [7] "Delete"`.

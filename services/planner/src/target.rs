@@ -29,10 +29,12 @@ use motorium_phrasebook::target::{self, TargetError};
 /// Maximum number of elements that a model is shown: more than in a step, because nothing else is asked.
 const MAX_ELEMENTS: usize = 100;
 /// Minimum match score at which a text names an element without a model.
+// Below 1, because single letters may be misread.
 const MIN_NAME_SCORE: f64 = 0.9;
 /// Minimum confidence of a model's choice: below it, the choice is more likely wrong than right.
 const MIN_CONFIDENCE: f64 = 0.5;
 /// Minimum lead in confidence over the next candidate; below it, the target is ambiguous.
+// A smaller lead does not tell two candidates apart.
 const MIN_CONFIDENCE_LEAD: f64 = 0.2;
 
 /// A described target, and the screen to search.

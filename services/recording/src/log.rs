@@ -12,7 +12,7 @@ use prost::Message as _;
 use motorium_task::event::{self, Event, RecordedEvent};
 use motorium_task::{Task, invariants, view};
 
-/// Why a log cannot be read or extended.
+/// Reason why a log cannot be read or extended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(

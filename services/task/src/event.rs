@@ -58,7 +58,7 @@ pub enum UserRequestKind {
     TakeOver,
 }
 
-/// Why a task failed.
+/// Reason why a task failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// Stable reason in UPPER_SNAKE_CASE, with a page in `docs/errors`.

@@ -23,6 +23,7 @@ pub use super::loop_notice::{IssuedNotice, LoopNotice, LoopPattern, Mitigation};
 /// Number of times the same action on the same unchanged screen counts as a repetition. Two may be a deliberate retry.
 const MIN_REPETITIONS: usize = 3;
 /// Number of times the same sequence of screens and actions counts as a cycle.
+// As for repetitions: two turns may be deliberate.
 const MIN_CYCLE_TURNS: usize = 3;
 /// Maximum length of a detected cycle, in steps. Longer sequences are often real work over a list.
 const MAX_CYCLE_LENGTH: usize = 4;
@@ -32,6 +33,7 @@ const MAX_NEW_RESULTS_OF_SAME_CALLS: usize = 8;
 /// Number of consecutive steps without a change that counts as stagnation. Twice the repetition limit, because the steps differ.
 const STAGNATION_STEPS: usize = 6;
 /// Number of steps after a mitigation before the next one is chosen.
+// The planner needs a step to read the notice and one to try something else.
 const STEPS_PER_MITIGATION: usize = 2;
 
 /// The parts of a step that matter for loop detection.

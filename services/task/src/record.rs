@@ -82,7 +82,7 @@ pub struct StepRecord {
     /// Line of progress for people, with the event that added it.
     pub progress: Option<(EventSeq, String)>,
     pub actions: Vec<ActionRecord>,
-    /// Why the rest of the step was dropped.
+    /// Reason why the rest of the step was dropped.
     pub abandonment: Option<Abandonment>,
     pub extracted: Option<String>,
     /// Calls that were made or that have a result.

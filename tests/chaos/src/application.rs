@@ -46,7 +46,7 @@ pub(crate) struct ButtonPress {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ApplicationState {
     read: u64,
     /// An incomplete last line.
     rest: Vec<u8>,
@@ -67,7 +67,7 @@ pub(crate) struct ScreenState {
 pub(crate) struct Application {
     seed: u64,
     file: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<ApplicationState>,
 }
 
 /// Returns the box of a button.
@@ -146,7 +146,7 @@ impl Application {
         });
     }
 
-    fn up_to_date(&self) -> std::sync::MutexGuard<'_, State> {
+    fn up_to_date(&self) -> std::sync::MutexGuard<'_, ApplicationState> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut more = std::mem::take(&mut state.rest);
         let from = state.read;

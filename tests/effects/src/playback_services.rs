@@ -34,7 +34,7 @@ pub(crate) enum PlaybackPhase {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PlaybackState {
     action: Option<Action<Target>>,
     /// Point and bounds of a labelled click.
     labelled: Option<(CapturePoint, CaptureRect)>,
@@ -46,7 +46,7 @@ struct State {
 pub(crate) struct PlaybackServices {
     display: DisplayId,
     moment: watch::Sender<PlaybackPhase>,
-    state: Mutex<State>,
+    state: Mutex<PlaybackState>,
 }
 
 impl PlaybackServices {
@@ -58,7 +58,7 @@ impl PlaybackServices {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PlaybackState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,7 +66,7 @@ impl PlaybackServices {
     pub(crate) fn prepare(&self, label: &ClipLabel, action: Action<Target>) {
         self.moment.send_replace(PlaybackPhase::Before);
         let labelled = labelled_click(&action, label.target());
-        *self.state() = State {
+        *self.state() = PlaybackState {
             action: Some(match labelled {
                 Some(_) => in_words(action),
                 None => action,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::PageServer;
-use motorium_tests::programs::ProgramResult;
+use motorium_tests::programs::{self, ProgramResult};
 use motorium_tests::services::{AllInOne, TestSetup};
 use serde_json::Value;
 
@@ -231,6 +231,10 @@ async fn doctor_and_config() {
     );
 
     std::fs::remove_file(setup.data().join("models")).unwrap();
+    let mut in_chinese = setup.command("motorium");
+    in_chinese.env("LC_ALL", "zh_CN.UTF-8").arg("doctor");
+    let in_chinese = programs::run(in_chinese).await;
+    assert!(in_chinese.stdout.contains("不存在"), "{in_chinese:?}");
     let missing = setup.motorium(&["doctor"]).await;
     assert_ne!(missing.code, Some(0), "{missing:?}");
     assert!(missing.stdout.contains("tools/setup"), "{}", missing.stdout);

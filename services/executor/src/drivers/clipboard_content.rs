@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Maximum length of the description. Applications offer some dozens of representations.
 const MAX_DESCRIPTION_BYTES: u64 = 1024 * 1024;
 /// Maximum number of bytes of one representation.
+// A large image fits; a length that was read wrongly must not exhaust the memory.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The content of one or more selections.

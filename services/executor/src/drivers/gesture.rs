@@ -11,10 +11,12 @@ use motorium_proto::domain::geometry::CapturePoint;
 use super::Error;
 
 /// Press duration of a click.
+// As for chords: programs that poll the pointer miss shorter presses.
 pub(crate) const CLICK_HOLD: Duration = Duration::from_millis(10);
 /// Delay between the clicks of a double or triple click, well below the usual double-click interval.
 pub(crate) const CLICK_GAP: Duration = Duration::from_millis(30);
 /// Maximum number of clicks that applications count as one gesture.
+// A triple click selects a paragraph; toolkits know no longer gesture.
 const MAX_CLICKS: u8 = 3;
 
 /// Delay between two points of a drag. Chromium merges moves that arrive faster than its frames.
@@ -22,6 +24,7 @@ pub(crate) const DRAG_STEP: Duration = Duration::from_millis(12);
 /// Minimum number of moves: with fewer, HTML drag and drop misses the drop.
 const MIN_DRAG_STEPS: usize = 10;
 /// Distance per step of longer drags.
+// Targets that react to the pointer are not jumped over: controls are about this high.
 const PIXELS_PER_DRAG_STEP: f64 = 30.0;
 /// Default time between the press and the first move. Lists that are reordered by a long press want 150 ms, measured by
 /// the application, which may receive the press later than the first move on a busy machine.
@@ -29,6 +32,7 @@ const DRAG_HOLD: Duration = Duration::from_millis(250);
 /// Maximum duration of a drag. Longer values are taken for errors.
 const MAX_DRAG_DURATION: Duration = Duration::from_secs(60);
 /// Delay on the target before the release.
+// Several frames, in which the target shows that it accepts the drop.
 pub(crate) const DRAG_DWELL: Duration = Duration::from_millis(150);
 
 /// Shortest double-click interval to assume. Chromium and Tk use 500 ms whatever the desktop has set.
@@ -45,6 +49,7 @@ const MAX_NOTCHES: u32 = 1_000;
 /// Notches per write. The stop signal is checked between writes.
 pub(crate) const NOTCHES_PER_WRITE: u32 = 5;
 /// Delay between two writes.
+// Less than a frame, so that a scroll is smooth and a stop comes between two writes.
 pub(crate) const SCROLL_STEP: Duration = Duration::from_millis(10);
 
 /// Checks the number of clicks of one gesture.

@@ -84,7 +84,7 @@ impl From<Action<CapturePoint>> for PreparedAction {
 pub struct DriverOutcome {
     /// Position of the pointer read back afterwards; `None` if the platform does not report it.
     pub pointer: Option<CapturePoint>,
-    /// How it was performed, if that is not obvious. For people.
+    /// Way in which it was performed, if that is not obvious. For people.
     pub note: Option<String>,
 }
 

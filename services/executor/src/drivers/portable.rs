@@ -38,6 +38,7 @@ use crate::guard::allowed_windows::WindowPattern;
 pub const NAME: &str = "enigo";
 
 /// Press duration of a chord.
+// As in the X11 driver: programs that poll the keyboard miss shorter presses.
 const CHORD_HOLD: Duration = Duration::from_millis(10);
 /// Maximum number of distinct remapped characters per batch. X11 layouts leave 18 keycodes unused, which is the upper
 /// bound.
@@ -45,10 +46,12 @@ const MAX_REMAPPED_CHARACTERS: usize = 10;
 /// Delay for applications to load a changed keymap. Without it a busy Chromium sometimes lost the first character.
 const REMAP_DELAY: Duration = Duration::from_millis(100);
 /// Delay for applications to process a batch before its keys are remapped again.
+// The application cannot be asked here whether it has read the keys, unlike with X11.
 const BATCH_DELAY: Duration = Duration::from_millis(400);
 /// Time limit per character, in addition to the display timeout of the call.
 const CHARACTER_TIMEOUT: Duration = Duration::from_millis(60);
 /// Time limit of any other action, in addition to the display timeout.
+// Pointer and keys take milliseconds; what takes longer hangs.
 const ACTION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Options of the driver.

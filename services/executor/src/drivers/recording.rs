@@ -52,11 +52,11 @@ impl Options {
 pub struct RecordingDriver {
     options: Options,
     file: Option<File>,
-    state: Mutex<State>,
+    state: Mutex<DriverState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct DriverState {
     actions: Vec<Action<CapturePoint>>,
     pointer: CapturePoint,
     releases: usize,
@@ -64,7 +64,7 @@ struct State {
 
 /// An action as written to the file.
 #[derive(Debug, Serialize)]
-struct Line<'a> {
+struct ActionLine<'a> {
     display: &'a str,
     action_id: Option<&'a str>,
     kind: String,
@@ -104,7 +104,7 @@ impl RecordingDriver {
         self.lock().releases
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, DriverState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -113,7 +113,7 @@ impl RecordingDriver {
         let Some(mut file) = self.file.as_ref() else {
             return Ok(());
         };
-        let line = Line {
+        let line = ActionLine {
             display: self.options.display.as_str(),
             action_id: id.map(ActionId::as_str),
             kind: action.kind().to_string(),

@@ -87,11 +87,11 @@ pub struct Journal {
 struct Entry {
     digest: Digest,
     begun_at: SystemTime,
-    state: State,
+    state: ActionState,
 }
 
 #[derive(Debug, Clone)]
-enum State {
+enum ActionState {
     Running,
     Finished(ActionOutcome),
     Unknown,
@@ -100,7 +100,7 @@ enum State {
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Line {
+enum JournalLine {
     Intent {
         id: String,
         #[serde(with = "hex")]
@@ -151,9 +151,9 @@ impl Journal {
         for entry in journal
             .entries
             .values_mut()
-            .filter(|entry| matches!(entry.state, State::Running))
+            .filter(|entry| matches!(entry.state, ActionState::Running))
         {
-            entry.state = State::Unknown;
+            entry.state = ActionState::Unknown;
         }
         journal.evict(now);
         journal.rewrite()?;
@@ -175,8 +175,8 @@ impl Journal {
         let entry = self.entries.get(id.as_str())?;
         Some(match &entry.state {
             _ if entry.digest != digest => BeginOutcome::IdReused,
-            State::Finished(outcome) => BeginOutcome::AlreadyFinished(outcome.clone()),
-            State::Running | State::Unknown => BeginOutcome::OutcomeUnknown,
+            ActionState::Finished(outcome) => BeginOutcome::AlreadyFinished(outcome.clone()),
+            ActionState::Running | ActionState::Unknown => BeginOutcome::OutcomeUnknown,
         })
     }
 
@@ -193,7 +193,7 @@ impl Journal {
         if let Some(known) = self.existing(id, digest) {
             return Ok(known);
         }
-        let line = Line::Intent {
+        let line = JournalLine::Intent {
             id: id.as_str().to_owned(),
             digest,
             at_ms: milliseconds(now),
@@ -220,7 +220,7 @@ impl Journal {
         outcome: &ActionOutcome,
         now: SystemTime,
     ) -> Result<(), StorageError> {
-        let line = Line::Outcome {
+        let line = JournalLine::Outcome {
             id: id.as_str().to_owned(),
             outcome: outcome.into(),
         };
@@ -236,7 +236,7 @@ impl Journal {
     /// # Errors
     /// If the line cannot be written.
     pub fn withdraw(&mut self, id: &ActionId) -> Result<(), StorageError> {
-        let line = Line::Withdrawn {
+        let line = JournalLine::Withdrawn {
             id: id.as_str().to_owned(),
         };
         let written = self.append(&line);
@@ -249,13 +249,13 @@ impl Journal {
     pub fn look_up(&self, id: &ActionId) -> EntryProgress {
         match self.entries.get(id.as_str()).map(|entry| &entry.state) {
             None => EntryProgress::NotStarted,
-            Some(State::Running) => EntryProgress::Running,
-            Some(State::Unknown) => EntryProgress::Unknown,
-            Some(State::Finished(outcome)) => EntryProgress::Finished(outcome.clone()),
+            Some(ActionState::Running) => EntryProgress::Running,
+            Some(ActionState::Unknown) => EntryProgress::Unknown,
+            Some(ActionState::Finished(outcome)) => EntryProgress::Finished(outcome.clone()),
         }
     }
 
-    fn append(&mut self, line: &Line) -> Result<(), StorageError> {
+    fn append(&mut self, line: &JournalLine) -> Result<(), StorageError> {
         if self.torn {
             // The rewrite also includes entries whose lines could not be written.
             self.rewrite()?;
@@ -266,9 +266,9 @@ impl Journal {
         written.map_err(|source| at(&self.folder.path(FILE), source))
     }
 
-    fn apply(&mut self, line: Line) {
+    fn apply(&mut self, line: JournalLine) {
         match line {
-            Line::Intent { id, digest, at_ms } => {
+            JournalLine::Intent { id, digest, at_ms } => {
                 let begun_at = SystemTime::UNIX_EPOCH + Duration::from_millis(at_ms);
                 self.order.push_back(id.clone());
                 self.entries.insert(
@@ -276,16 +276,16 @@ impl Journal {
                     Entry {
                         digest,
                         begun_at,
-                        state: State::Running,
+                        state: ActionState::Running,
                     },
                 );
             }
-            Line::Outcome { id, outcome } => {
+            JournalLine::Outcome { id, outcome } => {
                 if let Some(entry) = self.entries.get_mut(&id) {
                     entry.state = outcome.into();
                 }
             }
-            Line::Withdrawn { id } => {
+            JournalLine::Withdrawn { id } => {
                 self.entries.remove(&id);
                 self.order.retain(|known| *known != id);
             }
@@ -303,7 +303,7 @@ impl Journal {
             let too_old = now
                 .duration_since(entry.begun_at)
                 .is_ok_and(|age| age > self.retention.max_age);
-            if matches!(entry.state, State::Running) || !(too_many || too_old) {
+            if matches!(entry.state, ActionState::Running) || !(too_many || too_old) {
                 return;
             }
             self.entries.remove(oldest);
@@ -326,7 +326,7 @@ impl Journal {
     fn rewrite(&mut self) -> Result<(), StorageError> {
         // Set until the rewrite has succeeded: an interrupted one leaves `file` pointing to the old, replaced file.
         self.torn = true;
-        let lines: Vec<Line> = self.order.iter().flat_map(|id| self.lines_of(id)).collect();
+        let lines: Vec<JournalLine> = self.order.iter().flat_map(|id| self.lines_of(id)).collect();
         let content: Vec<u8> = lines.iter().flat_map(encode).collect();
         self.folder.replace(FILE, &content)?;
         self.file = self.folder.append(FILE)?;
@@ -335,17 +335,17 @@ impl Journal {
         Ok(())
     }
 
-    fn lines_of(&self, id: &str) -> impl Iterator<Item = Line> + use<> {
+    fn lines_of(&self, id: &str) -> impl Iterator<Item = JournalLine> + use<> {
         let lines = self.entries.get(id).map(|entry| {
-            let intent = Line::Intent {
+            let intent = JournalLine::Intent {
                 id: id.to_owned(),
                 digest: entry.digest,
                 at_ms: milliseconds(entry.begun_at),
             };
             let outcome = match &entry.state {
                 // Without an outcome line the entry is read back as unknown.
-                State::Running | State::Unknown => None,
-                State::Finished(outcome) => Some(Line::Outcome {
+                ActionState::Running | ActionState::Unknown => None,
+                ActionState::Finished(outcome) => Some(JournalLine::Outcome {
                     id: id.to_owned(),
                     outcome: outcome.into(),
                 }),
@@ -383,13 +383,13 @@ fn milliseconds(time: SystemTime) -> u64 {
 }
 
 /// Encodes a line: checksum, space, JSON, newline.
-fn encode(line: &Line) -> Vec<u8> {
+fn encode(line: &JournalLine) -> Vec<u8> {
     let json = serde_json::to_string(line).expect("a line is always serialisable");
     format!("{:016x} {json}\n", xxh3_64(json.as_bytes())).into_bytes()
 }
 
 /// Parses the lines of a file. An incomplete last line, as after a power failure, is dropped.
-fn parse(content: &[u8]) -> Result<Vec<Line>, String> {
+fn parse(content: &[u8]) -> Result<Vec<JournalLine>, String> {
     let mut parts: Vec<&[u8]> = content.split(|byte| *byte == b'\n').collect();
     // The text after the last newline: empty, or an incomplete line.
     parts.pop();
@@ -410,7 +410,7 @@ fn parse(content: &[u8]) -> Result<Vec<Line>, String> {
     Ok(lines)
 }
 
-fn decode(part: &[u8]) -> Option<Line> {
+fn decode(part: &[u8]) -> Option<JournalLine> {
     let text = std::str::from_utf8(part).ok()?;
     let (checksum, json) = text.split_once(' ')?;
     let is_whole = u64::from_str_radix(checksum, 16).ok()? == xxh3_64(json.as_bytes());
@@ -459,9 +459,9 @@ impl From<&ActionOutcome> for StoredOutcome {
     }
 }
 
-impl From<StoredOutcome> for State {
+impl From<StoredOutcome> for ActionState {
     fn from(stored: StoredOutcome) -> Self {
-        State::Finished(ActionOutcome {
+        ActionState::Finished(ActionOutcome {
             result: match stored.result {
                 StoredResult::Performed => ActionResult::Performed,
                 StoredResult::Refused => ActionResult::Refused,

@@ -12,6 +12,7 @@ const MIN_EDGE_CONTRAST: u8 = 20;
 const MIN_INK_CONTRAST: u8 = 48;
 
 /// Number of samples that determine the background of a box.
+// Enough to outvote the letters in a box, at a cost that does not grow with its size.
 const BACKGROUND_SAMPLES: i32 = 512;
 
 /// Brightness data of an unmodified image.
@@ -66,6 +67,7 @@ impl BrightnessMap {
 
     /// Returns the most common brightness in a box.
     pub(super) fn background(&self, area: PixelRect) -> u8 {
+        // Coarse, so that a slight gradient or noise counts as one background.
         const LEVELS: usize = 16;
         let mut seen = [(0u32, 0u32); LEVELS];
         // Odd, so that samples do not align with letters of a fixed width.

@@ -147,6 +147,7 @@ impl MarkDrawing {
 
 /// Returns the mean brightness along the outside of a box, 0 to 255, from a few samples per side.
 fn brightness_around(ground: &BrightnessMap, bounds: PixelRect) -> u8 {
+    // Only light or dark ground is told apart, and each mark pays for it.
     const SAMPLES: i32 = 8;
     let (mut sum, mut count) = (0u32, 0u32);
     let mut look_at = |x: i32, y: i32| {

@@ -33,50 +33,50 @@ pub(super) fn place_labels(
     ground: &BrightnessMap,
     subjects: &[LabelledBox],
 ) -> Vec<LabelPlacement> {
-    let candidates: Vec<PlacementContext<'_>> = (0..subjects.len())
-        .map(|index| PlacementContext::new(ground, subjects, index))
+    let surroundings: Vec<LabelSurroundings<'_>> = (0..subjects.len())
+        .map(|index| LabelSurroundings::new(ground, subjects, index))
         .collect();
     // Marks with the fewest free positions come first, because the others can move.
     let mut order: Vec<usize> = (0..subjects.len()).collect();
-    order.sort_by_cached_key(|index| (candidates[*index].free_positions(), *index));
+    order.sort_by_cached_key(|index| (surroundings[*index].free_positions(), *index));
     let mut spots: Vec<Option<LabelPlacement>> = vec![None; subjects.len()];
     for index in order {
-        let reach = candidates[index].reach();
+        let reach = surroundings[index].reach();
         let taken: Vec<PixelRect> = spots
             .iter()
             .flatten()
             .map(|spot| spot.area)
             .filter(|area| area.intersects(&reach))
             .collect();
-        spots[index] = Some(candidates[index].best(&taken));
+        spots[index] = Some(surroundings[index].best(&taken));
     }
     spots.into_iter().flatten().collect()
 }
 
 /// A mark and the obstacles of its number.
-struct PlacementContext<'a> {
+struct LabelSurroundings<'a> {
     ground: &'a BrightnessMap,
     subject: &'a LabelledBox,
     /// Boxes in the neighbourhood, except containers of its own box.
     others: Vec<PixelRect>,
 }
 
-impl<'a> PlacementContext<'a> {
+impl<'a> LabelSurroundings<'a> {
     fn new(ground: &'a BrightnessMap, subjects: &'a [LabelledBox], index: usize) -> Self {
-        let mut candidates = Self {
+        let mut surroundings = Self {
             ground,
             subject: &subjects[index],
             others: Vec::new(),
         };
-        let (own, reach) = (subjects[index].frame.bounds, candidates.reach());
-        candidates.others = subjects
+        let (own, reach) = (subjects[index].frame.bounds, surroundings.reach());
+        surroundings.others = subjects
             .iter()
             .enumerate()
             .filter(|(other, _)| *other != index)
             .map(|(_, other)| other.frame.bounds)
             .filter(|other| other.intersects(&reach) && !other.contains_box(&own))
             .collect();
-        candidates
+        surroundings
     }
 
     /// Area in which the number may be placed.
@@ -208,6 +208,7 @@ impl<'a> PlacementContext<'a> {
 /// Returns sample positions between `low` and `high`, exclusive.
 fn positions_between(low: i32, high: i32) -> impl Iterator<Item = i32> {
     /// Maximum number of positions.
+    // Bounds the work of a long box; more positions differ too little to matter.
     const MAX_POSITIONS: i32 = 12;
     let step = ((high - low) / MAX_POSITIONS).max(3);
     (low + step..high).step_by(step as usize)

@@ -20,6 +20,7 @@ pub const ARROW_OFFSET: i32 = 80;
 /// Label at the arrow's tail.
 pub const LABEL: &str = "mouse pointer";
 
+// As the ring: these sizes, in pixels, are known to work for pointer checks by models.
 const SHAFT_THICKNESS: f32 = 4.0;
 const HEAD_LENGTH: f32 = 14.0;
 const HEAD_HALF_WIDTH: f32 = 8.0;

@@ -13,10 +13,14 @@
 
 use std::fmt::Write as _;
 
-use motorium_proto::domain::action::Place;
+use motorium_proto::domain::action::FramePart;
 use motorium_proto::domain::element::{Element, ElementState};
-use motorium_proto::domain::geometry::{NormalisedPoint, NormalisedRect};
+use motorium_proto::domain::geometry::{
+    CapturePoint, CaptureRect, CaptureSize, NormalisedPoint, NormalisedRect,
+};
 use motorium_text::characters::is_invisible;
+
+use crate::space::normalise;
 
 /// Marker of an interactable element.
 pub const INTERACTABLE: char = '●';
@@ -51,13 +55,19 @@ pub fn line(element: &Element) -> String {
         "[{}] {mark} {}{state} | {content} | {}",
         element.id,
         element.kind,
-        place(&element.bounds)
+        frame_part(&element.bounds)
     )
+}
+
+/// Returns the ninth of the frame that contains a point.
+#[must_use]
+pub fn part_at(point: CapturePoint, frame: CaptureSize) -> FramePart {
+    frame_part(&normalise(CaptureRect::new(point, point), frame))
 }
 
 /// Returns the ninth of the frame that contains the centre of a box.
 #[must_use]
-pub fn place(bounds: &NormalisedRect) -> Place {
+pub fn frame_part(bounds: &NormalisedRect) -> FramePart {
     let NormalisedPoint { x, y, .. } = bounds.center();
     let third = |fraction: f64| {
         if fraction < 1.0 / 3.0 {
@@ -66,7 +76,7 @@ pub fn place(bounds: &NormalisedRect) -> Place {
             1 + usize::from(fraction >= 2.0 / 3.0)
         }
     };
-    Place::ALL[third(y) * 3 + third(x)]
+    FramePart::ALL[third(y) * 3 + third(x)]
 }
 
 /// Returns the known states as words after the kind.
@@ -170,7 +180,7 @@ mod tests {
     }
 
     fn check_place(x: f64, y: f64, expected: &str) {
-        assert_eq!(place(&element("", x, y).bounds).as_str(), expected);
+        assert_eq!(frame_part(&element("", x, y).bounds).as_str(), expected);
     }
 
     #[test]

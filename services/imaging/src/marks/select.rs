@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use motorium_proto::domain::element::Element;
 
 /// Default maximum number of elements in a prompt.
+// Bounds the prompt, and numbers of more boxes would cover the screenshot.
 pub const DEFAULT_MAX_ELEMENTS: usize = 40;
 
 /// Returns at most `max` elements (`None`: all), in input order. Interactable elements take precedence, then higher

@@ -101,12 +101,12 @@ pub struct LayeredConfig {
     environment: Environment,
     flags: ConfigFlags,
     /// Configuration file, if there is one.
-    file: Option<File>,
+    file: Option<ConfigFile>,
 }
 
 /// A configuration file and its content.
 #[derive(Debug, Clone)]
-struct File {
+struct ConfigFile {
     path: PathBuf,
     content: String,
 }
@@ -127,7 +127,12 @@ impl LayeredConfig {
     pub fn load_from(flags: &ConfigFlags, environment: Environment) -> Result<Self, Error> {
         let mut figment = Figment::new();
         let named = environment.get("MOTORIUM_CONFIG").map(PathBuf::from);
-        let file = flags.config.clone().or(named).map(File::read).transpose()?;
+        let file = flags
+            .config
+            .clone()
+            .or(named)
+            .map(ConfigFile::read)
+            .transpose()?;
         if let Some(file) = &file {
             figment = figment.merge(file.layer()?);
         }
@@ -378,7 +383,7 @@ fn unset_line(key: &reference::KeyReference) -> String {
     }
 }
 
-impl File {
+impl ConfigFile {
     fn read(path: PathBuf) -> Result<Self, Error> {
         match std::fs::read_to_string(&path) {
             Ok(content) => Ok(Self { path, content }),

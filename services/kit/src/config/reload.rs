@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{ConfigFlags, File, LayeredConfig};
+use super::{ConfigFile, ConfigFlags, LayeredConfig};
 
 /// Interval between polls of the file.
 // Reading a small file once a second costs nothing; with two equal polls, a change is applied within about 2 s.
@@ -23,7 +23,7 @@ impl LayeredConfig {
         &self,
         apply: impl Fn(&LayeredConfig) -> Result<(), String> + Send + 'static,
     ) -> Option<JoinHandle<()>> {
-        let File { path, content } = self.file.clone()?;
+        let ConfigFile { path, content } = self.file.clone()?;
         Some(tokio::spawn(follow(
             path,
             content,

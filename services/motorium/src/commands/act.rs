@@ -15,6 +15,7 @@ use motorium_executor::drivers::clipboard_content::ClipboardContent;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::{LayeredConfig, ListenAddress};
 use motorium_kit::shutdown::Shutdown;
+use motorium_messages::Message;
 use motorium_proto::domain::action::{
     Action, Button, ControlCharacters, ScrollAmount, Text, WindowSelector,
 };
@@ -36,6 +37,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::output;
 use crate::process;
+use crate::show::text;
 
 /// Timeout for connecting to a local port, which either succeeds at once or is refused.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
@@ -110,7 +112,7 @@ impl ExecutorHandle {
                 Err(error) => Err(error.to_string()),
             };
             if let Err(cause) = held {
-                losses.push(format!("the content of the clipboard is gone: {cause}"));
+                losses.push(text(Message::ClipboardLost { cause: &cause }));
             }
         }
         own.close().await;
@@ -138,9 +140,11 @@ async fn local_executor_url(loaded: &LayeredConfig) -> Result<Option<String>, Er
         Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
         // Anything but a refused connection counts as running: the call then reports what is wrong, and no second
         // Executor acts on the display.
-        _ if loaded.is_set("server.tls_certificate") => Err(Error::Usage(format!(
-            "an Executor with TLS may be running at {address}; specify it with --executor https://…"
-        ))),
+        _ if loaded.is_set("server.tls_certificate") => {
+            Err(Error::Usage(text(Message::ExecutorWithTls {
+                address: &address.to_string(),
+            })))
+        }
         _ => Ok(Some(format!("http://{address}"))),
     }
 }
@@ -333,8 +337,7 @@ fn keys_of(field: &str, chord: Option<&str>) -> Result<Vec<Key>, Error> {
 fn path_of(numbers: &[i32]) -> Result<Vec<CapturePoint>, Error> {
     let (points, rest) = numbers.as_chunks::<2>();
     if points.len() < 2 || !rest.is_empty() {
-        let problem = "a drag needs at least two points: X1 Y1 X2 Y2";
-        return Err(Error::Usage(problem.to_owned()));
+        return Err(Error::Usage(text(Message::DragNeedsPoints)));
     }
     Ok(points
         .iter()

@@ -11,7 +11,7 @@ use motorium_orchestrator::Settings;
 use motorium_proto::error::ErrorReport;
 use tonic::Status;
 
-use crate::cli::Server;
+use crate::cli::ConnectionOptions;
 use crate::error::Error;
 
 /// A connection to an Orchestrator.
@@ -29,7 +29,7 @@ impl Connection {
     ///
     /// # Errors
     /// If the configuration or the address cannot be used, or the token file cannot be read.
-    pub(crate) fn open(loaded: &LayeredConfig, server: &Server) -> Result<Self, Error> {
+    pub(crate) fn open(loaded: &LayeredConfig, server: &ConnectionOptions) -> Result<Self, Error> {
         let address = address(loaded, server.server.as_deref())?;
         let mut config: Config = loaded.common()?.client(address.clone());
         if let Some(path) = &server.token_file {
@@ -104,7 +104,7 @@ fn plain_address() -> Option<String> {
     address(&loaded, variable.as_deref()).ok()
 }
 
-fn flags(address: &str, plain: Option<&str>, server: &Server) -> String {
+fn flags(address: &str, plain: Option<&str>, server: &ConnectionOptions) -> String {
     let mut flags = String::new();
     if plain != Some(address) {
         flags += &format!(" --server {address}");
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_hint_names_the_server_only_where_it_is_needed() {
-        let server = Server {
+        let server = ConnectionOptions {
             server: None,
             token_file: None,
         };

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use motorium_kit::config::LayeredConfig;
+use motorium_messages::Message;
 use motorium_proto::domain::action::{Action, Button, ControlCharacters, Text};
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::frame::ImageContent;
@@ -24,6 +25,7 @@ use x11rb::wrapper::ConnectionExt as _;
 
 use super::act::{ExecutorHandle, perform};
 use super::diagnosis::Diagnosis;
+use crate::show::text;
 
 const TITLE: &str = "Motorium doctor";
 /// Width and height of the window, in pixels.
@@ -61,8 +63,11 @@ pub(super) async fn probe(
 
 fn unavailable(display: &DisplayId, problem: &str) -> Diagnosis {
     Diagnosis::Missing {
-        what: format!("no window can be opened on {display}: {problem}"),
-        remedy: "check the access to the display, for example with `xdpyinfo`".to_owned(),
+        what: text(Message::CheckNoWindow {
+            display: display.as_str(),
+            problem,
+        }),
+        remedy: text(Message::RemedyDisplayAccess),
     }
 }
 
@@ -83,15 +88,18 @@ async fn captured(
     let problem = match perception.capture(request).await {
         Ok(captured) => match captured.image.map(|image| image.content) {
             Some(ImageContent::Bytes(bytes)) if shows_window(&bytes) => {
-                return Diagnosis::Ok("a window is captured".to_owned());
+                return Diagnosis::Ok(text(Message::CheckCaptured));
             }
-            _ => "it does not show the window that is there".to_owned(),
+            _ => text(Message::ProbeNotCaptured),
         },
         Err(report) => report.message,
     };
     Diagnosis::Missing {
-        what: format!("a capture of {display} fails: {problem}"),
-        remedy: "check that nothing covers the screen, such as a lock screen".to_owned(),
+        what: text(Message::CheckCaptureFails {
+            display: display.as_str(),
+            problem: &problem,
+        }),
+        remedy: text(Message::RemedyCoveredScreen),
     }
 }
 
@@ -116,7 +124,7 @@ async fn acted(
 ) -> Vec<Diagnosis> {
     let executor = match ExecutorHandle::connect(loaded, None, false).await {
         Ok(executor) => executor,
-        Err(error) => return vec![refused("input", &error.to_string())],
+        Err(error) => return vec![refused(Message::ProbeInput, &error.to_string())],
     };
     let click = Action::Click {
         at: Some(centre),
@@ -124,18 +132,33 @@ async fn acted(
         count: 1,
         modifiers: Vec::new(),
     };
-    let mut findings = vec![tried(&executor, display, "a click", click, window.is_clicked()).await];
+    let mut findings = vec![
+        tried(
+            &executor,
+            display,
+            Message::ProbeClick,
+            click,
+            window.is_clicked(),
+        )
+        .await,
+    ];
     if window.has_keyboard().await {
         let word = Action::TypeText {
             text: Text::Literal(WORD.to_owned()),
             control_characters: ControlCharacters::AsKeys,
         };
-        let typing = tried(&executor, display, "a typed word", word, window.is_typed());
+        let typing = tried(
+            &executor,
+            display,
+            Message::ProbeWord,
+            word,
+            window.is_typed(),
+        );
         findings.push(typing.await);
     } else {
         findings.push(Diagnosis::Missing {
-            what: "a clicked window does not get the keyboard: text would go elsewhere".to_owned(),
-            remedy: "start a window manager, for example icewm".to_owned(),
+            what: text(Message::CheckNoKeyboard),
+            remedy: text(Message::RemedyStartManager),
         });
     }
     executor.close().await;
@@ -146,26 +169,29 @@ async fn acted(
 async fn tried(
     executor: &ExecutorHandle,
     display: &DisplayId,
-    what: &str,
+    what: Message<'_>,
     action: Action<CapturePoint>,
     arrived: impl Future<Output = bool>,
 ) -> Diagnosis {
     let performed = perform(executor.executor.as_ref(), Some(display.clone()), action).await;
     match performed {
         Ok(outcome) if outcome.result != ActionResult::Performed => refused(what, &outcome.detail),
-        Ok(_) if arrived.await => Diagnosis::Ok(format!("{what} arrives at a window")),
+        Ok(_) if arrived.await => Diagnosis::Ok(text(Message::CheckArrives { what: &text(what) })),
         Ok(_) => Diagnosis::Missing {
-            what: format!("{what} does not arrive at the window that is there"),
-            remedy: "check that nothing covers the screen, such as a lock screen".to_owned(),
+            what: text(Message::CheckDoesNotArrive { what: &text(what) }),
+            remedy: text(Message::RemedyCoveredScreen),
         },
         Err(error) => refused(what, &error.to_string()),
     }
 }
 
-fn refused(what: &str, problem: &str) -> Diagnosis {
+fn refused(what: Message<'_>, problem: &str) -> Diagnosis {
     Diagnosis::Degraded {
-        what: format!("{what} was not tried: {problem}"),
-        remedy: "run `motorium doctor` again when no task runs".to_owned(),
+        what: text(Message::CheckNotTried {
+            what: &text(what),
+            problem,
+        }),
+        remedy: text(Message::RemedyTryLater),
     }
 }
 
@@ -218,7 +244,7 @@ impl ProbeWindow {
             .await
         {
             true => Ok(()),
-            false => Err("it does not appear".to_owned()),
+            false => Err(text(Message::ProbeNotShown)),
         }
     }
 
@@ -239,14 +265,15 @@ impl ProbeWindow {
     /// Reports whether a window manager runs.
     fn manager(&self, display: &DisplayId) -> Diagnosis {
         if self.has_manager() {
-            return Diagnosis::Ok(format!("a window manager on {display}"));
+            return Diagnosis::Ok(text(Message::CheckWindowManager {
+                display: display.as_str(),
+            }));
         }
         Diagnosis::Degraded {
-            what: format!(
-                "no window manager on {display}: windows get no titles and cannot be activated, moved or closed, and \
-                 typed text goes to whatever had the keyboard last"
-            ),
-            remedy: "start one on that display, for example icewm".to_owned(),
+            what: text(Message::CheckNoWindowManager {
+                display: display.as_str(),
+            }),
+            remedy: text(Message::RemedyStartManagerThere),
         }
     }
 

@@ -6,13 +6,16 @@ use motorium_kit::config::LayeredConfig;
 use motorium_proto::v1::orchestrator as wire;
 
 use super::connection::Connection;
-use crate::cli::Server;
+use crate::cli::ConnectionOptions;
 use crate::error::Error;
 use crate::output;
 use crate::show::table;
 
 /// Lists the desktops.
-pub(crate) async fn desktops(loaded: &LayeredConfig, server: Server) -> Result<ExitCode, Error> {
+pub(crate) async fn desktops(
+    loaded: &LayeredConfig,
+    server: ConnectionOptions,
+) -> Result<ExitCode, Error> {
     let connection = Connection::open(loaded, &server)?;
     let page = connection
         .client

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use motorium_kit::config::LayeredConfig;
+use motorium_messages::Message;
 use motorium_perception::config::Settings as PerceptionSettings;
 use motorium_proto::service::Perception as _;
 
 use super::desktop_probe::probe;
 use super::diagnosis::Diagnosis;
 use crate::error::Error;
+use crate::show::text;
 use crate::{output, process};
 
 /// Runs all checks. The exit code is 1 if a requirement is missing.
@@ -30,14 +32,14 @@ pub(crate) async fn doctor(loaded: &LayeredConfig) -> Result<ExitCode, Error> {
         output::line(&finding.line());
     }
     if missing == 0 {
-        output::line(if findings.iter().any(Diagnosis::is_degraded) {
-            "all requirements are met; the warnings say what works less well or not at all"
-        } else {
-            "all requirements are met"
-        });
+        let outcome = match findings.iter().any(Diagnosis::is_degraded) {
+            true => Message::CheckAllMetWithWarnings,
+            false => Message::CheckAllMet,
+        };
+        output::line(&text(outcome));
         return Ok(ExitCode::SUCCESS);
     }
-    output::line(&format!("{missing} requirements are missing"));
+    output::line(&text(Message::CheckMissing { count: missing }));
     Ok(ExitCode::FAILURE)
 }
 
@@ -46,11 +48,15 @@ fn data_folder(data: &Path) -> Diagnosis {
     let written = fs::create_dir_all(data)
         .and_then(|()| fs::write(&probe, b""))
         .and_then(|()| fs::remove_file(&probe));
+    let path = &data.to_string_lossy();
     match written {
-        Ok(()) => Diagnosis::Ok(format!("data folder {}", data.display())),
+        Ok(()) => Diagnosis::Ok(text(Message::CheckDataFolder { path })),
         Err(error) => Diagnosis::Missing {
-            what: format!("data folder {} cannot be written: {error}", data.display()),
-            remedy: "choose another folder with --data or MOTORIUM_DATA".to_owned(),
+            what: text(Message::CheckDataFolderUnwritable {
+                path,
+                problem: &error.to_string(),
+            }),
+            remedy: text(Message::RemedyDataFolder),
         },
     }
 }
@@ -61,32 +67,32 @@ fn model_files(settings: &PerceptionSettings, data: &Path) -> Vec<Diagnosis> {
         Err(error) => {
             return vec![Diagnosis::Missing {
                 what: error.to_string(),
-                remedy: "correct the setting, or remove it".to_owned(),
+                remedy: text(Message::RemedySetting),
             }];
         }
     };
     let ocr = data.join("models/ocr");
-    let look = |(name, path): (&str, &PathBuf)| {
-        if !path.is_file() {
+    let look = |(name, file): (Message<'_>, &PathBuf)| {
+        let (name, path) = (&*text(name), &*file.to_string_lossy());
+        if !file.is_file() {
             return Diagnosis::Missing {
-                what: format!("{name}: {} does not exist", path.display()),
-                remedy: "install it with `tools/setup` in a checkout of Motorium".to_owned(),
+                what: text(Message::CheckFileMissing { name, path }),
+                remedy: text(Message::RemedyInstallModel),
             };
         }
-        let found = format!("{name} in {}", path.display());
         let published = ["detect.onnx", "recognise.onnx"].map(|name| ocr.join(name));
-        if published.contains(path) {
+        if published.contains(file) {
             return Diagnosis::Degraded {
-                what: format!("{found}, the original, slower version"),
-                remedy: "optimise it with `tools/setup` in a checkout of Motorium".to_owned(),
+                what: text(Message::CheckFileSlow { name, path }),
+                remedy: text(Message::RemedyOptimiseModel),
             };
         }
-        Diagnosis::Ok(found)
+        Diagnosis::Ok(text(Message::CheckFile { name, path }))
     };
     [
-        ("ONNX Runtime", &files.runtime),
-        ("the text detection model", &files.text_detection),
-        ("the text recognition model", &files.text_recognition),
+        (Message::ModelRuntime, &files.runtime),
+        (Message::ModelTextDetection, &files.text_detection),
+        (Message::ModelTextRecognition, &files.text_recognition),
     ]
     .map(look)
     .into()
@@ -102,9 +108,9 @@ fn x_server() -> Diagnosis {
         .into_iter()
         .find(|program| is_installed(program))
     {
-        Some(program) => Diagnosis::Ok(format!("{program}, for virtual desktops")),
+        Some(program) => Diagnosis::Ok(text(Message::CheckDisplayServer { program })),
         None => Diagnosis::Degraded {
-            what: "no X server for virtual desktops".to_owned(),
+            what: text(Message::CheckNoDisplayServer),
             remedy: "apt-get install tigervnc-standalone-server (or xvfb)".to_owned(),
         },
     }
@@ -112,25 +118,19 @@ fn x_server() -> Diagnosis {
 
 fn programs() -> Vec<Diagnosis> {
     let wanted = [
-        ("icewm", "icewm", "the window manager of virtual desktops"),
-        ("dbus-daemon", "dbus", "the session bus of virtual desktops"),
-        (
-            "chromium",
-            "chromium",
-            "the browser that URLs are opened in",
-        ),
-        (
-            "mousepad",
-            "mousepad",
-            "the text editor of virtual desktops",
-        ),
+        ("icewm", "icewm", Message::PurposeWindowManager),
+        ("dbus-daemon", "dbus", Message::PurposeSessionBus),
+        ("chromium", "chromium", Message::PurposeBrowser),
+        ("mousepad", "mousepad", Message::PurposeEditor),
     ];
-    let look = |(program, package, purpose): (&str, &str, &str)| {
+    let look = |(program, package, purpose): (&str, &str, Message<'_>)| {
+        let purpose = &text(purpose);
+        let what = text(Message::CheckProgram { program, purpose });
         if is_installed(program) {
-            return Diagnosis::Ok(format!("{program}, {purpose}"));
+            return Diagnosis::Ok(what);
         }
         Diagnosis::Degraded {
-            what: format!("{program}, {purpose}"),
+            what,
             remedy: format!("apt-get install {package}"),
         }
     };
@@ -140,8 +140,8 @@ fn programs() -> Vec<Diagnosis> {
 /// Lists the displays and tries the first one.
 async fn display(loaded: &LayeredConfig) -> Vec<Diagnosis> {
     let no_display = |problem: String| Diagnosis::Degraded {
-        what: format!("no display: {problem}"),
-        remedy: "start a virtual desktop with `motorium up`".to_owned(),
+        what: text(Message::CheckNoDisplay { problem: &problem }),
+        remedy: text(Message::RemedyStartDesktop),
     };
     let perception = match process::perception(loaded, None).await {
         Ok(perception) => perception,
@@ -160,7 +160,9 @@ async fn display(loaded: &LayeredConfig) -> Vec<Diagnosis> {
             )
         })
         .collect();
-    let mut findings = vec![Diagnosis::Ok(format!("display {}", names.join(", ")))];
+    let mut findings = vec![Diagnosis::Ok(text(Message::CheckDisplays {
+        displays: &names.join(", "),
+    }))];
     if let Some(display) = displays.first() {
         findings.extend(probe(loaded, perception.as_ref(), &display.id).await);
     }

@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::output;
 use crate::process::{Process, ProcessOptions};
-use crate::show::terminal_language;
+use crate::show::{terminal_language, text};
 use crate::terminal::EndSignals;
 
 /// Time to cancel a task whose creation was interrupted.
@@ -60,8 +60,7 @@ async fn run_in_process(
     signals: &mut EndSignals,
 ) -> Result<Exit, Error> {
     if args.on_approval == Some(OnApproval::Wait) {
-        let problem = "--on-approval wait needs a server: a task in this process cannot be answered from elsewhere";
-        return Err(Error::Usage(problem.to_owned()));
+        return Err(Error::Usage(text(Message::WaitNeedsServer)));
     }
     let task = match &args.resume {
         Some(name) => TaskName::parse("--resume", &full_name("tasks", name))
@@ -275,7 +274,11 @@ fn attachment(path: &Path) -> Result<wire::Attachment, Error> {
     let name = path
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
-    let name = name.ok_or_else(|| Error::Usage(format!("{} is not a file", path.display())))?;
+    let name = name.ok_or_else(|| {
+        Error::Usage(text(Message::PathIsNoFile {
+            path: &path.to_string_lossy(),
+        }))
+    })?;
     Ok(wire::Attachment {
         name,
         data: data.into(),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use motorium_kit::config::LayeredConfig;
+use motorium_messages::Message;
 use motorium_perception::marks::json::{SceneJson, omniparser};
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Image, ImageContent};
@@ -19,6 +20,7 @@ use crate::cli::See;
 use crate::error::Error;
 use crate::output;
 use crate::process;
+use crate::show::text;
 
 /// A parsed screen or image.
 struct ParsedScreenshot {
@@ -54,12 +56,12 @@ pub(crate) async fn see(loaded: &LayeredConfig, args: See) -> Result<ExitCode, E
         .iter()
         .map(|timing| format!("{} {} ms", timing.stage, timing.elapsed.as_millis()))
         .collect();
-    eprintln!(
-        "{} elements; annotated screenshot in {}; {}",
-        seen.scene.elements.len(),
-        args.output.display(),
-        stages.join(", ")
-    );
+    let saved = Message::SceneSaved {
+        elements: seen.scene.elements.len(),
+        path: &args.output.to_string_lossy(),
+        stages: &stages.join(", "),
+    };
+    eprintln!("{}", text(saved));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -16,7 +16,7 @@ use super::{approval, saved_files};
 use crate::cli::{Tasks, TasksCommand};
 use crate::error::Error;
 use crate::output;
-use crate::show::{table, terminal_language};
+use crate::show::{table, terminal_language, text};
 use crate::terminal::{EndSignals, is_interactive};
 
 /// Runs a subcommand of `motorium tasks`.
@@ -190,7 +190,8 @@ async fn approval_name(client: &Client<Channel>, name: &str) -> Result<String, E
     let task = full_name(name);
     let waiting = waiting(client, &task).await?;
     let first = waiting.into_iter().next();
-    let first = first.ok_or_else(|| Error::Usage(format!("{task} has no pending approval")))?;
+    let first =
+        first.ok_or_else(|| Error::Usage(text(Message::NoPendingApproval { task: &task })))?;
     Ok(first.name)
 }
 

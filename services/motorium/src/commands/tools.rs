@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use motorium_kit::config::LayeredConfig;
+use motorium_messages::Message;
 use motorium_orchestrator::Settings;
 use motorium_orchestrator::functions::catalog::ToolFunctions;
 use motorium_orchestrator::functions::{FunctionCatalog, Tool, ToolConnection};
@@ -10,7 +11,7 @@ use motorium_proto::domain::decision::FunctionDeclaration;
 
 use crate::error::Error;
 use crate::output;
-use crate::show::shortened;
+use crate::show::{shortened, text};
 
 /// Task name sent to the tools: this request belongs to no task.
 const NO_TASK: &str = "";
@@ -35,7 +36,7 @@ pub(crate) async fn tools(loaded: &LayeredConfig) -> Result<ExitCode, Error> {
         }
     }
     if count == 0 {
-        output::line("no tool is configured; see docs/functions.md for how to add one");
+        output::line(&text(Message::NoToolConfigured));
     }
     Ok(if all_answered {
         ExitCode::SUCCESS

@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::output;
 use crate::show::progress::{ProgressUpdate, TaskOutcome, TaskProgress};
-use crate::show::prompt::{Reply, Request};
+use crate::show::prompt::{PromptReply, Request};
 use crate::terminal::{EndSignals, TypedLines, is_interactive};
 
 /// The one who answers the requests of a task.
@@ -107,7 +107,7 @@ struct Watcher<'a> {
     connection: &'a Connection,
     task: &'a str,
     options: WatchOptions,
-    screen: Screen,
+    screen: TerminalOutput,
     typed: TypedLines,
     /// The request that waits for an answer at the terminal.
     open: Option<Request>,
@@ -122,7 +122,7 @@ impl<'a> Watcher<'a> {
             connection,
             task,
             options,
-            screen: Screen::new(options.json, options.language),
+            screen: TerminalOutput::new(options.json, options.language),
             typed: TypedLines::default(),
             open: None,
             cancelling: None,
@@ -149,10 +149,7 @@ impl<'a> Watcher<'a> {
             line = self.typed.next(), if self.is_prompting() => Ok(self.typed_line(line).await),
             update = updates.next() => match update {
                 Some(update) => self.update(update.map_err(Error::Service)?).await,
-                None => Err(Error::Usage(format!(
-                    "the event stream of {} ended before the task",
-                    self.task
-                ))),
+                None => Err(Error::Usage(self.text(Message::EventStreamEnded { task: self.task }))),
             },
         }
     }
@@ -303,7 +300,7 @@ impl<'a> Watcher<'a> {
             return None;
         };
         let reply = request.reply(&line);
-        if reply == Reply::Repeat {
+        if reply == PromptReply::Repeat {
             self.screen.prompt(&request);
             self.open = Some(request);
             return None;
@@ -316,14 +313,14 @@ impl<'a> Watcher<'a> {
         None
     }
 
-    async fn send(&self, request: &Request, reply: Reply) -> Result<(), ErrorReport> {
+    async fn send(&self, request: &Request, reply: PromptReply) -> Result<(), ErrorReport> {
         let client = &self.connection.client;
         let (approve, message) = match reply {
-            Reply::Repeat => return Ok(()),
-            Reply::Acknowledge => return self.acknowledge(String::new()).await,
-            Reply::Words(words) => return self.acknowledge(words).await,
-            Reply::Approve => (true, String::new()),
-            Reply::Deny(message) => (false, message),
+            PromptReply::Repeat => return Ok(()),
+            PromptReply::Acknowledge => return self.acknowledge(String::new()).await,
+            PromptReply::Words(words) => return self.acknowledge(words).await,
+            PromptReply::Approve => (true, String::new()),
+            PromptReply::Deny(message) => (false, message),
         };
         let (approval, user) = (request.approval(), approval::user());
         approval::resolve(client, approval, approve, &message, user).await
@@ -343,7 +340,7 @@ impl<'a> Watcher<'a> {
 }
 
 /// The terminal output: permanent lines, and a spinner if standard error is a terminal and no prompt stands there.
-struct Screen {
+struct TerminalOutput {
     json: bool,
     language: Language,
     progress: TaskProgress,
@@ -352,7 +349,7 @@ struct Screen {
     prompt: Option<String>,
 }
 
-impl Screen {
+impl TerminalOutput {
     fn new(json: bool, language: Language) -> Self {
         Self {
             json,
@@ -417,7 +414,7 @@ impl Screen {
         }
     }
 
-    /// Shows a prompt, which stands until [`Screen::end_prompt`].
+    /// Shows a prompt, which stands until [`TerminalOutput::end_prompt`].
     fn prompt(&mut self, request: &Request) {
         self.clear_spinner();
         let prompt = request.prompt(self.language);
@@ -440,7 +437,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalOutput {
     fn drop(&mut self) {
         self.clear_spinner();
     }

@@ -5,7 +5,7 @@ pub(crate) mod progress;
 pub(crate) mod prompt;
 pub(crate) mod table;
 
-use motorium_messages::Language;
+use motorium_messages::{Language, Message};
 
 /// Variables that name the language of a terminal's messages, in the order of POSIX.
 const LOCALE_VARIABLES: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
@@ -13,6 +13,11 @@ const LOCALE_VARIABLES: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
 /// Returns the language of output that belongs to no task: that of the terminal's locale.
 pub(crate) fn terminal_language() -> Language {
     language_of(LOCALE_VARIABLES.map(|name| std::env::var(name).unwrap_or_default()))
+}
+
+/// Returns a text that belongs to no task.
+pub(crate) fn text(message: Message<'_>) -> String {
+    message.text(terminal_language())
 }
 
 /// Returns the language of the first locale that is set; English without one.

@@ -40,7 +40,7 @@ pub(crate) enum ProgressUpdate {
 
 /// The current step.
 #[derive(Debug, Default)]
-struct Step {
+struct ProgressStep {
     number: u32,
     began: Duration,
     text: String,
@@ -69,7 +69,7 @@ fn is_wait(intended: &wire::ActionIntended) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct TaskProgress {
     language: Language,
-    step: Step,
+    step: ProgressStep,
     /// The latest approval that was requested.
     approval: wire::Approval,
     /// The wait whose looks are shown as one line.
@@ -213,10 +213,10 @@ impl TaskProgress {
     fn begin(&mut self, event: &wire::Event, observed: &wire::Observed) -> ProgressUpdate {
         // The event is sent after the observation, which is part of the step's duration.
         let looking = observed.elapsed.and_then(|elapsed| elapsed.try_into().ok());
-        self.step = Step {
+        self.step = ProgressStep {
             number: event.step,
             began: time(event).saturating_sub(looking.unwrap_or_default()),
-            ..Step::default()
+            ..ProgressStep::default()
         };
         self.status_text(Message::ProgressObserving)
     }
@@ -355,7 +355,7 @@ impl TaskProgress {
     }
 
     /// Adds a step that only waits to the wait of the steps before it, if that is for the same thing.
-    fn wait_on(&mut self, step: Step, ended: Duration) -> ProgressUpdate {
+    fn wait_on(&mut self, step: ProgressStep, ended: Duration) -> ProgressUpdate {
         if let Some(wait) = self.wait.as_mut().filter(|wait| wait.text == step.text) {
             wait.looks += 1;
             wait.ended = ended;

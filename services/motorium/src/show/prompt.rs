@@ -23,7 +23,7 @@ pub(crate) enum Request {
 
 /// The meaning of a typed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub(crate) enum PromptReply {
     /// Nothing that answers the request: show it again.
     Repeat,
     /// The requested action is done.
@@ -80,33 +80,33 @@ impl Request {
     }
 
     /// Interprets a line without surrounding white space.
-    pub(crate) fn reply(&self, line: &str) -> Reply {
+    pub(crate) fn reply(&self, line: &str) -> PromptReply {
         if line.is_empty() {
-            return Reply::Repeat;
+            return PromptReply::Repeat;
         }
         match self {
-            Request::Question { .. } => Reply::Words(line.to_owned()),
+            Request::Question { .. } => PromptReply::Words(line.to_owned()),
             Request::ManualAction { .. } if is_one_of(line, &ACKNOWLEDGEMENTS) => {
-                Reply::Acknowledge
+                PromptReply::Acknowledge
             }
-            Request::ManualAction { .. } => Reply::Words(line.to_owned()),
+            Request::ManualAction { .. } => PromptReply::Words(line.to_owned()),
             Request::Approval { .. } => approval_reply(line),
         }
     }
 }
 
 /// Interprets the answer to an approval: one word, and after "no" a reason. Anything else is neither.
-fn approval_reply(line: &str) -> Reply {
+fn approval_reply(line: &str) -> PromptReply {
     let (word, rest) = line
         .split_once(|c: char| c.is_whitespace() || matches!(c, ',' | '，' | ':' | '：'))
         .unwrap_or((line, ""));
     if is_one_of(word, &DENIALS) {
-        return Reply::Deny(rest.trim().to_owned());
+        return PromptReply::Deny(rest.trim().to_owned());
     }
     if is_one_of(word, &APPROVALS) && rest.is_empty() {
-        return Reply::Approve;
+        return PromptReply::Approve;
     }
-    Reply::Repeat
+    PromptReply::Repeat
 }
 
 fn is_one_of(word: &str, known: &[&str]) -> bool {
@@ -121,15 +121,16 @@ mod tests {
     fn only_the_command_acknowledges() {
         let message = || "Log in".to_owned();
         let asked = Request::ManualAction { message: message() };
-        let check = |line: &str, expected: Reply| assert_eq!(asked.reply(line), expected, "{line}");
-        check("", Reply::Repeat);
-        check("done", Reply::Acknowledge);
-        check("Done", Reply::Acknowledge);
-        check("完成", Reply::Acknowledge);
-        check("I cannot", Reply::Words("I cannot".into()));
+        let check =
+            |line: &str, expected: PromptReply| assert_eq!(asked.reply(line), expected, "{line}");
+        check("", PromptReply::Repeat);
+        check("done", PromptReply::Acknowledge);
+        check("Done", PromptReply::Acknowledge);
+        check("完成", PromptReply::Acknowledge);
+        check("I cannot", PromptReply::Words("I cannot".into()));
         let question = Request::Question { message: message() };
-        assert_eq!(question.reply(""), Reply::Repeat);
-        assert_eq!(question.reply("done"), Reply::Words("done".into()));
+        assert_eq!(question.reply(""), PromptReply::Repeat);
+        assert_eq!(question.reply("done"), PromptReply::Words("done".into()));
     }
 
     #[test]
@@ -139,15 +140,19 @@ mod tests {
             name: "tasks/a/approvals/1".into(),
             safety_checks: Vec::new(),
         };
-        let check = |line: &str, expected: Reply| assert_eq!(asked.reply(line), expected, "{line}");
+        let check =
+            |line: &str, expected: PromptReply| assert_eq!(asked.reply(line), expected, "{line}");
         for unclear in ["", "maybe", "yes, but only the first", "yesterday"] {
-            check(unclear, Reply::Repeat);
+            check(unclear, PromptReply::Repeat);
         }
-        check("y", Reply::Approve);
-        check("YES", Reply::Approve);
-        check("是", Reply::Approve);
-        check("no", Reply::Deny(String::new()));
-        check("no, the other one", Reply::Deny("the other one".into()));
+        check("y", PromptReply::Approve);
+        check("YES", PromptReply::Approve);
+        check("是", PromptReply::Approve);
+        check("no", PromptReply::Deny(String::new()));
+        check(
+            "no, the other one",
+            PromptReply::Deny("the other one".into()),
+        );
     }
 
     #[test]

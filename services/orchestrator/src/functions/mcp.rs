@@ -45,13 +45,13 @@ const INHERITED_VARIABLES: [&str; 10] = [
 ];
 /// The last line that a program wrote to standard error, shown when the connection fails.
 type LastStderrLine = Arc<Mutex<String>>;
-type Connection = RunningService<RoleClient, ClientConfig>;
+type McpConnection = RunningService<RoleClient, ClientConfig>;
 
 /// Client of an MCP server.
 #[derive(Debug)]
 pub(super) struct McpServer {
     tool: Tool,
-    connection: tokio::sync::Mutex<Option<Connection>>,
+    connection: tokio::sync::Mutex<Option<McpConnection>>,
     /// Cancellations that are being delivered.
     cancellations: TaskTracker,
 }
@@ -178,14 +178,14 @@ impl Drop for PendingRequest {
     }
 }
 
-async fn connect(tool: &Tool) -> Result<Connection, ToolError> {
+async fn connect(tool: &Tool) -> Result<McpConnection, ToolError> {
     match &tool.endpoint {
         ToolEndpoint::Command(command) => start_program(command, tool).await,
         ToolEndpoint::Mcp(uri) | ToolEndpoint::Service(uri) => connect_http(uri, tool).await,
     }
 }
 
-async fn connect_http(uri: &str, tool: &Tool) -> Result<Connection, ToolError> {
+async fn connect_http(uri: &str, tool: &Tool) -> Result<McpConnection, ToolError> {
     let client = if uri.starts_with("https://") {
         http_client::with_root_certificates(tool.ca_file.as_deref())
     } else {
@@ -210,7 +210,7 @@ async fn connect_http(uri: &str, tool: &Tool) -> Result<Connection, ToolError> {
     connected.map_err(|error| not_connected(uri, &error, None))
 }
 
-async fn start_program(command: &[String], tool: &Tool) -> Result<Connection, ToolError> {
+async fn start_program(command: &[String], tool: &Tool) -> Result<McpConnection, ToolError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(ToolError::Unusable("the command is empty".to_owned()));
     };

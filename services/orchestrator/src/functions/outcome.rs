@@ -7,6 +7,7 @@ use serde_json::Value;
 // Models charge per token, and every later step sends the result again.
 pub const MAX_RESULT_BYTES: usize = 64 * 1024;
 /// Maximum size of an error in bytes; the rest is truncated.
+// The model needs the cause, not a stack trace, and pays for every byte.
 pub const MAX_ERROR_BYTES: usize = 4 * 1024;
 
 /// Replacement for content that a planner cannot be shown.

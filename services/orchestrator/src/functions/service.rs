@@ -21,8 +21,10 @@ use super::outcome::{self, FunctionOutcome};
 use super::settings::Tool;
 
 /// Backoff before the first retry; doubled for each further one.
+// As for the other services of a run.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 /// Maximum backoff between retries.
+// A tool that comes back is used again within seconds.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Metadata key that our channel adds to the report of a call that failed in transport.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 /// Default timeout of a function call.
+// A function may call a slow service itself, and the task has limits of its own.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of tools of a task.
 // Bounds the connections and programs that one task opens.

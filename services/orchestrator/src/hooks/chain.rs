@@ -133,7 +133,7 @@ impl ActiveHookChain {
     }
 
     /// Requests the points of every hook.
-    pub async fn fetch_points(&self) -> HookChainOutcome {
+    pub async fn fetch_points(&self, language: Language) -> HookChainOutcome {
         let asked = join_all(
             self.slots
                 .iter()
@@ -143,7 +143,7 @@ impl ActiveHookChain {
         let mut passage = HookChainOutcome::default();
         for (seat, answer) in self.slots.iter().zip(asked) {
             if let Err(error) = answer {
-                seat.fail(HookPoint::BeforeRun, &error, &mut passage);
+                seat.fail(HookPoint::BeforeRun, &error, language, &mut passage);
             }
         }
         passage
@@ -216,21 +216,22 @@ impl HookSlot {
         into: &mut HookChainOutcome,
     ) {
         let point = happening.point();
+        let language = context.task.spec.message_language();
         match self.wants(point).await {
             Ok(true) => {}
             Ok(false) => return,
-            Err(error) => return self.fail(point, &error, into),
+            Err(error) => return self.fail(point, &error, language, into),
         }
         let verdict = self.run_guarded(self.hook.call(context, happening)).await;
         let verdict = match verdict {
             Ok(verdict) if point.accepts_verdict() => verdict,
             Ok(_) => return,
-            Err(error) => return self.fail(point, &error, into),
+            Err(error) => return self.fail(point, &error, language, into),
         };
         match verdict {
             HookVerdict::Continue => {}
             HookVerdict::Deny { reason } => self.deny(point, reason, false, into),
-            HookVerdict::Amend(amendment) => match happening.amend(amendment) {
+            HookVerdict::Amend(amendment) => match happening.amend(amendment, language) {
                 Ok(Some(message)) if self.hook.records_amendments() => {
                     into.interventions.push(HookIntervention {
                         hook: self.hook.name().to_owned(),
@@ -240,13 +241,19 @@ impl HookSlot {
                     });
                 }
                 Ok(_) => {}
-                Err(error) => self.fail(point, &error, into),
+                Err(error) => self.fail(point, &error, language, into),
             },
         }
     }
 
     /// Handles a failed hook. A hook whose failure does not deny is reported as unreachable only once.
-    fn fail(&self, point: HookPoint, error: &Error, into: &mut HookChainOutcome) {
+    fn fail(
+        &self,
+        point: HookPoint,
+        error: &Error,
+        language: Language,
+        into: &mut HookChainOutcome,
+    ) {
         if point.accepts_verdict() && self.hook.on_error() == HookErrorPolicy::Deny {
             self.forget_if_lost(error);
             return self.deny(point, error.to_string(), true, into);
@@ -257,7 +264,10 @@ impl HookSlot {
             into.interventions.push(HookIntervention {
                 hook: self.hook.name().to_owned(),
                 point,
-                message: format!("{error}; the task continues without it"),
+                message: Message::HookSkipped {
+                    problem: &error.to_string(),
+                }
+                .text(language),
                 denied: false,
             });
         }

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use motorium_messages::{Language, Message, join_clauses};
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::decision::{
     Decision, FunctionCall, FunctionResult, PlannedAction, Usage,
@@ -264,10 +265,14 @@ impl HookEvent<'_> {
     }
 
     /// Applies an amendment. Returns a description of the change, or `None` if it changed nothing.
-    pub(super) fn amend(&mut self, amendment: Amendment) -> Result<Option<String>, Error> {
+    pub(super) fn amend(
+        &mut self,
+        amendment: Amendment,
+        language: Language,
+    ) -> Result<Option<String>, Error> {
         match (self, amendment) {
             (Self::BeforeModelCall(call), Amendment::ModelCall(amendment)) => {
-                Ok(call.amend(amendment))
+                Ok(call.amend(amendment, language))
             }
             (Self::BeforeScreenshot(hidden), Amendment::Screenshot(more)) => {
                 let before = hidden.len();
@@ -276,16 +281,13 @@ impl HookEvent<'_> {
                         hidden.push(one);
                     }
                 }
-                Ok(match hidden.len() - before {
-                    0 => None,
-                    1 => Some("1 more redaction is applied".to_owned()),
-                    added => Some(format!("{added} more redactions are applied")),
-                })
+                let count = hidden.len() - before;
+                Ok((count > 0).then(|| Message::RedactionsAdded { count }.text(language)))
             }
             (Self::BeforeText(words), Amendment::Text(text)) => {
                 let is_new = words.text != text;
                 words.text = text;
-                Ok(is_new.then(|| "the text was replaced".to_owned()))
+                Ok(is_new.then(|| Message::TextReplaced.text(language)))
             }
             (happening, amendment) => Err(Error::InvalidAmendment {
                 point: happening.point(),
@@ -306,7 +308,7 @@ impl Amendment {
 }
 
 impl ModelCall {
-    fn amend(&mut self, amendment: ModelCallAmendment) -> Option<String> {
+    fn amend(&mut self, amendment: ModelCallAmendment, language: Language) -> Option<String> {
         let ModelCallAmendment {
             notices,
             max_past_images,
@@ -314,14 +316,15 @@ impl ModelCall {
         let mut changed = Vec::new();
         let shown = self.past_images.min(max_past_images.unwrap_or(u32::MAX));
         if shown < self.past_images {
-            changed.push(format!("{shown} earlier images are sent"));
+            changed.push(Message::PastImagesSent { count: shown }.text(language));
             self.past_images = shown;
         }
         if !notices.is_empty() && self.purpose != ModelCallPurpose::LocatePointer {
-            changed.push(format!("the model is told: {}", notices.join("; ")));
+            let told = &join_clauses(&notices, language);
+            changed.push(Message::ModelNotices { notices: told }.text(language));
             self.notices.extend(notices);
         }
-        (!changed.is_empty()).then(|| changed.join("; "))
+        (!changed.is_empty()).then(|| join_clauses(&changed, language))
     }
 }
 
@@ -340,7 +343,7 @@ mod tests {
     }
 
     fn amended(mut happening: HookEvent<'_>, amendment: Amendment) -> (String, String) {
-        match happening.amend(amendment) {
+        match happening.amend(amendment, Language::English) {
             Ok(words) => (words.unwrap_or_default(), format!("{happening:?}")),
             Err(error) => (error.to_string(), String::new()),
         }
@@ -355,8 +358,8 @@ mod tests {
             })
         };
         let mut happening = HookEvent::BeforeModelCall(call(5));
-        happening.amend(at_most(2)).unwrap();
-        assert_eq!(happening.amend(at_most(4)), Ok(None));
+        happening.amend(at_most(2), Language::English).unwrap();
+        assert_eq!(happening.amend(at_most(4), Language::English), Ok(None));
         let HookEvent::BeforeModelCall(call) = happening else {
             unreachable!()
         };
@@ -380,7 +383,7 @@ mod tests {
         let window = Redaction::Window("mail".to_owned());
         let mut happening = HookEvent::BeforeScreenshot(vec![window.clone()]);
         let again = Amendment::Screenshot(vec![window]);
-        assert_eq!(happening.amend(again), Ok(None));
+        assert_eq!(happening.amend(again, Language::English), Ok(None));
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub enum HookVerdict {
     Amend(Amendment),
 }
 
-/// How a failed hook is treated.
+/// Treatment of a failed hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookErrorPolicy {

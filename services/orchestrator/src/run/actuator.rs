@@ -4,6 +4,7 @@
 //! ([`super::judge`]).
 
 use motorium_messages::Language;
+use motorium_messages::Message;
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
 use motorium_proto::domain::geometry::CapturePoint;
@@ -26,6 +27,7 @@ const RUNNING_ACTION_TIMEOUT: Duration = Duration::from_secs(5);
 // The user waits for the end, and a stopped action reports within a few milliseconds.
 const STOPPED_ACTION_TIMEOUT: Duration = Duration::from_millis(500);
 /// Interval between lookups of a running action.
+// Short beside an action; the lookup is one read of the journal.
 const LOOKUP_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Sends actions to the Executor.
@@ -99,7 +101,9 @@ impl Actuator {
         action_id: ActionId,
         report: ErrorReport,
     ) -> RunResult<ActionOutcome> {
-        if let halt @ Halt::OwnershipLost(_) = halt("performing an action", report.clone()) {
+        if let halt @ Halt::OwnershipLost(_) =
+            halt(run.task(), Message::OperationPerformAction, report.clone())
+        {
             return Err(halt);
         }
         let progress = self.look_up(run, action_id.clone()).await?;
@@ -150,7 +154,7 @@ impl Actuator {
                 action_id: action_id.clone(),
             };
             let progress = run
-                .call("looking up an action", move |ports| {
+                .call(Message::OperationLookUpAction, move |ports| {
                     let request = request.clone();
                     async move { ports.executor.look_up_action(request).await }
                 })

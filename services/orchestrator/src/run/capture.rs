@@ -2,6 +2,7 @@
 //!
 //! Nothing is remembered here; [`super::screen`] keeps the latest observation.
 
+use motorium_messages::Message;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::{
@@ -76,7 +77,7 @@ pub(super) async fn observe_area(
 }
 
 async fn observe(run: &mut RunContext, request: ObserveRequest) -> RunResult<Observation> {
-    run.call("observing the screen", move |ports| {
+    run.call(Message::OperationObserve, move |ports| {
         let request = request.clone();
         async move { ports.perception.observe(request).await }
     })
@@ -94,7 +95,7 @@ pub(super) async fn capture_frame(
         redactions: run.redactions(redacted),
         ..CaptureRequest::default()
     };
-    let captured = capture(run, "capturing the screen", request).await?;
+    let captured = capture(run, Message::OperationCapture, request).await?;
     Ok(captured.frame)
 }
 
@@ -115,7 +116,7 @@ pub(super) async fn capture_area(
         }),
         ..CaptureRequest::default()
     };
-    capture(run, "capturing what is to be approved", request).await
+    capture(run, Message::OperationCaptureApproval, request).await
 }
 
 /// Captures the screen with a mark at the pointer's position.
@@ -129,15 +130,15 @@ pub(super) async fn capture_with_pointer(run: &mut RunContext) -> RunResult<Capt
         mark_pointer: true,
         ..CaptureRequest::default()
     };
-    capture(run, "capturing the pointer", request).await
+    capture(run, Message::OperationCapturePointer, request).await
 }
 
 async fn capture(
     run: &mut RunContext,
-    what: &'static str,
+    operation: Message<'static>,
     request: CaptureRequest,
 ) -> RunResult<CapturedFrame> {
-    run.call(what, move |ports| {
+    run.call(operation, move |ports| {
         let request = request.clone();
         async move { ports.perception.capture(request).await }
     })
@@ -149,7 +150,7 @@ pub(super) async fn compare(
     run: &mut RunContext,
     request: CompareRequest,
 ) -> RunResult<Result<Comparison>> {
-    run.try_call("comparing the screen", move |ports| {
+    run.try_call(Message::OperationCompare, move |ports| {
         let request = request.clone();
         async move { ports.perception.compare(request).await }
     })
@@ -159,10 +160,10 @@ pub(super) async fn compare(
 /// Waits until the screen is idle. The error is for the caller to judge, as in [`compare`].
 pub(super) async fn wait_for_idle(
     run: &mut RunContext,
-    what: &'static str,
+    operation: Message<'static>,
     request: WaitForIdleRequest,
 ) -> RunResult<Result<IdleReport>> {
-    run.try_call(what, move |ports| {
+    run.try_call(operation, move |ports| {
         let request = request.clone();
         async move { ports.perception.wait_for_idle(request).await }
     })

@@ -175,12 +175,12 @@ async fn has_late_change(run: &mut RunContext, screen: &Screen) -> RunResult<boo
         first_change_timeout: LATE_CHANGE_TIMEOUT,
         ..WaitForIdleRequest::default()
     };
-    let quiet = capture::wait_for_idle(run, "waiting for a late change", request).await?;
+    let quiet = capture::wait_for_idle(run, Message::OperationAwaitLateChange, request).await?;
     match quiet {
         Ok(quiet) => Ok(quiet.changed),
         // Perception has dropped the frame.
         Err(report) if report.code == Code::NotFound => Ok(false),
-        Err(report) => Err(halt("waiting for a late change", report)),
+        Err(report) => Err(halt(run.task(), Message::OperationAwaitLateChange, report)),
     }
 }
 
@@ -257,7 +257,7 @@ async fn planner_finds(run: &mut RunContext, text: &str, on: &Observation) -> Ru
         scene: on.scene.clone(),
     };
     let found = run
-        .try_call("searching for evidence", move |ports| {
+        .try_call(Message::OperationSearchEvidence, move |ports| {
             let request = request.clone();
             async move { ports.planner.resolve_target(request).await }
         })
@@ -265,7 +265,9 @@ async fn planner_finds(run: &mut RunContext, text: &str, on: &Observation) -> Ru
     match found {
         Ok(_) => Ok(true),
         // A service that is unavailable does not disprove the evidence.
-        Err(report) if is_transient(&report) => Err(halt("searching for evidence", report)),
+        Err(report) if is_transient(&report) => {
+            Err(halt(run.task(), Message::OperationSearchEvidence, report))
+        }
         // A text in several places is present, too.
         Err(report) => Ok(report.reason == "TARGET_AMBIGUOUS"),
     }
@@ -290,7 +292,7 @@ async fn has_file(run: &mut RunContext, name: String) -> RunResult<bool> {
         name,
     };
     let file = run
-        .call("looking for a file", move |ports| {
+        .call(Message::OperationFindFile, move |ports| {
             let request = request.clone();
             async move { ports.executor.stat_file(request).await }
         })

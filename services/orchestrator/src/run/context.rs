@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use motorium_messages::Message;
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::desktop::Desktop;
 use motorium_proto::domain::frame::Image;
@@ -147,20 +148,20 @@ impl RunContext {
     /// effects, so not for performing actions.
     pub(super) async fn call<T, F>(
         &mut self,
-        what: &'static str,
+        operation: Message<'static>,
         call: impl Fn(Ports) -> F,
     ) -> RunResult<T>
     where
         F: Future<Output = Result<T>>,
     {
-        let answer = self.try_call(what, call).await?;
-        answer.map_err(|report| halt(what, report))
+        let answer = self.try_call(operation, call).await?;
+        answer.map_err(|report| halt(self.task(), operation, report))
     }
 
     /// As [`RunContext::call`], but returns permanent errors to the caller.
     pub(super) async fn try_call<T, F>(
         &mut self,
-        what: &'static str,
+        operation: Message<'static>,
         call: impl Fn(Ports) -> F,
     ) -> RunResult<Result<T>>
     where
@@ -173,14 +174,19 @@ impl RunContext {
                 Ok(value) => return Ok(Ok(value)),
                 Err(report) => report,
             };
-            self.count_failed(what, &report).await;
+            self.count_failed(operation, &report).await;
             let elapsed = self.recording().elapsed(began);
             if !is_transient(&report) || elapsed + pause > RETRY_TIMEOUT {
                 return Ok(Err(report));
             }
-            tracing::warn!(task = %self.task().spec.name, what, %report, "service is unavailable; retrying");
+            tracing::warn!(
+                task = %self.task().spec.name, operation = operation.id(), %report, "service is unavailable; retrying"
+            );
             if pause == INITIAL_BACKOFF {
-                let message = format!("{what}: {}", report.message);
+                let message = self.task().text(Message::WithDetail {
+                    text: &self.task().text(operation),
+                    detail: &report.message,
+                });
                 self.record(vec![Event::TransientFailure {
                     reason: report.reason,
                     message,
@@ -193,10 +199,11 @@ impl RunContext {
     }
 
     /// Records the usage of a failed call.
-    async fn count_failed(&mut self, what: &str, report: &ErrorReport) {
+    async fn count_failed(&mut self, operation: Message<'_>, report: &ErrorReport) {
         let usage = report.usage();
         if usage.calls > 0 {
-            self.count_without_result(what, &report.reason, &report.message, usage);
+            let what = self.task().text(operation);
+            self.count_without_result(&what, &report.reason, &report.message, usage);
             self.after_usage(usage).await;
         }
     }

@@ -1,6 +1,7 @@
 //! Asks the planner what to do on the current screen.
 
 use bytes::Bytes;
+use motorium_messages::Message;
 use motorium_proto::domain::decision::{Next, PastAction, PastStep, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
 use motorium_proto::domain::frame::{Image, ImageContent};
@@ -54,7 +55,7 @@ impl Planning {
         pictures.keep_within(MAX_IMAGE_BYTES);
         request.notices.extend(call.notices.iter().cloned());
         let planned = run
-            .call("planning", move |ports| {
+            .call(Message::OperationPlan, move |ports| {
                 let (mut request, pictures) = (request.clone(), pictures.clone());
                 let blobs = blobs.clone();
                 async move {

@@ -45,7 +45,7 @@ impl Planning {
             (Some(image), _) => Some(image.clone()),
             (None, Some(stored)) => {
                 let read = stored.read(run.recorder.blobs()).await;
-                Some(read.map_err(|report| halt("reading an image", report))?)
+                Some(read.map_err(|report| halt(run.task(), Message::OperationReadImage, report))?)
             }
             (None, None) => None,
         };
@@ -60,7 +60,7 @@ impl Planning {
             remaining: limits::remaining(run.task(), run.now()),
         };
         let extracted = run
-            .try_call("extracting data from the screen", move |ports| {
+            .try_call(Message::OperationExtract, move |ports| {
                 let request = request.clone();
                 async move { ports.planner.extract(request).await }
             })
@@ -80,7 +80,7 @@ impl Planning {
                 }
             },
             Err(report) if is_transient(&report) => {
-                return Err(halt("extracting data from the screen", report));
+                return Err(halt(run.task(), Message::OperationExtract, report));
             }
             Err(report) => Event::TargetNotResolved {
                 message: run.task().text(Message::ExtractionFailed {
@@ -103,7 +103,7 @@ async fn page_text(run: &mut RunContext) -> RunResult<Option<String>> {
         max_characters: MAX_PAGE_TEXT_CHARS,
     };
     let page = run
-        .try_call("reading the page", move |ports| {
+        .try_call(Message::OperationReadPage, move |ports| {
             let request = request.clone();
             async move { ports.executor.read_page(request).await }
         })

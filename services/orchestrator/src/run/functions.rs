@@ -82,7 +82,7 @@ impl Functions {
             let tool = run.config.tools.find(&endpoint);
             let tool = tool.map_err(|problem| failed(reason::TOOL_NOT_FOUND, problem))?;
             let link = ToolConnection::new(tool.clone());
-            let link = link.map_err(|problem| unusable(&tool, &problem))?;
+            let link = link.map_err(|problem| unusable(run.task(), &tool, &problem))?;
             listed.push(ToolFunctions {
                 label: tool.label.clone(),
                 prefix: tool.prefix.clone(),
@@ -173,16 +173,18 @@ async fn list_functions(
             Err(problem) => problem,
         };
         if matches!(problem, ToolError::Unusable(_)) || began.elapsed() + pause > RETRY_TIMEOUT {
-            return Err(unusable(tool, &problem));
+            return Err(unusable(run.task(), tool, &problem));
         }
         tracing::warn!(task = %name, tool = tool.label, %problem, "tool is unavailable; retrying");
         if pause == INITIAL_BACKOFF {
             let disturbed = Event::TransientFailure {
                 reason: reason::TOOL_UNREACHABLE.to_owned(),
-                message: format!(
-                    "listing the functions of the tool {}: {problem}",
-                    tool.label
-                ),
+                message: run.task().text(Message::WithDetail {
+                    text: &run
+                        .task()
+                        .text(Message::OperationListFunctions { tool: &tool.label }),
+                    detail: &problem.to_string(),
+                }),
             };
             run.record(vec![disturbed]).await?;
         }
@@ -309,12 +311,16 @@ fn result_of(call: FunctionCall, outcome: FunctionOutcome, elapsed: Duration) ->
     }
 }
 
-fn unusable(tool: &Tool, problem: &ToolError) -> Halt {
+fn unusable(task: &Task, tool: &Tool, problem: &ToolError) -> Halt {
     let reason = match problem {
         ToolError::Unavailable(_) => reason::TOOL_UNREACHABLE,
         ToolError::Unusable(_) => reason::TOOL_UNUSABLE,
     };
-    failed(reason, format!("the tool {}: {problem}", tool.label))
+    let message = Message::ToolFailed {
+        tool: &tool.label,
+        problem: &problem.to_string(),
+    };
+    failed(reason, task.text(message))
 }
 
 fn failed(reason: &str, message: String) -> Halt {

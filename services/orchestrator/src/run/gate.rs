@@ -38,8 +38,10 @@ const EVIDENCE_MARGIN_PX: (i32, i32) = (240, 120);
 // The action waits for it, and a page that hangs must not delay every action.
 const PAGE_URL_TIMEOUT: Duration = Duration::from_millis(700);
 /// Maximum number of characters of a function's arguments shown to the approver.
+// An approver reads about a page.
 const MAX_SHOWN_ARGUMENT_CHARS: usize = 2_000;
 /// Maximum number of parts from untrusted sources listed in a reason.
+// A reason stays readable; the rule applies whatever their number.
 const MAX_SHOWN_FOREIGN_PARTS: usize = 8;
 /// Rule id for safety checks of a model's provider.
 const PROVIDER_RULE_ID: &str = "provider";

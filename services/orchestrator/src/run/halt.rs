@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
+use motorium_messages::Message;
 use motorium_proto::error::ErrorReport;
+use motorium_task::Task;
+use motorium_task::event::Failure;
 
 use super::StopReason;
-use motorium_task::event::Failure;
 
 /// Maximum time for which calls to an unavailable service are retried before the task fails.
 // Covers the restart of a service; a longer outage is better reported to the user.
 pub(super) const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Backoff before the first retry of an unavailable service; doubled for each further retry.
+// Short, because most interruptions are a single broken connection.
 pub(super) const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 
 /// Reason for leaving the loop.
@@ -42,14 +45,18 @@ impl From<StopReason> for Halt {
     }
 }
 
-/// Converts a service error into a halt. On a lost lease the task is released, and the next run leases the desktop
-/// again.
-pub(super) fn halt(what: &str, report: ErrorReport) -> Halt {
+/// Converts a service error during an operation into a halt. On a lost lease the task is released, and the next run
+/// leases the desktop again.
+pub(super) fn halt(task: &Task, operation: Message<'_>, report: ErrorReport) -> Halt {
     if report.reason.starts_with("LEASE_") {
         return Halt::OwnershipLost(report.message);
     }
+    let failed = Message::OperationFailed {
+        operation: &task.text(operation),
+        problem: &report.message,
+    };
     Halt::Fail(Failure {
-        message: format!("{what} failed: {}", report.message),
+        message: task.text(failed),
         reason: report.reason,
     })
 }

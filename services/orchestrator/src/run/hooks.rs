@@ -47,7 +47,7 @@ fn or_fail(denial: Option<HookDenial>, task: &Task, message: fn(&str) -> Message
 
 /// Requests the hooks' points, and asks whether the task may run.
 pub(super) async fn before_run(run: &mut RunContext) -> RunResult {
-    let loaded = run.hooks.load_points(run.recording());
+    let loaded = run.hooks.load_points(run.task(), run.recording());
     let loaded = run.guard_unless_paused(loaded).await?;
     let denial = run.record_interventions(loaded);
     or_fail(denial, run.task(), |denial| Message::HookDeniesRun {

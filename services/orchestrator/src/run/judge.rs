@@ -28,6 +28,7 @@ use motorium_task::event::Event;
 use motorium_task::retry::{self, RetryRules, RetryStrategy};
 
 /// Factor by which the timeouts grow when an effect is checked a second time.
+// The action may have been slow to show an effect; an equal wait would only repeat the same answer.
 const RECHECK_TIMEOUT_FACTOR: u32 = 2;
 
 /// Factor by which the timeouts of a retried action are longer.
@@ -68,6 +69,7 @@ impl SettleTimeouts {
 }
 
 /// Shortest wait that is counted.
+// Divides the shortest window into few waits, so that a series of empty ones ends.
 const MIN_WAIT: Duration = Duration::from_millis(50);
 
 /// Time within which an effect has to begin, by the kind of action: the no-effect windows.
@@ -362,10 +364,10 @@ impl Judge {
             ignore: ignore.clone(),
             ..WaitForIdleRequest::default()
         };
-        let what = "waiting for the screen to settle";
-        let quiet = match capture::wait_for_idle(run, what, request).await? {
+        let settling = Message::OperationSettle;
+        let quiet = match capture::wait_for_idle(run, settling, request).await? {
             Ok(quiet) => quiet,
-            Err(report) => return Ok((self.cannot_judge(screen, report)?, false)),
+            Err(report) => return Ok((self.cannot_judge(run, screen, report)?, false)),
         };
         let near = target.map(effect::near_area);
         let noise = [quiet.background_motion.as_slice(), &ignore].concat();
@@ -374,7 +376,7 @@ impl Judge {
             .await?
         {
             Ok(compared) => compared,
-            Err(report) => return Ok((self.cannot_judge(screen, report)?, false)),
+            Err(report) => return Ok((self.cannot_judge(run, screen, report)?, false)),
         };
         screen.set_latest_frame(after.clone());
         let judged = effect::judge(
@@ -488,7 +490,7 @@ impl Judge {
         };
         let comparison = match capture::compare(run, compare).await? {
             Ok(comparison) => comparison,
-            Err(report) => return self.cannot_judge(screen, report).map(Some),
+            Err(report) => return self.cannot_judge(run, screen, report).map(Some),
         };
         let judged = effect::judge(
             Evidence {
@@ -573,9 +575,14 @@ impl Judge {
     }
 
     /// Returns an unknown effect if the frame before the action is gone: Perception was restarted or has dropped it.
-    fn cannot_judge(&self, screen: &mut Screen, report: ErrorReport) -> RunResult<Effect> {
+    fn cannot_judge(
+        &self,
+        run: &RunContext,
+        screen: &mut Screen,
+        report: ErrorReport,
+    ) -> RunResult<Effect> {
         if report.code != Code::NotFound {
-            return Err(halt("judging an action", report));
+            return Err(halt(run.task(), Message::OperationJudge, report));
         }
         screen.forget_view();
         Ok(effect::unknown(report.message))

@@ -14,6 +14,7 @@ use super::{StopReason, StopSignal};
 use motorium_recording::ports::Ports;
 
 /// Time limit for releasing the desktop; after that its lease expires by itself.
+// The end of a task must not hang on an unreachable Executor.
 const LEASE_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Background tasks that renew the leases.

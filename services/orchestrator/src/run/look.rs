@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use motorium_messages::Message;
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::Effect;
 use motorium_proto::domain::frame::Frame;
@@ -140,6 +141,6 @@ async fn settle_look(run: &mut RunContext, since: &Frame, ignore: &[CaptureRect]
         ..WaitForIdleRequest::default()
     };
     // A screen that cannot be waited for cannot be compared either, which the comparison reports.
-    let _ = capture::wait_for_idle(run, "waiting for the look of the target", request).await?;
+    let _ = capture::wait_for_idle(run, Message::OperationAwaitLook, request).await?;
     Ok(())
 }

@@ -100,6 +100,7 @@ pub use stop::{StopReason, StopSignal};
 const INPUT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Default time within which an approval has to be given.
+// Long enough to be called to a screen; after longer, the screen has usually changed.
 pub const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Configuration of task runs.

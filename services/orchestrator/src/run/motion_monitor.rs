@@ -22,6 +22,7 @@ const CAPTURE_INTERVAL: Duration = Duration::from_millis(400);
 /// Number of captures at the short interval.
 // What has not moved in 2.4 s moves rarely.
 const FREQUENT_CAPTURES: usize = 6;
+// Few captures remain, and they have to cover a slow decision of a model.
 const SLOW_CAPTURE_INTERVAL: Duration = Duration::from_secs(2);
 /// Maximum number of captures.
 // Perception keeps a limited number of frames and must not drop the step's first one.

@@ -291,14 +291,14 @@ impl Actuator {
         let outcome = match moved {
             Ok(outcome) if outcome.result == ActionResult::Performed => outcome,
             Ok(outcome) => return Ok(Err(outcome.detail)),
-            Err(report) => match halt("moving the pointer", report.clone()) {
+            Err(report) => match halt(run.task(), Message::OperationMovePointer, report.clone()) {
                 lost @ Halt::OwnershipLost(_) => return Err(lost),
                 _ => return Ok(Err(report.message)),
             },
         };
         let display = run.display();
         let read = run
-            .try_call("reading the pointer", move |ports| {
+            .try_call(Message::OperationReadPointer, move |ports| {
                 let display = display.clone();
                 async move { ports.executor.get_pointer(display).await }
             })
@@ -340,7 +340,7 @@ impl Actuator {
             remaining: limits::remaining(run.task(), run.now()),
         };
         let answer = run
-            .try_call("locating the pointer", move |ports| {
+            .try_call(Message::OperationLocatePointer, move |ports| {
                 let request = request.clone();
                 async move { ports.planner.locate_pointer(request).await }
             })

@@ -12,6 +12,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use motorium_messages::Message;
 use motorium_proto::domain::effect::ChangeMap;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
@@ -243,12 +244,12 @@ async fn wait_for_hover_response(
     };
     for request in [since_the_look_before, from_now_on] {
         let answered =
-            capture::wait_for_idle(run, "waiting for the reaction to the pointer", request).await?;
+            capture::wait_for_idle(run, Message::OperationAwaitReaction, request).await?;
         match answered {
             Ok(_) => break,
             // Perception has dropped the baseline frame.
             Err(report) if report.code == Code::NotFound => {}
-            Err(report) => return Err(halt("waiting for the reaction to the pointer", report)),
+            Err(report) => return Err(halt(run.task(), Message::OperationAwaitReaction, report)),
         }
     }
     run.record_timing("pointer", began);

@@ -1,5 +1,6 @@
 //! Preparation before the first step: leases the desktop, settles what a crash left open, and puts attachments.
 
+use motorium_messages::Message;
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
@@ -68,7 +69,7 @@ impl Runner {
 impl Planning {
     async fn load_backends(&mut self, run: &mut RunContext) -> RunResult {
         let backends = run
-            .call("listing the planner's backends", |ports| async move {
+            .call(Message::OperationListBackends, |ports| async move {
                 ports.planner.list_backends().await
             })
             .await?;
@@ -81,10 +82,10 @@ impl Planning {
                 .iter()
                 .map(|backend| backend.name.as_str())
                 .collect();
-            let message = format!(
-                "unknown planner backend `{unknown}`; known backends: {}",
-                known.join(", ")
-            );
+            let message = run.task().text(Message::BackendUnknown {
+                name: unknown,
+                known: &known.join(", "),
+            });
             return Err(Halt::Fail(Failure::new(reason::BACKEND_NOT_FOUND, message)));
         }
         let asked = |name: &String| chosen.is_empty() || chosen.contains(name);
@@ -93,7 +94,7 @@ impl Planning {
             .any(|backend| backend.needs_image && asked(&backend.name));
         let display = run.desktop.display.clone();
         let capabilities = run
-            .call("reading the Executor's capabilities", move |ports| {
+            .call(Message::OperationReadCapabilities, move |ports| {
                 let display = display.clone();
                 async move { ports.executor.get_capabilities(display).await }
             })
@@ -111,7 +112,7 @@ async fn acquire(run: &mut RunContext) -> RunResult<motorium_proto::domain::desk
         take_over: false,
     };
     let lease = run
-        .try_call("leasing the desktop", move |ports| {
+        .try_call(Message::OperationLeaseDesktop, move |ports| {
             acquire_lease(ports, request.clone())
         })
         .await?;
@@ -122,7 +123,9 @@ async fn acquire(run: &mut RunContext) -> RunResult<motorium_proto::domain::desk
     }
     lease.map_err(|report| match report.reason.as_str() {
         DESKTOP_LEASED => Halt::DesktopBusy,
-        _ if !is_desktops_fault(&report) => halt("leasing the desktop", report),
+        _ if !is_desktops_fault(&report) => {
+            halt(run.task(), Message::OperationLeaseDesktop, report)
+        }
         // The task has not touched the desktop yet, so it can wait for this desktop or another one.
         _ => Halt::OwnershipLost(report.message),
     })
@@ -204,7 +207,7 @@ async fn put_attachment(run: &mut RunContext, attachment: Attachment) -> RunResu
         content: attachment.data,
     };
     let info = run
-        .call("putting a file on the desktop", move |ports| {
+        .call(Message::OperationPutFile, move |ports| {
             let file = file.clone();
             async move { ports.executor.put_file(file).await }
         })

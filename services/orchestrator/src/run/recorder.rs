@@ -1,6 +1,7 @@
 //! Keeps what a run produces besides events: stored files and the times of a step's stages.
 
 use bytes::Bytes;
+use motorium_messages::Message;
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::service::StageTiming;
 use motorium_store::{BlobId, BlobStore};
@@ -83,7 +84,7 @@ impl StepRecorder {
             };
             // A full disk may have space again, so storing is retried.
             if began.elapsed() + pause > RETRY_TIMEOUT {
-                return Err(halt("storing an image", error.report()));
+                return Err(halt(task, Message::OperationStoreImage, error.report()));
             }
             tracing::warn!(task = %task.spec.name, %error, "storing an image failed; retrying");
             interrupts.guard(task, tokio::time::sleep(pause)).await?;

@@ -2,15 +2,20 @@
 
 use motorium_messages::Message;
 use motorium_phrasebook::target;
-use motorium_proto::domain::action::{ActionKind, Target};
+use motorium_proto::domain::action::{ActionKind, Target, TextAnchor};
 use motorium_proto::domain::decision::PlannedAction;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{ResolveRequest, ResolvedTarget, TargetQuery};
 
 use super::attempt::ResolvedAction;
 use super::context::RunContext;
 use super::screen::{Screen, ScreenView};
 use super::{RunResult, halt, is_transient};
+
+/// Errors of the Planner about a target.
+const TARGET_NOT_FOUND: &str = "TARGET_NOT_FOUND";
+const TARGET_AMBIGUOUS: &str = "TARGET_AMBIGUOUS";
 
 /// Resolves the targets of an action to points, or returns why that is impossible.
 pub(super) async fn resolve(
@@ -63,10 +68,11 @@ async fn locate(
         return Ok(Err(run.task().text(Message::ScreenNotObserved)));
     };
     let resolved = match target {
-        Target::Text(_) => find_in_words(run, view, target).await?,
+        Target::Text(anchor) => find_in_words(run, view, target, anchor).await?,
         Target::Element(_) | Target::Point(_) => {
             let (scene, frame) = view.scene();
-            target::resolve(target, frame, scene).map_err(|error| error.to_string())
+            let resolved = target::resolve(target, frame, scene);
+            resolved.map_err(|error| error.text(run.task().spec.message_language()))
         }
     };
     Ok(resolved.map(|resolved| (resolved.point, Some(resolved.bounds))))
@@ -77,6 +83,7 @@ async fn find_in_words(
     run: &mut RunContext,
     view: &ScreenView,
     target: &Target,
+    anchor: &TextAnchor,
 ) -> RunResult<Result<ResolvedTarget, String>> {
     let request = ResolveRequest {
         target: TargetQuery::Target(target.clone()),
@@ -84,15 +91,32 @@ async fn find_in_words(
         scene: view.observation.scene.clone(),
     };
     let resolved = run
-        .try_call("finding a target", move |ports| {
+        .try_call(Message::OperationFindTarget, move |ports| {
             let request = request.clone();
             async move { ports.planner.resolve_target(request).await }
         })
         .await?;
     match resolved {
-        Err(report) if is_transient(&report) => Err(halt("finding a target", report)),
-        resolved => Ok(resolved.map_err(|report| report.message)),
+        Err(report) if is_transient(&report) => {
+            Err(halt(run.task(), Message::OperationFindTarget, report))
+        }
+        resolved => Ok(resolved.map_err(|report| not_found_text(run, anchor, report))),
     }
+}
+
+/// Returns the Planner's error about a target in the language of the task. Other errors are passed on as they are.
+fn not_found_text(run: &RunContext, anchor: &TextAnchor, report: ErrorReport) -> String {
+    let description = target::describe(anchor, run.task().spec.message_language());
+    let detail = |key: &str| report.metadata.get(key).map_or("", String::as_str);
+    let message = match report.reason.as_str() {
+        TARGET_NOT_FOUND => target::not_found(&description, detail("nearest")),
+        TARGET_AMBIGUOUS => Message::TargetAmbiguous {
+            target: &description,
+            count: detail("count").parse().unwrap_or_default(),
+        },
+        _ => return report.message,
+    };
+    run.task().text(message)
 }
 
 /// Returns whether an action depends on what is on the screen, so that the policy has to judge its target.

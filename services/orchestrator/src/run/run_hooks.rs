@@ -96,7 +96,7 @@ impl RunHooks {
     }
 
     /// Requests the points at which the hooks want to be called.
-    pub(super) async fn load_points(&self, mode: &RecordingMode) -> HookChainOutcome {
+    pub(super) async fn load_points(&self, task: &Task, mode: &RecordingMode) -> HookChainOutcome {
         if let RecordingMode::Replaying(playback) = mode {
             return match playback.hooks_are_next(POINTS_CALL) {
                 true => recording::replay_call(playback.hooks().await, &mut HookEvent::BeforeRun),
@@ -104,7 +104,7 @@ impl RunHooks {
             };
         }
         let open = mode.begin_hook_call(POINTS_CALL);
-        let outcome = self.chain.fetch_points().await;
+        let outcome = self.chain.fetch_points(task.spec.message_language()).await;
         if let Some(open) = open {
             open.hooks_answered(recording::encode_points_call(&outcome));
         }

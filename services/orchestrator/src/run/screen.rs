@@ -2,6 +2,7 @@
 //!
 //! It is never stored. A run that continues a step of another one observes the screen again.
 
+use motorium_messages::Message;
 use motorium_proto::domain::effect::ChangeMap;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
@@ -274,7 +275,7 @@ impl Screen {
             Ok(comparison) => Some(comparison.change),
             // Perception has dropped the latest frame, so nothing can be compared.
             Err(report) if report.code == Code::NotFound => None,
-            Err(report) => return Err(halt("comparing the screen", report)),
+            Err(report) => return Err(halt(run.task(), Message::OperationCompare, report)),
         };
         if let Some(change) = &change {
             self.background_motion.observe(change);

@@ -24,9 +24,11 @@ use motorium_task::event::Event;
 use motorium_task::screen::bounds_on_display;
 
 /// Delay before a broken input stream is reopened.
+// Bounds the attempts while the Executor restarts.
 const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 /// Maximum length of an element's text in a description, in characters.
+// The description names the element and does not quote a paragraph.
 const MAX_LABEL_CHARS: usize = 60;
 
 /// An observation of the screen between two inputs, which may still be running.

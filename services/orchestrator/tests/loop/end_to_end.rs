@@ -109,6 +109,36 @@ async fn the_task_shows_where_it_is() {
     assert_ne!(ended.etag, running.etag);
 }
 
+fn in_chinese() -> wire::Task {
+    wire::Task {
+        goal: "点击“保存”".to_owned(),
+        ..wire::Task::default()
+    }
+}
+
+#[tokio::test]
+async fn a_missing_target_is_told_in_the_language_of_the_task() {
+    let cluster = Cluster::start(vec![act([click(99)])]).await;
+    cluster.carry_out_with(in_chinese()).await;
+    let told = &cluster.world.plans()[1].notices;
+    assert!(
+        told.iter()
+            .any(|notice| notice.contains("画面中没有元素 99")),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_end_of_a_task_is_told_in_its_language() {
+    let mut cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.hold("observe");
+    let name = cluster.create_with(in_chinese()).await;
+    cluster.world.called("observe", 1).await;
+    cluster.services.go_away().await;
+    let story = cluster.follow(&name).await;
+    story.check_failure("TRANSPORT", "观察屏幕失败");
+}
+
 #[tokio::test]
 async fn the_planner_knows_what_was_done() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;

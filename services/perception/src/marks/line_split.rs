@@ -18,6 +18,7 @@ use crate::areas::area;
 use crate::parse::read::TextLine;
 
 /// Minimum fraction of the line's height that a control must contain.
+// Text detection draws its boxes slightly too large, so a line reaches beyond its control.
 const MIN_HEIGHT_INSIDE: f64 = 0.7;
 /// Half the width of a wide character, in line heights. Chosen for wide characters, so that no box cuts one off.
 const HALF_CHAR_WIDTH: f64 = 0.4;

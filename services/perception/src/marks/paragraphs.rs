@@ -15,6 +15,7 @@ const MAX_HEIGHT_DIFFERENCE: f64 = 0.35;
 const MAX_LINE_GAP: f64 = 0.7;
 
 /// Maximum difference of the left edges within a block, in line heights.
+// Covers the indent of a first line or bullet; columns are farther apart.
 const MAX_INDENT: f64 = 0.8;
 
 /// Joins each block of lines into one element. Lines are separated by line breaks.

@@ -4,6 +4,7 @@ use motorium_proto::domain::element::{Element, ElementKind};
 use motorium_proto::domain::geometry::CaptureRect;
 
 /// Maximum distance of a label from its control, in label heights.
+// Labels of a form are aligned to the longest one, so short ones are far from their fields.
 pub(super) const MAX_LABEL_DISTANCE: i32 = 8;
 
 /// An element with its box in pixels.

@@ -14,6 +14,7 @@ use super::radio_groups::radio_groups;
 use crate::areas::fraction_inside;
 
 /// Minimum fraction of an element that must be inside a container.
+// Below 1, because detected boxes are off by a pixel or two.
 const MIN_FRACTION_INSIDE: f64 = 0.9;
 
 /// Returns the relations among the elements of a frame of `size` pixels.

@@ -20,6 +20,7 @@ use crate::areas::iou;
 type Shift = Vector2D<i32, CapturePx>;
 
 /// IoU from which two boxes are in the same place.
+// A box that moved by a third of its length is below, its redetection above.
 const SAME_PLACE_IOU: f64 = 0.5;
 /// IoU from which a box has moved only slightly. Sufficient if text and kind are equal.
 const NEARBY_IOU: f64 = 0.2;
@@ -27,6 +28,7 @@ const NEARBY_IOU: f64 = 0.2;
 /// files`).
 const MIN_TEXT_SIMILARITY: f64 = 0.5;
 /// Tolerance for the left edge of a text that is being edited, in pixels.
+// The error of a detected box; typing moves the right edge only.
 const EDGE_TOLERANCE_PX: i32 = 4;
 
 /// Elements of the previous scene and their ids.

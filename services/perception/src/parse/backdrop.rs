@@ -43,14 +43,19 @@ const MAX_BRIGHT_STRIP: f64 = 0.3;
 /// Number of bright tiles that a mouse pointer can cause.
 const POINTER_TILES: usize = 2;
 /// Minimum contrast within a tile that counts as content.
+// Grey text behind a backdrop has more; gradients and noise have less.
 const MIN_TILE_CONTRAST: u8 = 24;
 /// Minimum number of content tiles for a decision.
+// With less content, a dark empty page looks like a backdrop.
 const MIN_CONTENT_TILES: usize = 24;
 /// Maximum fraction of bright content tiles behind a backdrop.
+// Above 0, because menus and notifications lie above a backdrop.
 const MAX_BRIGHT_CONTENT: f64 = 0.12;
 /// Minimum number of controls for a decision.
+// With fewer, one wrong detection decides.
 const MIN_CONTROLS: usize = 4;
 /// Minimum fraction of dim controls around the dialog.
+// Two thirds: some controls around a dialog belong to other windows.
 const MIN_DIM_FRACTION: f64 = 0.66;
 
 /// Removes the detections on `pixels` that a backdrop blocks. Those with less confidence than `min_confidence` are
@@ -316,12 +321,12 @@ mod tests {
     }
 
     /// Test image of controls with texts.
-    struct Page {
+    struct TestPage {
         pixels: RgbaImage,
         detections: Vec<Detection>,
     }
 
-    impl Page {
+    impl TestPage {
         fn new(paper: u8) -> Self {
             Self {
                 pixels: RgbaImage::from_pixel(1280, 800, grey(paper)),
@@ -408,7 +413,7 @@ mod tests {
             (PAPER, INK, 255, 0.7),
             (PAPER, INK, 40, 0.6),
         ] {
-            let mut page = Page::new(paper);
+            let mut page = TestPage::new(paper);
             page.buttons(0..18, paper, ink);
             page.veil(whole(), shade, share);
             page.dialog(dialog());
@@ -421,7 +426,7 @@ mod tests {
     #[test]
     fn around_a_dialog_without_a_veil_everything_is_in_reach() {
         for (paper, ink) in [(PAPER, INK), (INK, PAPER), (PAPER, 100), (60, 200)] {
-            let mut page = Page::new(paper);
+            let mut page = TestPage::new(paper);
             page.buttons(0..18, paper, ink);
             page.dialog(dialog());
             let (all, left) = page.count();
@@ -431,7 +436,7 @@ mod tests {
 
     #[test]
     fn what_stands_over_a_veil_or_beyond_it_is_in_reach() {
-        let mut page = Page::new(PAPER);
+        let mut page = TestPage::new(PAPER);
         page.buttons(0..18, PAPER, INK);
         // The toolbar of the browser has no backdrop; a menu and a pointer are above the backdrop.
         page.veil(at(0, 100, 1280, 700), 0, 0.5);
@@ -450,7 +455,7 @@ mod tests {
     #[test]
     fn detections_below_the_threshold_are_removed_but_are_no_evidence() {
         let page = |dialog_confidence: f32, confidence_behind: f32| {
-            let mut page = Page::new(PAPER);
+            let mut page = TestPage::new(PAPER);
             page.buttons(0..18, PAPER, INK);
             page.veil(whole(), 0, 0.5);
             page.dialog(dialog());
@@ -474,15 +479,15 @@ mod tests {
 
     #[test]
     fn nearly_nothing_to_be_seen_is_no_veil() {
-        let mut page = Page::new(120);
+        let mut page = TestPage::new(120);
         page.control(at(20, 20, 100, 24), 120, 100, ElementKind::Button);
         page.dialog(dialog());
         assert_eq!(page.count(), (3, 3));
         // An image without a dialog has no backdrop, nor has one that a dialog fills.
-        let mut page = Page::new(120);
+        let mut page = TestPage::new(120);
         page.buttons(0..18, 120, 90);
         assert_eq!(page.count(), (162, 162));
-        let mut page = Page::new(PAPER);
+        let mut page = TestPage::new(PAPER);
         page.dialog(whole());
         page.buttons(0..18, PAPER, INK);
         assert_eq!(page.count(), (2 + 162, 2 + 162));

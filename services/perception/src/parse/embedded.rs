@@ -28,6 +28,7 @@ const MAX_CACHED_IMAGES: usize = 16;
 const MAX_CACHED_BYTES: usize = 128 << 20;
 
 /// Fraction of differing area below which the search for the most similar image stops.
+// The rest is parsed in less time than a search for a better match would take.
 const SIMILAR_FRACTION: f64 = 0.02;
 
 /// Parser with a detector, a text reader and a cache.

@@ -21,11 +21,11 @@ pub(super) struct QueueFull;
 /// Semaphore for callers of type `Caller`.
 #[derive(Debug)]
 pub(super) struct FairSemaphore<Caller: Copy + Eq> {
-    state: Mutex<State<Caller>>,
+    state: Mutex<SemaphoreState<Caller>>,
 }
 
 #[derive(Debug)]
-struct State<Caller: Copy + Eq> {
+struct SemaphoreState<Caller: Copy + Eq> {
     free: usize,
     /// Waiting callers, next first, each with its calls in order of arrival.
     waiters: VecDeque<(Caller, VecDeque<oneshot::Sender<FairPermit<Caller>>>)>,
@@ -48,7 +48,7 @@ impl<Caller: Copy + Eq> Drop for FairPermit<Caller> {
 impl<Caller: Copy + Eq> FairSemaphore<Caller> {
     /// Creates a semaphore with `at_once` permits, at least one.
     pub(super) fn new(at_once: usize) -> Arc<Self> {
-        let state = State {
+        let state = SemaphoreState {
             free: at_once.max(1),
             waiters: VecDeque::new(),
             bytes: 0,
@@ -130,7 +130,7 @@ impl<Caller: Copy + Eq> FairSemaphore<Caller> {
         None
     }
 
-    fn state(&self) -> MutexGuard<'_, State<Caller>> {
+    fn state(&self) -> MutexGuard<'_, SemaphoreState<Caller>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -30,12 +30,14 @@ const REGION_OVERHEAD_PX: i64 = 12_000;
 const MAX_SCANNED_FRACTION: f64 = 0.5;
 
 /// Maximum number of rounds before the whole image is scanned.
+// Each round grows the regions by results that reach out of them; one that keeps growing covers the image.
 const MAX_ROUNDS: usize = 4;
 
 /// Maximum number of differing boxes; more means that the whole image changed.
 const MAX_CHANGES: usize = 600;
 
 /// Fraction of the smaller box above which two overlapping results conflict.
+// Neighbouring results overlap by a margin; two results of one element by much more.
 const CONFLICT_OVERLAP: f64 = 0.3;
 
 /// Result with a position.

@@ -27,6 +27,7 @@ pub struct ParseQueue {
 }
 
 /// Decoded size, in bytes, above which images are processed one at a time.
+// Two screens of 3840×2160 are below it.
 const LARGE_IMAGE_BYTES: u64 = 64 << 20;
 
 /// Access to the parser while a permit is held.

@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::parse::queue::ParseQueue;
 
 /// Maximum frame rate, in frames per second.
+// Viewers do not see more, and each frame is encoded.
 const MAX_FRAMES_PER_SECOND: u32 = 30;
 
 /// Interval at which the pointer is polled while nothing is drawn.
@@ -32,9 +33,11 @@ const MAX_FRAMES_PER_SECOND: u32 = 30;
 const POINTER_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Maximum number of tiles per update; above it, one whole image is cheaper.
+// Each tile is an image with headers of its own.
 const MAX_TILES: usize = 24;
 
 /// Fraction of changed area above which one whole image is cheaper.
+// One encoder run over everything beats many over half of it.
 const FULL_FRAME_FRACTION: f64 = 0.5;
 
 /// Starts a stream. Its frames are not stored; their ids begin with `prefix`.

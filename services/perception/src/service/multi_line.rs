@@ -8,12 +8,15 @@ use motorium_proto::domain::geometry::CaptureRect;
 use crate::parse::read::TextLine;
 
 /// Maximum gap between two fields of a row, in text heights.
+// Fields of one number stand close; the next column of a form is farther away.
 const MAX_FIELD_GAP: i32 = 2;
 
 /// Maximum horizontal offset between a line and its continuation below, in text heights.
+// A continued line starts near the beginning of the one above; columns are farther apart.
 const MAX_WRAP_INDENT: i32 = 3;
 
 /// Maximum number of fields that form one number.
+// Cards and bank accounts have four to six groups; bounds the combinations that are tried.
 const MAX_FIELDS: usize = 8;
 
 /// Returns which lines match, alone or with their neighbours. `alone` is called with one line, and with the fields of a

@@ -23,6 +23,7 @@ use crate::parse::read::TextLine;
 const REDACTION_COLOUR: Rgba<u8> = Rgba([0, 0, 0, u8::MAX]);
 
 /// Maximum number of redactions in a request, in addition to the configured ones.
+// Bounds the work of one capture; a screen has a few fields with secrets.
 const MAX_REDACTIONS: usize = 64;
 
 /// Maximum decoration that a window manager draws around a window, in pixels at scale 1. The title bar is above the

@@ -18,6 +18,8 @@ use crate::marks::TrackedElements;
 const MAX_VIEWS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 /// Time for which a region counts as background motion after it was last observed.
+// Longer than a step, so that a spinner between two steps is still known; short enough that its place shows
+// effects again.
 const MOTION_TTL: Duration = Duration::from_secs(10);
 
 /// State of all views and displays.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use motorium_messages::Language;
-use motorium_proto::domain::action::{Button, Ordinal, Place, Text};
+use motorium_proto::domain::action::{Button, FramePart, Ordinal, Text};
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::key::Key;
 
@@ -59,7 +59,7 @@ pub struct TargetPhrase {
     /// (`Search button`, `First Name`).
     pub literals: Vec<String>,
     pub kind: Option<ElementKind>,
-    pub place: Option<Place>,
+    pub place: Option<FramePart>,
     pub ordinal: Option<Ordinal>,
     /// All matching elements are meant.
     pub all: bool,

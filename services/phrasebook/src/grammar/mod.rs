@@ -33,6 +33,7 @@ pub use motorium_messages::Language;
 pub use token::Span;
 
 use clause::Context;
+use motorium_messages::Message;
 use motorium_proto::domain::action::Ordinal;
 use reader::Reader;
 
@@ -87,35 +88,35 @@ pub enum ParseErrorKind {
     },
 }
 
+impl ParseErrorKind {
+    /// Returns the reason for people.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        match self {
+            Self::Empty => Message::ParseEmpty,
+            Self::TooLong => Message::ParseTooLong,
+            Self::UnclosedQuote => Message::ParseUnclosedQuote,
+            Self::UnknownVerb {
+                suggestion: Some(verb),
+            } => Message::ParseSimilarVerb { verb },
+            Self::UnknownVerb { suggestion: None } => Message::ParseUnknownVerb,
+            Self::MissingTarget => Message::ParseMissingTarget,
+            Self::InvalidTarget => Message::ParseInvalidTarget,
+            Self::MissingText => Message::ParseMissingText,
+            Self::UnquotedText => Message::ParseUnquotedText,
+            Self::MissingField => Message::ParseMissingField,
+            Self::MissingDestination => Message::ParseMissingDestination,
+            Self::UnknownKey { name } => Message::ParseUnknownKey { name },
+            Self::InvalidAddress => Message::ParseInvalidAddress,
+            Self::TrailingWords { words } => Message::ParseTrailingWords { words },
+        }
+        .text(language)
+    }
+}
+
 impl fmt::Display for ParseErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ParseErrorKind::Empty => f.write_str("the goal is empty"),
-            ParseErrorKind::TooLong => f.write_str("the goal is too long"),
-            ParseErrorKind::UnclosedQuote => f.write_str("a quote is opened and not closed"),
-            ParseErrorKind::UnknownVerb {
-                suggestion: Some(verb),
-            } => write!(
-                f,
-                "it does not start with a known verb; did you mean `{verb}`"
-            ),
-            ParseErrorKind::UnknownVerb { suggestion: None } => {
-                f.write_str("it does not start with a known verb")
-            }
-            ParseErrorKind::MissingTarget => f.write_str("it names no target"),
-            ParseErrorKind::InvalidTarget => {
-                f.write_str("it does not name an element; put its text in quotes")
-            }
-            ParseErrorKind::MissingText => f.write_str("it gives no text"),
-            ParseErrorKind::UnquotedText => f.write_str("its text is not in quotes"),
-            ParseErrorKind::MissingField => {
-                f.write_str("it does not say into which field each text goes")
-            }
-            ParseErrorKind::MissingDestination => f.write_str("it gives no destination"),
-            ParseErrorKind::UnknownKey { name } => write!(f, "no key is called `{name}`"),
-            ParseErrorKind::InvalidAddress => f.write_str("it does not give an address"),
-            ParseErrorKind::TrailingWords { words } => write!(f, "unexpected `{words}`"),
-        }
+        f.write_str(&self.text(Language::English))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Unquoted words may belong to the text or qualify it (`First Name`, `Search button`); both readings are kept, and
 //! the matcher decides between them on the screen.
 
-use motorium_proto::domain::action::Place;
+use motorium_proto::domain::action::FramePart;
 
 use crate::matcher::Relation;
 
@@ -156,7 +156,7 @@ fn placed_behind(reader: Reader<'_>) -> Option<NamedTarget> {
 }
 
 /// Splits a trailing place off.
-fn place_at_end(reader: Reader<'_>) -> Option<(Place, Reader<'_>)> {
+fn place_at_end(reader: Reader<'_>) -> Option<(FramePart, Reader<'_>)> {
     (0..reader.len()).find_map(|at| {
         let (before, mut behind) = reader.split_at(at);
         if !behind.eat(&["at", "in", "on", "from", "near"]) {
@@ -185,7 +185,7 @@ pub(super) fn order_or_place(reader: Reader<'_>) -> Option<TargetPhrase> {
 }
 
 /// Parses the words as a place and nothing else.
-fn place_alone(reader: Reader<'_>) -> Option<Place> {
+fn place_alone(reader: Reader<'_>) -> Option<FramePart> {
     let mut rest = reader;
     rest.eat(vocabulary::DETERMINERS);
     let place = rest.eat_entry(vocabulary::PLACES)?;
@@ -270,7 +270,7 @@ fn eat_properties(rest: &mut Reader<'_>, aim: &mut TargetPhrase) {
 }
 
 /// Consumes `top right`, `页面右上角的`. Chinese requires `的`; without it the words belong to a name (`上方向键`).
-fn eat_place_before(rest: &mut Reader<'_>) -> Option<Place> {
+fn eat_place_before(rest: &mut Reader<'_>) -> Option<FramePart> {
     let mut next = *rest;
     next.eat(vocabulary::BEFORE_PLACE);
     let start = next;

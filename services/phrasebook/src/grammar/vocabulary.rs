@@ -1,6 +1,6 @@
 //! Vocabulary of the phrasebook, as tables. Lookup in a sentence is in `phrase`.
 
-use motorium_proto::domain::action::{Button, Place};
+use motorium_proto::domain::action::{Button, FramePart};
 use motorium_proto::domain::element::ElementKind;
 
 use crate::matcher::Relation;
@@ -189,16 +189,16 @@ pub(super) const NOUNS: &[(Noun, &[&str])] = &[
 ];
 
 /// Places with their phrases.
-pub(super) const PLACES: &[(Place, &[&str])] = &[
-    (Place::TopLeft, &["top left", "top-left", "upper left", "upper-left", "左上角", "左上方", "左上"]),
-    (Place::TopRight, &["top right", "top-right", "upper right", "upper-right", "右上角", "右上方", "右上"]),
-    (Place::BottomLeft, &["bottom left", "bottom-left", "lower left", "lower-left", "左下角", "左下方", "左下"]),
-    (Place::BottomRight, &["bottom right", "bottom-right", "lower right", "lower-right", "右下角", "右下方", "右下"]),
-    (Place::Top, &["top", "upper", "顶部", "顶端", "上方", "最上面", "上面", "上部"]),
-    (Place::Bottom, &["bottom", "lower", "底部", "底端", "下方", "最下面", "下面", "下部"]),
-    (Place::Left, &["left", "left-hand", "左侧", "左边", "左面", "左方"]),
-    (Place::Right, &["right", "right-hand", "右侧", "右边", "右面", "右方"]),
-    (Place::Centre, &["centre", "center", "middle", "中间", "中央", "正中", "中部", "中心"]),
+pub(super) const PLACES: &[(FramePart, &[&str])] = &[
+    (FramePart::TopLeft, &["top left", "top-left", "upper left", "upper-left", "左上角", "左上方", "左上"]),
+    (FramePart::TopRight, &["top right", "top-right", "upper right", "upper-right", "右上角", "右上方", "右上"]),
+    (FramePart::BottomLeft, &["bottom left", "bottom-left", "lower left", "lower-left", "左下角", "左下方", "左下"]),
+    (FramePart::BottomRight, &["bottom right", "bottom-right", "lower right", "lower-right", "右下角", "右下方", "右下"]),
+    (FramePart::Top, &["top", "upper", "顶部", "顶端", "上方", "最上面", "上面", "上部"]),
+    (FramePart::Bottom, &["bottom", "lower", "底部", "底端", "下方", "最下面", "下面", "下部"]),
+    (FramePart::Left, &["left", "left-hand", "左侧", "左边", "左面", "左方"]),
+    (FramePart::Right, &["right", "right-hand", "右侧", "右边", "右面", "右方"]),
+    (FramePart::Centre, &["centre", "center", "middle", "中间", "中央", "正中", "中部", "中心"]),
 ];
 
 /// Words that may follow a place (`at the top of the page`, `右上角`).

@@ -1,6 +1,6 @@
 //! Positions of elements: ninths of the screen, and relations between two elements.
 
-use motorium_proto::domain::action::Place;
+use motorium_proto::domain::action::FramePart;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
 /// Position of an element relative to another one.
@@ -22,7 +22,7 @@ pub enum Relation {
 pub(super) fn distance_to_place(
     point: CapturePoint,
     container: CaptureRect,
-    place: Place,
+    place: FramePart,
 ) -> Option<f64> {
     let along =
         |value: i32, min: i32, extent: i32| f64::from(value - min) / f64::from(extent.max(1));
@@ -41,17 +41,17 @@ pub(super) fn distance_to_place(
 }
 
 /// Returns the point of a place, in fractions of the container; `None` on an axis that the place leaves open.
-fn corner(place: Place) -> (Option<f64>, Option<f64>) {
+fn corner(place: FramePart) -> (Option<f64>, Option<f64>) {
     match place {
-        Place::TopLeft => (Some(0.0), Some(0.0)),
-        Place::Top => (None, Some(0.0)),
-        Place::TopRight => (Some(1.0), Some(0.0)),
-        Place::Left => (Some(0.0), None),
-        Place::Centre => (Some(0.5), Some(0.5)),
-        Place::Right => (Some(1.0), None),
-        Place::BottomLeft => (Some(0.0), Some(1.0)),
-        Place::Bottom => (None, Some(1.0)),
-        Place::BottomRight => (Some(1.0), Some(1.0)),
+        FramePart::TopLeft => (Some(0.0), Some(0.0)),
+        FramePart::Top => (None, Some(0.0)),
+        FramePart::TopRight => (Some(1.0), Some(0.0)),
+        FramePart::Left => (Some(0.0), None),
+        FramePart::Centre => (Some(0.5), Some(0.5)),
+        FramePart::Right => (Some(1.0), None),
+        FramePart::BottomLeft => (Some(0.0), Some(1.0)),
+        FramePart::Bottom => (None, Some(1.0)),
+        FramePart::BottomRight => (Some(1.0), Some(1.0)),
     }
 }
 

@@ -12,7 +12,7 @@ mod screen_index;
 mod text_match;
 mod word_bounds;
 
-use motorium_proto::domain::action::{Ordinal, Place, Target, TextAnchor};
+use motorium_proto::domain::action::{FramePart, Ordinal, Target, TextAnchor};
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::frame::Window;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
@@ -32,7 +32,7 @@ pub struct ElementQuery {
     /// `None`: described by its kind alone.
     pub text: Option<String>,
     pub kind: Option<ElementKind>,
-    pub place: Option<Place>,
+    pub place: Option<FramePart>,
     pub ordinal: Option<Ordinal>,
     pub relation: Option<(Relation, Box<ElementQuery>)>,
 }
@@ -136,8 +136,10 @@ const RANK_TOLERANCE: f64 = 0.015;
 /// Maximum difference of equal distances, in pixels. Absorbs the inaccuracy of detected boxes.
 const DISTANCE_TOLERANCE_PX: f64 = 4.0;
 /// Maximum difference of equal distances from a place, relative to the screen.
+// Elements of one row or column are equally near to an edge, but for the error of their boxes.
 const PLACE_TOLERANCE: f64 = 0.02;
 /// Weight of the distance to a toggle on the side where its label is expected.
+// A toggle on the other side wins only if it is clearly nearer.
 const PREFERRED_SIDE: f64 = 0.8;
 /// Maximum number of similar texts returned when nothing matches. Keeps the message readable.
 const MAX_SUGGESTIONS: usize = 3;
@@ -402,7 +404,7 @@ impl ScreenIndex<'_> {
     }
 
     /// Returns the matches nearest to the place, on the screen or in their window.
-    fn placed(&self, hits: Vec<ElementMatch>, place: Option<Place>) -> Vec<ElementMatch> {
+    fn placed(&self, hits: Vec<ElementMatch>, place: Option<FramePart>) -> Vec<ElementMatch> {
         let Some(place) = place else { return hits };
         let off = |hit: &ElementMatch| {
             let on_screen = distance_to_place(hit.point, self.bounds(), place);
@@ -560,6 +562,7 @@ fn element_match(
 }
 
 /// Maximum difference of ranks that count as one tier of match.
+// One tier of text match, so that the layer decides only between matches of the same quality.
 const TIER_TOLERANCE: f64 = 0.1;
 
 /// Returns the matches of about the best rank, in the topmost layer that has any.

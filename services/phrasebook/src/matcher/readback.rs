@@ -17,6 +17,7 @@ const MAX_OTHER_RESEMBLANCE: f64 = 0.4;
 const MAX_MASK_CHARACTERS: usize = 2;
 
 /// Maximum distance of a slider's value from it, in heights of the slider.
+// Farther numbers belong to something else.
 const MAX_VALUE_DISTANCE: f64 = 4.0;
 /// Bound of the numbers that are read beside a slider. Longer ones are not its value.
 const MAX_SHOWN_NUMBER: f64 = 1e6;

@@ -4,7 +4,7 @@ use motorium_phrasebook::matcher::{
     ElementMatch, ElementQuery, Interaction, MatchResult, Relation, ScreenIndex,
 };
 use motorium_phrasebook::screens::{DescribedScreen, screen};
-use motorium_proto::domain::action::{Ordinal, Place};
+use motorium_proto::domain::action::{FramePart, Ordinal};
 use motorium_proto::domain::element::ElementKind;
 
 /// A page of forms as text recognition alone reads it.
@@ -147,7 +147,7 @@ fn kind_place_order_and_neighbours_tell_apart() {
     check(
         &seen,
         &ElementQuery {
-            place: Some(Place::TopRight),
+            place: Some(FramePart::TopRight),
             ..text("Settings")
         },
         Interaction::Click,
@@ -157,7 +157,7 @@ fn kind_place_order_and_neighbours_tell_apart() {
     check(
         &seen,
         &ElementQuery {
-            place: Some(Place::Bottom),
+            place: Some(FramePart::Bottom),
             ..text("Settings")
         },
         Interaction::Click,

@@ -53,12 +53,7 @@ impl Dialect for ChatSom {
         if let Some(format) = response_format(form) {
             body["response_format"] = format;
         }
-        Ok(ModelRequest {
-            body,
-            view: numbered.image.as_ref().map(|picture| picture.view),
-            annotated: numbered.image,
-            ..ModelRequest::default()
-        })
+        Ok(numbered.into_request(body))
     }
 
     fn parse_response(

@@ -66,12 +66,7 @@ impl Dialect for ClaudeSom {
         if let Some(output) = output_config(step, form) {
             body["output_config"] = output;
         }
-        Ok(ModelRequest {
-            body,
-            view: numbered.image.as_ref().map(|picture| picture.view),
-            annotated: numbered.image,
-            ..ModelRequest::default()
-        })
+        Ok(numbered.into_request(body))
     }
 
     fn parse_response(

@@ -97,6 +97,16 @@ impl SomPrompt {
 }
 
 impl SomPrompt {
+    /// Returns the request with this body. Its image is the coordinate system of the response.
+    pub(super) fn into_request(self, body: Value) -> ModelRequest {
+        ModelRequest {
+            body,
+            view: self.image.as_ref().map(|picture| picture.view),
+            annotated: self.image,
+            ..ModelRequest::default()
+        }
+    }
+
     /// Returns the content of the user turn: the text, then the screenshots, each with its caption.
     pub(super) fn content(
         &self,

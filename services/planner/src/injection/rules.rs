@@ -13,7 +13,7 @@ const EXCLUDED_WORD: &str = " ";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct RulesFile {
     not: Vec<String>,
     about: Vec<String>,
     lists: BTreeMap<String, Vec<String>>,
@@ -46,14 +46,14 @@ type Phrase = Vec<String>;
 
 /// Phrases of a list, and the maximum number of other words before them.
 #[derive(Debug)]
-struct Part {
+struct RulePart {
     list: Vec<Phrase>,
     within: usize,
 }
 
 #[derive(Debug)]
 struct Rule {
-    parts: Vec<Part>,
+    parts: Vec<RulePart>,
 }
 
 /// All rules.
@@ -76,7 +76,7 @@ impl Rules {
     /// # Errors
     /// Fails if it does not have the format of `words.toml`.
     pub fn read(text: &str) -> Result<Self, Error> {
-        let file: File = toml::from_str(text)?;
+        let file: RulesFile = toml::from_str(text)?;
         let lists: BTreeMap<String, Vec<Phrase>> = file
             .lists
             .iter()
@@ -88,7 +88,7 @@ impl Rules {
             }
             let within = std::iter::once(0).chain(rule.within);
             let part = |(name, within): (String, usize)| match lists.get(&name) {
-                Some(list) => Ok(Part {
+                Some(list) => Ok(RulePart {
                     list: list.clone(),
                     within,
                 }),
@@ -139,7 +139,7 @@ impl Rule {
 }
 
 /// Returns the end of the parts that start at `at`, or after at most as many other words as the first part allows.
-fn end_of(parts: &[Part], words: &[String], at: usize) -> Option<usize> {
+fn end_of(parts: &[RulePart], words: &[String], at: usize) -> Option<usize> {
     let Some((part, rest)) = parts.split_first() else {
         return Some(at);
     };

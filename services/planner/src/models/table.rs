@@ -15,14 +15,14 @@ use crate::screenshot::{CoordinateConvention, ImageSpec, SizeRule};
 
 /// The built-in table.
 static BUILT_IN: LazyLock<Vec<ModelEntry>> = LazyLock::new(|| {
-    let file: File = toml::from_str(include_str!("models.toml"))
+    let file: ModelsFile = toml::from_str(include_str!("models.toml"))
         .expect("a test reads the table that is part of the program");
     file.model
 });
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ModelsFile {
     model: Vec<ModelEntry>,
 }
 
@@ -133,7 +133,7 @@ pub enum Coordinates {
     /// Pixels of the image as sent.
     SentPixels,
     /// Pixels of the image after the provider's own resizing.
-    SeenPixels,
+    ResizedPixels,
     /// Thousandths of the image, 0 to 1000 on both axes.
     Thousandths,
     /// Fractions of the image, 0 to 1 on both axes.
@@ -144,7 +144,7 @@ impl From<Coordinates> for CoordinateConvention {
     fn from(coordinates: Coordinates) -> Self {
         match coordinates {
             Coordinates::SentPixels => CoordinateConvention::SentPixels,
-            Coordinates::SeenPixels => CoordinateConvention::SeenPixels,
+            Coordinates::ResizedPixels => CoordinateConvention::ResizedPixels,
             Coordinates::Thousandths => CoordinateConvention::Thousandths,
             Coordinates::Fractions => CoordinateConvention::Fractions,
         }
@@ -371,11 +371,11 @@ mod tests {
         }
         assert_eq!(
             convention("qwen2.5-vl-72b-instruct"),
-            CoordinateConvention::SeenPixels
+            CoordinateConvention::ResizedPixels
         );
         assert_eq!(
             convention("xlangai/OpenCUA-7B"),
-            CoordinateConvention::SeenPixels
+            CoordinateConvention::ResizedPixels
         );
         assert_eq!(convention("opencua-a3b"), CoordinateConvention::Fractions);
     }

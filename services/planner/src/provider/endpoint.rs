@@ -23,10 +23,12 @@ use crate::models::Api;
 /// Maximum response size, in bytes: many times the output limit of any model.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;
 /// Number of characters that are quoted from a response that is not JSON.
+// Enough to recognise an error page of a proxy.
 const MAX_EXCERPT_CHARS: usize = 40;
 /// Connect timeout, as in the providers' own clients.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum pause in the middle of a response.
+// A response that started arrives at once; a connection that pauses for longer is broken.
 pub const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Configuration of an endpoint.

@@ -14,7 +14,7 @@ pub struct ModelActions {
     pub ending: Option<TaskEnding>,
 }
 
-/// How a model ends a task.
+/// End of a task, as a model declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskEnding {
     /// Success, with an answer that may be empty.

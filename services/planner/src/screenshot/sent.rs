@@ -29,7 +29,7 @@ pub enum CoordinateConvention {
     /// Pixels of the image as sent.
     SentPixels,
     /// Pixels of the image after the provider's own resizing.
-    SeenPixels,
+    ResizedPixels,
     /// Thousandths of the image, 0 to 1000 on both axes.
     Thousandths,
     /// Fractions of the image, 0 to 1 on both axes.
@@ -108,7 +108,7 @@ impl SentImage {
         convention: CoordinateConvention,
     ) -> Result<Self, SpaceError> {
         let counted = match convention {
-            CoordinateConvention::SeenPixels => rule.seen_size(sent),
+            CoordinateConvention::ResizedPixels => rule.resized_size(sent),
             _ => sent,
         };
         Ok(Self {
@@ -141,7 +141,7 @@ impl SentImage {
     pub fn extent(&self) -> (f64, f64) {
         let size = self.counted();
         match self.convention {
-            CoordinateConvention::SentPixels | CoordinateConvention::SeenPixels => {
+            CoordinateConvention::SentPixels | CoordinateConvention::ResizedPixels => {
                 (f64::from(size.width), f64::from(size.height))
             }
             CoordinateConvention::Thousandths => (1000.0, 1000.0),
@@ -260,7 +260,7 @@ impl SentImage {
     /// Returns the coordinate of a whole side, if the convention is not pixels.
     fn unit(&self) -> Option<f64> {
         match self.convention {
-            CoordinateConvention::SentPixels | CoordinateConvention::SeenPixels => None,
+            CoordinateConvention::SentPixels | CoordinateConvention::ResizedPixels => None,
             CoordinateConvention::Thousandths => Some(1000.0),
             CoordinateConvention::Fractions => Some(1.0),
         }

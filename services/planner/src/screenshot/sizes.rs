@@ -48,7 +48,7 @@ impl SizeRule {
 
     /// Returns the size at which the model sees an image of this sent size.
     #[must_use]
-    pub fn seen_size(self, sent: ImageSize) -> ImageSize {
+    pub fn resized_size(self, sent: ImageSize) -> ImageSize {
         match self {
             SizeRule::SmartResize(rule) => rule.size(sent),
             _ => sent,

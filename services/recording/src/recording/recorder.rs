@@ -37,11 +37,11 @@ const MAX_RECORDING_BYTES: usize = 256 * 1024 * 1024;
 /// Recorder of one run of a task.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    state: Mutex<State>,
+    state: Mutex<RecorderState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RecorderState {
     number: u64,
     step: u32,
     known: RecentScreens,
@@ -53,7 +53,7 @@ struct State {
     is_cut: bool,
 }
 
-impl State {
+impl RecorderState {
     /// Ends the recording with a marker.
     fn truncate(&mut self) {
         if std::mem::replace(&mut self.is_cut, true) {
@@ -139,7 +139,7 @@ pub struct PendingExchange<'a> {
 }
 
 impl Recorder {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RecorderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

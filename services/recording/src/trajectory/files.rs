@@ -19,7 +19,7 @@ const MAX_NAME_BYTES: usize = 60;
 
 /// A file of an export.
 #[derive(Debug, Clone)]
-pub(super) struct File {
+pub(super) struct ExportedFile {
     /// Path within the folder, with slashes.
     pub(super) path: String,
     pub(super) source: FileSource,
@@ -42,7 +42,7 @@ pub(super) fn of(
     public: &[wire::Event],
     steps: &Steps,
     recorded: &[Bytes],
-) -> Vec<File> {
+) -> Vec<ExportedFile> {
     let mut files = vec![
         inline(
             "task.json",
@@ -59,23 +59,23 @@ pub(super) fn of(
         ),
     ];
     let named = log.iter().flat_map(artifact_files);
-    files.extend(named.map(|(path, artifact)| File {
+    files.extend(named.map(|(path, artifact)| ExportedFile {
         path,
         source: match artifact.media_type.as_str() {
             super::SCENE => FileSource::Scene(artifact.sha256),
             _ => FileSource::Blob(artifact.sha256),
         },
     }));
-    files.extend((1..).zip(recorded).map(|(number, record)| File {
+    files.extend((1..).zip(recorded).map(|(number, record)| ExportedFile {
         path: runs::path(number),
         source: FileSource::Inline(record.clone()),
     }));
     let attached = task.spec.attachments.iter();
-    files.extend(attached.map(|attachment| File {
+    files.extend(attached.map(|attachment| ExportedFile {
         path: format!("attachments/{}", safe_file_name(&attachment.name)),
         source: FileSource::Inline(attachment.data.clone()),
     }));
-    files.push(File {
+    files.push(ExportedFile {
         path: super::PAGE.to_owned(),
         source: FileSource::Page,
     });
@@ -147,8 +147,8 @@ pub fn safe_file_name(name: &str) -> String {
     }
 }
 
-fn inline(path: &str, text: String) -> File {
-    File {
+fn inline(path: &str, text: String) -> ExportedFile {
+    ExportedFile {
         path: path.to_owned(),
         source: FileSource::Inline(text.into()),
     }

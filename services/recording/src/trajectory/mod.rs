@@ -33,7 +33,7 @@ pub use error::Error;
 pub use files::{FORMAT, artifact_files, safe_file_name};
 pub use runs::FOLDER as RECORDING;
 
-use self::files::{File, FileSource};
+use self::files::{ExportedFile, FileSource};
 use self::steps::Steps;
 use crate::log;
 use motorium_task::Task;
@@ -123,7 +123,7 @@ impl Trajectory {
         counted.shelf.finish().await
     }
 
-    async fn content(&self, file: &File, steps: &Steps) -> Result<Content, Missing> {
+    async fn content(&self, file: &ExportedFile, steps: &Steps) -> Result<Content, Missing> {
         match &file.source {
             FileSource::Inline(bytes) => Ok(Content::Memory(bytes.clone())),
             FileSource::Blob(sha256) => Ok(Content::Memory(self.blob(*sha256).await?)),

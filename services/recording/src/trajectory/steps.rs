@@ -39,12 +39,12 @@ pub fn path(step: u32, place: StepFile, artifact: &Artifact) -> String {
 pub(super) struct Steps {
     /// Timeline before the first step.
     pub(super) before: Vec<TimelineEntry>,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ExportedStep>,
 }
 
 /// One round of the loop.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct ExportedStep {
     pub(super) number: u32,
     pub(super) at: SystemTime,
     pub(super) ended_at: Option<SystemTime>,
@@ -102,7 +102,7 @@ impl Steps {
 
     fn apply(&mut self, recorded: &RecordedEvent) {
         if let Event::Observed(observed) = &recorded.event {
-            self.steps.push(Step::begin(recorded, observed));
+            self.steps.push(ExportedStep::begin(recorded, observed));
             return;
         }
         if let Some((tone, title, text)) = timeline_entry(&recorded.event) {
@@ -123,7 +123,7 @@ impl Steps {
     }
 }
 
-impl Step {
+impl ExportedStep {
     fn begin(recorded: &RecordedEvent, observed: &Observed) -> Self {
         Self {
             number: recorded.step,

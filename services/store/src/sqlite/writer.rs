@@ -26,7 +26,7 @@ use crate::{Append, Appended, Error};
 // Bounds the latency: an append that misses a transaction waits for its end.
 const MAX_BATCH_APPENDS: usize = 128;
 
-enum Job {
+enum WriteJob {
     Append(Box<PendingAppend>),
     Other(BoxFuture<'static, ()>),
 }
@@ -39,7 +39,7 @@ struct PendingAppend {
 
 /// A handle to the write thread, which ends with its last clone.
 #[derive(Clone)]
-pub(super) struct Writer(mpsc::UnboundedSender<Job>);
+pub(super) struct Writer(mpsc::UnboundedSender<WriteJob>);
 
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,9 +79,10 @@ impl Writer {
     pub(super) async fn append(&self, append: Append) -> Result<Appended, Error> {
         let (outcome, answer) = oneshot::channel();
         // Ignored: if the thread has ended, the receiver below reports it.
-        let _ = self
-            .0
-            .send(Job::Append(Box::new(PendingAppend { append, outcome })));
+        let _ = self.0.send(WriteJob::Append(Box::new(PendingAppend {
+            append,
+            outcome,
+        })));
         answer.await.unwrap_or_else(|_| Err(writer_ended()))
     }
 
@@ -95,7 +96,7 @@ impl Writer {
             // Ignored: the caller may have dropped the future.
             let _ = outcome.send(done);
         });
-        let _ = self.0.send(Job::Other(write.boxed()));
+        let _ = self.0.send(WriteJob::Other(write.boxed()));
         answer.await.unwrap_or_else(|_| Err(writer_ended()))
     }
 }
@@ -107,7 +108,7 @@ fn writer_ended() -> Error {
 async fn work(
     pool: &SqlitePool,
     file: &Path,
-    mut jobs: mpsc::UnboundedReceiver<Job>,
+    mut jobs: mpsc::UnboundedReceiver<WriteJob>,
     mut count: WriteCounter,
 ) {
     let mut gathered = Vec::with_capacity(MAX_BATCH_APPENDS);
@@ -116,9 +117,9 @@ async fn work(
         let mut appends = Vec::new();
         for job in gathered.drain(..) {
             match job {
-                Job::Append(waiting) => appends.push(*waiting),
+                WriteJob::Append(waiting) => appends.push(*waiting),
                 // In a task of its own, so that a panic ends only this write and its caller gets an error.
-                Job::Other(write) => drop(tokio::spawn(write).await),
+                WriteJob::Other(write) => drop(tokio::spawn(write).await),
             }
         }
         append_all(pool, file, appends).await;

@@ -14,6 +14,7 @@ use crate::screen::bounds_on_display;
 /// 5 px beyond the control; a detected box may be a pixel too small.
 const RING_MARGIN: i32 = 6;
 /// Width of the band inside the edge of a control in which a focus ring is drawn, in pixels.
+// Narrow, so that text inside a control is not taken for its ring.
 const RING_INSET: i32 = 3;
 /// Minimum distance of a free spot from every element, in pixels. More than the error of a detected box.
 const SPOT_CLEARANCE: i32 = 6;

@@ -22,6 +22,7 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use crate::drivers::Error;
 
 /// Timeout of connecting to the browser.
+// The browser is on the same machine; one that does not answer by then hangs.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of a call. Bounds calls that the browser answers without waiting for a page.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::connection::DevToolsConnection;
-use self::pages::{HistoryStep, Page};
+use self::pages::{AttachedPage, HistoryStep};
 use self::url_filter::UrlFilter;
 use super::clipboard_content::ClipboardContent;
 use super::launch::Launcher;
@@ -36,14 +36,17 @@ mod protocol;
 mod url_filter;
 
 /// Delay between attempts to connect to a browser or to find its first page.
+// Short beside the start of a browser, which takes seconds.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// Timeout of starting a browser.
+// A first start creates a profile, on a loaded machine beside other programs that start.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// Timeout of the first attempt to connect to a browser. A browser that listens answers within a second.
 const FIRST_CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of the first response of a URL. Afterwards the action ends while the page is still loading.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(4);
 /// Timeout of finding the focused page.
+// Every page is asked, and one that shows a dialog answers only after its own timeout.
 const FOCUS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Options of the driver.
@@ -282,7 +285,7 @@ impl Browser {
     }
 
     /// Waits for the first page of a browser that is starting.
-    async fn first_page(&self) -> Result<Page, Error> {
+    async fn first_page(&self) -> Result<AttachedPage, Error> {
         let there = async {
             loop {
                 if let Ok(connection) = self.connection().await

@@ -32,6 +32,7 @@ const RENEWAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for which a call is retried while pages keep navigating. A navigation normally completes within a moment.
 const STABLE_PAGE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Delay between such retries.
+// Several attempts fit into the moment that a navigation takes.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// Name of the isolated world.
 const WORLD_NAME: &str = "motorium";
@@ -59,7 +60,7 @@ async fn list_targets(connection: &DevToolsConnection) -> Result<Vec<BrowserTarg
 pub(super) async fn renew_interception(connection: &DevToolsConnection) -> Result<(), Error> {
     let none = || json!({ "patterns": [{ "urlPattern": "motorium-none:*" }] });
     let renew = |target| async {
-        let page = Page::attach(connection, target).await?;
+        let page = AttachedPage::attach(connection, target).await?;
         let _: Value = page.call("Fetch.enable", none()).await?;
         let _: Value = page.call("Fetch.disable", json!({})).await?;
         Ok::<(), Error>(())
@@ -82,13 +83,13 @@ pub(super) async fn renew_interception(connection: &DevToolsConnection) -> Resul
 
 /// A page with an attached session, which is detached on drop.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct AttachedPage {
     connection: DevToolsConnection,
     session: String,
     pub(super) target: BrowserTarget,
 }
 
-impl Drop for Page {
+impl Drop for AttachedPage {
     fn drop(&mut self) {
         let session = json!({ "sessionId": self.session });
         self.connection
@@ -133,14 +134,14 @@ enum Prominence {
 ///
 /// # Errors
 /// If there is no page, or the connection is lost.
-pub(super) async fn front(connection: &DevToolsConnection) -> Result<Page, Error> {
+pub(super) async fn front(connection: &DevToolsConnection) -> Result<AttachedPage, Error> {
     let mut pages = list(connection).await?;
     if pages.len() == 1 {
         let only = pages.remove(0);
-        return Page::attach(connection, only).await;
+        return AttachedPage::attach(connection, only).await;
     }
     let looks = pages.into_iter().map(|target| async {
-        let page = Page::attach(connection, target).await.ok()?;
+        let page = AttachedPage::attach(connection, target).await.ok()?;
         let prominence = match page.state().await {
             Err(_) => Prominence::NotResponding,
             Ok(glance) if glance.focused => Prominence::Focused,
@@ -248,7 +249,7 @@ pub(super) enum HistoryStep {
     Forward,
 }
 
-impl Page {
+impl AttachedPage {
     /// Attaches to a page.
     pub(super) async fn attach(
         connection: &DevToolsConnection,
@@ -392,7 +393,7 @@ impl Page {
         }
     }
 
-    /// Navigates the page to a URL, whatever the page asks: unlike [`Page::navigate`], for pages that must not stay.
+    /// Navigates the page to a URL, whatever the page asks: unlike [`AttachedPage::navigate`], for pages that must not stay.
     ///
     /// # Errors
     /// If the page or the connection is lost.
@@ -523,7 +524,7 @@ pub(super) async fn open(connection: &DevToolsConnection, url: &str) -> Result<(
         subtype: None,
         url: String::new(),
     };
-    let page = Page::attach(connection, target).await?;
+    let page = AttachedPage::attach(connection, target).await?;
     page.bring_to_front().await?;
     page.navigate(url).await
 }

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::connection::{CallTarget, DevToolsConnection, Event, Events};
-use super::pages::{self, Page};
+use super::pages::{self, AttachedPage};
 use super::protocol::BrowserTarget;
 use crate::drivers::Error;
 use crate::guard::url_rules::UrlRules;
@@ -25,6 +25,7 @@ use crate::guard::url_rules::UrlRules;
 /// Page to which a tab with a forbidden URL is navigated.
 const BLANK_PAGE: &str = "about:blank";
 /// Timeout for a page to report its URL.
+// As in `pages`: a page that does not respond by then shows a dialog or hangs.
 const PAGE_RESPONSE_TIMEOUT: Duration = Duration::from_millis(700);
 /// Request patterns of non-web schemes. With unrestricted web access only these are intercepted.
 const NON_WEB_PATTERNS: &[&str] = &["file:*", "filesystem:*", "ftp:*", "chrome-extension:*"];
@@ -193,7 +194,7 @@ async fn navigate_away(
 ) {
     let address = without_query(&target.url).to_owned();
     let led = async {
-        let page = Page::attach(&connection, target).await?;
+        let page = AttachedPage::attach(&connection, target).await?;
         // The tab may have navigated since the event. A page that does not respond (a dialog, a busy page) is left as
         // well.
         let shown = timeout(PAGE_RESPONSE_TIMEOUT, page.shown()).await;

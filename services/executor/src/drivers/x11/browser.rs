@@ -18,8 +18,10 @@ use crate::drivers::pause::pause;
 /// Multiple of the browser's own response time that the page gets to handle a chord.
 const PAGE_RESPONSE_FACTOR: u32 = 4;
 /// Minimum of that time.
+// A response time of a few milliseconds may be much longer the next time.
 const MIN_PAGE_RESPONSE: Duration = Duration::from_millis(200);
 /// Maximum of that time.
+// A browser that is still starting must not block the action for longer.
 const MAX_PAGE_RESPONSE: Duration = Duration::from_secs(2);
 
 /// A browser command.

@@ -32,10 +32,12 @@ use crate::drivers::{Error, HumanInputReceiver};
 /// Part of the name of every XTest device.
 const XTEST_DEVICE: &str = "XTEST";
 /// Keys and notches within this time are merged into one report.
+// Longer than the gap between two keys of fast typing, so that a word is one report.
 const COALESCE_WINDOW: Duration = Duration::from_millis(300);
 /// Time without motion after which a move is complete.
 const POINTER_IDLE: Duration = Duration::from_millis(150);
 /// Interval for checking whether the receiver still exists.
+// The thread ends this long after its receiver, which nothing waits for.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Queue length per watcher. Events beyond it are dropped.
 const BACKLOG: usize = 1024;

@@ -28,6 +28,7 @@ use crate::drivers::pause::{check, pause};
 /// Press duration of a chord. Programs that poll the keyboard miss shorter ones.
 const CHORD_HOLD: Duration = Duration::from_millis(10);
 /// Delay between repetitions of a chord.
+// As long as a press, so that repetitions are apart for programs that poll.
 const CHORD_GAP: Duration = Duration::from_millis(10);
 /// Keystrokes per write. The stop signal is checked between writes.
 pub(super) const STROKES_PER_WRITE: usize = 20;
@@ -39,8 +40,10 @@ const WRITE_GAP: Duration = Duration::from_millis(8);
 const MENU_DELAY: Duration = Duration::from_millis(120);
 
 /// Timeout of the release of a modifier that a person holds.
+// A person who holds a key on purpose is not waited for.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Polling interval for it.
+// The release is noticed before the next key is due.
 const RELEASE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Locks that change the meaning of keys. Num Lock only affects the keypad.

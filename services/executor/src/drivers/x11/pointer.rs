@@ -28,6 +28,7 @@ const DROP_DWELL: Duration = Duration::from_millis(250);
 /// Timeout for an application to accept a drop (XDND).
 const DROP_TIMEOUT: Duration = Duration::from_secs(2);
 /// Polling interval for the drop.
+// A drop takes several messages of some milliseconds each.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Wheel buttons of the core protocol.

@@ -21,6 +21,7 @@ use crate::drivers::{Error, FocusedPage, PreparedAction};
 use crate::guard::allowed_windows::WindowPattern;
 
 /// Timeout for the window manager to activate a window.
+// A loaded machine maps and activates a window of a starting program late.
 const FOCUS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for an application to answer a ping. An application that is busy with its start, or needs 150 ms for each key
 /// of a text, answers late and still reads everything.
@@ -30,6 +31,7 @@ const NO_PING_DELAY: Duration = Duration::from_millis(250);
 /// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Maximum number of ancestors that are searched for a window's class, title or protocols.
+// Real windows are nested a few levels deep; bounds the calls for a window that changes meanwhile.
 const MAX_ANCESTORS: usize = 16;
 /// Source indication of a user request (EWMH: a pager), which window managers obey.
 const SOURCE_USER: u32 = 2;

@@ -63,11 +63,11 @@ pub(crate) struct SimulatedDesktop {
     stops: watch::Sender<u64>,
     /// Human input.
     people: watch::Sender<Vec<HumanInput>>,
-    state: Mutex<State>,
+    state: Mutex<DesktopState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct DesktopState {
     script: Vec<Next>,
     /// The phrasebook decides instead of the script.
     uses_phrasebook: bool,
@@ -142,7 +142,7 @@ struct State {
     comes_late: Option<u32>,
 }
 
-impl State {
+impl DesktopState {
     fn answer_the_pointer(&mut self, (element, content): (u32, Option<&'static str>)) {
         self.redrawn += 1;
         self.changes += 1;
@@ -171,15 +171,15 @@ impl SimulatedDesktop {
             held: watch::Sender::default(),
             stops: watch::Sender::default(),
             people: watch::Sender::default(),
-            state: Mutex::new(State {
+            state: Mutex::new(DesktopState {
                 script,
                 title: "Editor".to_owned(),
-                ..State::default()
+                ..DesktopState::default()
             }),
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DesktopState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -22,6 +22,7 @@ const MARGIN: f64 = 0.1;
 /// Maximum side of an icon in pixels; the model was trained on icons of up to 80 pixels.
 const MAX_ICON_SIDE: i32 = 96;
 /// Maximum aspect ratio of an icon with its frame.
+// Longer boxes hold text or several icons, which the model was not trained on.
 const MAX_ASPECT_RATIO: f64 = 1.7;
 
 /// Icon classifier with its confidence threshold.

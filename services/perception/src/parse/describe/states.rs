@@ -53,11 +53,11 @@ struct StateTable {
 struct KindStates {
     number: i64,
     /// Output column, state and confidence threshold.
-    thresholds: Vec<(usize, State, f32)>,
+    thresholds: Vec<(usize, StateKind, f32)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum StateKind {
     Checked,
     Selected,
     Disabled,
@@ -66,7 +66,7 @@ enum State {
     Placeholder,
 }
 
-impl State {
+impl StateKind {
     fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "checked" => Self::Checked,
@@ -99,7 +99,7 @@ impl StateTable {
             let told = names.filter_map(|name| {
                 let least = *about.least_sureness.get(name)?;
                 // A threshold of 1 disables the state: no threshold reached the required accuracy in calibration.
-                (least < 1.0).then_some((column(name)?, State::from_name(name)?, least))
+                (least < 1.0).then_some((column(name)?, StateKind::from_name(name)?, least))
             });
             told.collect::<Vec<_>>()
         };

@@ -10,6 +10,7 @@ use motorium_proto::domain::element::ElementKind;
 use super::postprocess::{Candidate, Sides};
 
 /// Maximum gap or overlap of touching boxes, in pixels.
+// The error of a detected box at both sides.
 const MAX_GAP: f32 = 4.0;
 /// Maximum misalignment of the left and right edges of fields in one form, as a fraction of the width.
 const ALIGNMENT_TOLERANCE: f32 = 0.05;

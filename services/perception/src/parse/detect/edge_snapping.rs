@@ -14,17 +14,22 @@ use image::RgbaImage;
 use motorium_proto::domain::geometry::CaptureRect;
 
 /// Minimum longer side of a box that is adjusted, in pixels.
+// The model places shorter boxes to within a few pixels, and an edge nearby may be another element's.
 const MIN_LONG_SIDE: i32 = 150;
 /// Minimum distance of two sides that are adjusted, in pixels.
+// Closer sides belong to thin boxes, whose thickness the model predicts to the pixel.
 const MIN_EXTENT: i32 = 64;
 /// Search range: a fraction of the box, limited in pixels.
 const SEARCH_FRACTION: f64 = 0.2;
+// Farther edges belong to something else.
 const MAX_SEARCH_PX: f64 = 200.0;
 /// Fraction of a side at each end that is ignored: corners may be round, and other elements begin there.
 const CORNER_FRACTION: f64 = 0.15;
 /// Minimum difference in one of the colour channels, of 255.
+// Low, because flat themes have faint borders; gradients change less from one pixel to the next.
 const MIN_EDGE_CONTRAST: u8 = 14;
 /// Minimum fraction of a side along which the image must change.
+// Text changes the image along a smaller part of a side; below 1, because other elements interrupt a border.
 const MIN_EDGE_FRACTION: f64 = 0.8;
 
 /// Snaps the sides of a box inside `pixels` to edges.

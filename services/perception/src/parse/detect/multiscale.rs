@@ -24,6 +24,7 @@ const HUGE: f32 = 2.0;
 const HUGE_ACROSS: f32 = 0.375;
 
 /// Minimum score of a box in either pass to influence the other.
+// Below the detection threshold, because an uncertain box may still tell where the ends of a row are.
 pub(super) const MIN_SCORE: f32 = 0.1;
 
 /// Maximum thickness of a thin element, as a fraction of the large size.
@@ -31,10 +32,13 @@ const MAX_THIN_EXTENT: f32 = 0.16;
 /// Minimum length of a full-size box that refines a thin element, as a fraction of the large size.
 const MIN_NEAR_LENGTH: f32 = 0.25;
 /// Maximum offset across the axis between both passes, in thicknesses.
+// With more, the box in the smaller copy may be the next row.
 const MAX_CENTRE_OFFSET: f32 = 0.5;
 /// Maximum ratio of the thicknesses in both passes.
+// A row is about ten pixels high in the smaller copy, so its thickness is off by some of them.
 const MAX_THICKNESS_RATIO: f32 = 1.6;
 /// Minimum overlap across the axis of full-size boxes of the same element.
+// Neighbouring rows hardly overlap; boxes of one row nearly coincide.
 const SAME_ROW_OVERLAP: f32 = 0.6;
 
 /// Runs the passes that an image with a longer side of `longest` pixels needs, and merges their boxes. `run_pass` gets

@@ -17,6 +17,7 @@ use crate::areas::fraction_inside;
 /// Minimum longer and shorter side in pixels. Smaller fields contain only their own parts.
 const MIN_FIELD_SIDES: [i32; 2] = [400, 150];
 /// Minimum fraction of a control that must be inside a field, or inside a dialog above it.
+// Below 1, because detected boxes are off by a pixel or two.
 const MIN_FRACTION_INSIDE: f64 = 0.9;
 // One control may be a false positive or a button of an editor.
 const MIN_CONTROLS: usize = 2;

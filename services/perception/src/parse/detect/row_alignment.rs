@@ -18,20 +18,24 @@ use super::postprocess::{Candidate, Sides, iou};
 /// Minimum width of a row, in pixels: from this width rows are detected at a smaller scale.
 const MIN_ROW_WIDTH: f32 = 400.0;
 /// Heights of rows that are aligned, in pixels.
+// Lower boxes have no text, and higher ones have several lines.
 const ROW_HEIGHTS: Range<f32> = 10.0..64.0;
 // Below the detection threshold, because series may raise a score later.
 const MIN_SCORE: f32 = 0.15;
 /// IoU from which a row is moved like a more confident one, without another measurement: it is the same row.
 const SAME_ROW_IOU: f32 = 0.7;
 /// Minimum difference from the background of a pixel line, of 255, that counts as text.
+// Grey text has it; alternating row colours do not.
 const MIN_INK_CONTRAST: u8 = 30;
 /// Minimum fraction of text pixels in a line of pixels. A border that crosses every line is subtracted.
 const MIN_INK_FRACTION: f32 = 0.002;
 /// Minimum height of a line of text in pixels; thinner marks are separators.
 const MIN_TEXT_HEIGHT: u32 = 5;
 /// Maximum gap between an accent and its letter, in pixels.
+// Larger gaps are those between two lines.
 const MAX_ACCENT_GAP: u32 = 2;
 /// Sampling step along a line of pixels.
+// Letters are wider than two pixels, and it halves the work.
 const SAMPLE_STEP: usize = 2;
 
 /// Aligns the rows among `candidates`, whose coordinates start at the upper left corner of the region `seen` of

@@ -15,6 +15,7 @@ use super::postprocess::{Candidate, Sides};
 /// Factor by which a score is raised.
 const BOOST_FACTOR: f32 = 2.0;
 /// Scores below this are not raised.
+// Twice a lower score is still far below the threshold.
 const MIN_SCORE: f32 = 0.05;
 /// Maximum difference in size and alignment of a neighbour, as a fraction of the sides.
 const ALIGNMENT_TOLERANCE: f32 = 0.08;

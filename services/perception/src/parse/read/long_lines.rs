@@ -13,9 +13,11 @@ use super::decode::DecodedLine;
 const MAX_PIECE_HEIGHTS: i32 = 133;
 
 /// Distance over which a gap is searched before the maximum width, in line heights.
+// About two words, so that nearly every line has a gap within it.
 const GAP_SEARCH_HEIGHTS: i32 = 8;
 
 /// Minimum width of a gap that counts as a space, in line heights.
+// A space is about a quarter of an em wide; gaps between letters are narrower.
 const MIN_SPACE: f64 = 0.25;
 
 /// Maximum contrast of a blank column; smoothing and compression leave small differences.

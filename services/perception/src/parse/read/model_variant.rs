@@ -11,7 +11,7 @@ pub(super) fn locator(models: &Path) -> PathBuf {
 }
 
 /// Returns the path of the text recognition model. The int8 variant takes three quarters of the time at the same
-/// accuracy (docs/performance.md), but only on CPUs that accumulate byte products without saturation.
+/// accuracy (reports/comparisons.md), but only on CPUs that accumulate byte products without saturation.
 pub(super) fn recogniser(models: &Path, multiplies_bytes: bool) -> PathBuf {
     let prepared: &[&str] = if multiplies_bytes {
         &["recognise.int8.onnx", "recognise.fast.onnx"]

@@ -17,6 +17,7 @@ pub struct ScanResolution(pub(super) u32);
 const SMALL_TEXT_HEIGHT: f64 = 17.0;
 
 /// Minimum fraction of small boxes that triggers another scan.
+// Some small captions are not worth a scan of four times the pixels.
 const MIN_SMALL_FRACTION: f64 = 0.25;
 
 /// Maximum long side of a scan, in pixels: two large screens side by side.
@@ -26,12 +27,14 @@ const MAX_LONG_SIDE: u32 = 7680;
 const BAND_PIXELS: u32 = 1920 * 1088;
 
 /// Height, in scaled pixels, above which a box may not fit into a band.
+// As high as the overlap of two bands.
 const TALL_TEXT_HEIGHT: f64 = 64.0;
 
 /// Overlap of a band above and below, in scaled pixels: half of the tallest box, and some context.
 const BAND_OVERLAP: f64 = 64.0;
 
 /// Fraction of a box inside another one above which it is a piece or a duplicate of it.
+// Two lines of text overlap by far less.
 const DUPLICATE_COVERAGE: f64 = 0.5;
 
 /// Tolerance in scaled pixels: two bands may place the same line slightly apart, so each accepts a little more than its

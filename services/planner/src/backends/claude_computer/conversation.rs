@@ -9,33 +9,23 @@ use super::setup::Setup;
 use crate::backends::dialect::{ModelRequest, RequestError, StepContext};
 use crate::backends::native::actions::ScreenshotContext;
 use crate::backends::native::calls::{
-    self, AFTER_A_FAILURE, CallResult, CallStatus, PendingCall, ResultImage, StepsSince,
+    self, AFTER_A_FAILURE, CallResult, CallStatus, PendingCall, ResultImage,
 };
 use crate::backends::native::conversation_image::{self, ConversationImage};
+use crate::backends::native::conversation_state::{self, ConversationState};
 use crate::backends::native::messages;
 use crate::response::ResponseError;
 use crate::screenshot::{self, SentImage};
 
-/// Version of the stored format; a conversation in another format is restarted.
-const FORMAT_VERSION: u32 = 1;
 /// Text in place of a removed image.
 const NO_LONGER_SHOWN: &str = "(A screenshot of an earlier step, which is no longer shown.)";
 
 /// A conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Conversation {
-    form: u32,
-    /// Fingerprint of what it depends on: model, tools, system prompt, screenshot size.
-    setup: String,
-    /// Last step in the history when the model was asked last.
-    after: u32,
+    #[serde(flatten)]
+    pub(super) state: ConversationState,
     messages: Vec<Value>,
-    /// Calls of the model's last turn that have no results yet.
-    #[serde(default)]
-    calls: Vec<PendingCall>,
-    /// Suspected injections that the model has reported since its last decision.
-    #[serde(default)]
-    suspected: Vec<String>,
 }
 
 impl Conversation {
@@ -44,12 +34,8 @@ impl Conversation {
         let text = messages::first(step)?;
         let screen = ConversationImage::current(step.images)?.placeholder();
         Ok(Self {
-            form: FORMAT_VERSION,
-            setup: setup.fingerprint(),
-            after: calls::last_step(&step.request.history),
+            state: ConversationState::new(setup.fingerprint(), &step.request.history),
             messages: vec![user(vec![json!({"type": "text", "text": text}), screen])],
-            calls: Vec::new(),
-            suspected: Vec::new(),
         })
     }
 
@@ -62,19 +48,15 @@ impl Conversation {
         let Ok(mut memory) = serde_json::from_slice::<Self>(&step.request.conversation) else {
             return Ok(None);
         };
-        let last = match StepsSince::step(memory.after, &step.request.history) {
-            StepsSince::None => None,
-            StepsSince::One(last) => Some(last),
-            StepsSince::Many => return Ok(None),
+        let history = &step.request.history;
+        let Some(last) = memory.state.step_since(&setup.fingerprint(), history) else {
+            return Ok(None);
         };
-        if memory.form != FORMAT_VERSION
-            || memory.setup != setup.fingerprint()
-            || memory.calls.is_empty()
-        {
+        if memory.state.calls().is_empty() {
             return Ok(None);
         }
         memory.answer(step, view, last)?;
-        memory.after = calls::last_step(&step.request.history);
+        memory.state.ask_after(history);
         memory.without_lost_pictures(step)
     }
 
@@ -103,13 +85,16 @@ impl Conversation {
 
     /// Returns the conversation that a request was built from.
     pub(super) fn of(asked: &ModelRequest) -> Result<Self, ResponseError> {
-        let memory = Self::deserialize(&asked.context);
-        memory
-            .map_err(|error| ResponseError::invalid(format!("The conversation is lost: {error}.")))
+        conversation_state::restore(asked)
     }
 
-    /// Appends the model's response verbatim.
-    pub(super) fn after(mut self, answer: &Value, calls: Vec<PendingCall>) -> Self {
+    /// Appends the model's response verbatim, with its calls and the injections that it reports.
+    pub(super) fn after(
+        mut self,
+        answer: &Value,
+        calls: Vec<PendingCall>,
+        suspected: Vec<String>,
+    ) -> Self {
         let has_content = answer["content"]
             .as_array()
             .is_some_and(|blocks| !blocks.is_empty());
@@ -117,7 +102,7 @@ impl Conversation {
             let said = json!({"role": "assistant", "content": answer["content"]});
             self.messages.push(said);
         }
-        self.calls = calls;
+        self.state.receive(calls, suspected);
         self
     }
 
@@ -128,7 +113,7 @@ impl Conversation {
         view: &SentImage,
     ) -> Result<Self, screenshot::Error> {
         let cursor = ScreenshotContext::new(*view, step.request).cursor_reported();
-        let calls = std::mem::take(&mut self.calls);
+        let calls = self.state.take_calls();
         let settled = calls::resolve_calls(&calls, None, step.request, cursor);
         let current = ConversationImage::current(step.images)?;
         let results = settled.iter().map(|settled| result(settled, &current));
@@ -136,20 +121,9 @@ impl Conversation {
         Ok(self)
     }
 
-    /// Adds suspected injections that the model reported.
-    pub(super) fn with_suspected(mut self, suspected: Vec<String>) -> Self {
-        self.suspected.extend(suspected);
-        self
-    }
-
-    /// Takes the injections that the model has reported since its last decision.
-    pub(super) fn take_suspected(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.suspected)
-    }
-
     /// Appends the error of the model's last turn. Nothing of that turn was performed.
     pub(super) fn with_correction(mut self, problem: &str) -> Self {
-        let calls = std::mem::take(&mut self.calls);
+        let calls = self.state.take_calls();
         let mut results: Vec<Value> = calls
             .iter()
             .map(|call| error(call, wrong_with(call, problem)))
@@ -198,7 +172,7 @@ impl Conversation {
         last: Option<&PastStep>,
     ) -> Result<(), RequestError> {
         let cursor = ScreenshotContext::new(*view, step.request).cursor_reported();
-        let calls = std::mem::take(&mut self.calls);
+        let calls = self.state.take_calls();
         let settled = calls::resolve_calls(&calls, last, step.request, cursor);
         let current = ConversationImage::current(step.images)?;
         let answered = calls.iter().any(|call| call.fate == CallStatus::Asked);

@@ -35,6 +35,7 @@ use setup::ComputerToolVersion;
 pub const NAME: &str = "claude_computer";
 
 /// Maximum output tokens of a request without streaming.
+// The API requires streaming above it.
 const MAX_OUTPUT_TOKENS: u64 = 21_333;
 
 /// Dialect for Claude with Anthropic's computer tool.
@@ -79,9 +80,7 @@ impl Dialect for ClaudeComputer {
         match turn.next {
             Some(next) => {
                 let memory = Conversation::of(asked)?;
-                let memory = memory
-                    .after(answer, turn.calls)
-                    .with_suspected(turn.suspected);
+                let memory = memory.after(answer, turn.calls, turn.suspected);
                 let decided = reading(step, next, said, memory);
                 Ok(ParsedResponse::Decision(Box::new(decided)))
             }
@@ -214,7 +213,7 @@ fn reading(
     thought: String,
     mut memory: Conversation,
 ) -> ParsedDecision {
-    let suspected = memory.take_suspected();
+    let suspected = memory.state.take_suspected();
     let ground = ground(step);
     ParsedDecision {
         progress: progress::progress(&thought, &next),
@@ -252,8 +251,7 @@ fn looks(
         .view
         .ok_or_else(|| ResponseError::invalid("There was no screenshot."))?;
     let memory = Conversation::of(asked)?
-        .after(answer, turn.calls)
-        .with_suspected(turn.suspected)
+        .after(answer, turn.calls, turn.suspected)
         .with_screenshot_results(step, &view)
         .map_err(|error| wrong(&error))?;
     if memory.shown().len() > step.model.max_images {
@@ -301,8 +299,7 @@ fn told(
         |turn| (turn.calls, turn.suspected),
     );
     let memory = memory
-        .after(answer, calls)
-        .with_suspected(suspected)
+        .after(answer, calls, suspected)
         .with_correction(&misread.to_string());
     let mut again = again(step, &memory, asked.view?).ok()?;
     if is_silent && request::may_be_forced(step.model) {

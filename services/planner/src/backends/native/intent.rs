@@ -4,10 +4,12 @@
 //! user, and another model may use different units.
 
 use motorium_imaging::marks::prompt;
-use motorium_imaging::space::{denormalise, normalise};
-use motorium_proto::domain::action::{Action, Button, Place, ScrollAmount, Target, Text};
+use motorium_imaging::space::denormalise;
+use motorium_messages::Message;
+use motorium_phrasebook::target::part_name;
+use motorium_proto::domain::action::{Action, Button, ScrollAmount, Target, Text};
 use motorium_proto::domain::element::{Element, Scene};
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use motorium_proto::domain::key::Key;
 
 use crate::prompt::Language;
@@ -34,119 +36,82 @@ impl<'a> IntentDescriber<'a> {
 
     /// Returns the description of an action.
     pub(super) fn of(self, action: &Action<Target>) -> String {
-        match self.language {
-            Language::English => self.english(action),
-            Language::Chinese => self.chinese(action),
-        }
-    }
-
-    fn english(self, action: &Action<Target>) -> String {
         match action {
-            Action::Move { to } => format!("move the pointer to {}", self.place(to)),
+            Action::Move { to } => self.text(Message::IntentMove {
+                place: &self.place(to),
+            }),
             Action::Click {
                 at,
                 button,
                 count,
                 modifiers,
-            } => {
-                let verb = match (button, count) {
-                    (Button::Left, 2) => "double-click",
-                    (Button::Left, 3) => "triple-click",
-                    (Button::Left, _) => "click",
-                    (Button::Right, _) => "right-click",
-                    (Button::Middle, _) => "middle-click",
-                    (Button::Back, _) => "click with the back button",
-                    (Button::Forward, _) => "click with the forward button",
-                };
-                let held = match modifiers.as_slice() {
-                    [] => String::new(),
-                    keys => format!("{}+", chord(keys)),
-                };
-                format!("{held}{verb} {}", self.place_or_here(at.as_ref()))
-            }
-            Action::MouseDown { at, .. } => {
-                format!("press the mouse button {}", self.place_or_here(at.as_ref()))
-            }
-            Action::MouseUp { at, .. } => {
-                let place = self.place_or_here(at.as_ref());
-                format!("release the mouse button {place}")
-            }
+            } => self.click(at.as_ref(), *button, *count, modifiers),
+            Action::MouseDown { at, .. } => self.text(Message::IntentMouseDown {
+                place: &self.place_or_here(at.as_ref()),
+            }),
+            Action::MouseUp { at, .. } => self.text(Message::IntentMouseUp {
+                place: &self.place_or_here(at.as_ref()),
+            }),
             Action::Drag { path, .. } => match (path.first(), path.last()) {
-                (Some(from), Some(to)) => {
-                    format!("drag from {} to {}", self.place(from), self.place(to))
-                }
-                _ => "drag".to_owned(),
+                (Some(from), Some(to)) => self.text(Message::IntentDragTo {
+                    from: &self.place(from),
+                    to: &self.place(to),
+                }),
+                _ => self.text(Message::IntentDrag),
             },
-            Action::Scroll { amount, .. } => format!("scroll {}", direction(*amount).0),
-            Action::TypeText { text, .. } => format!("type {}", entered(text)),
-            Action::KeyChord { keys, .. } => format!("press {}", chord(keys)),
-            Action::HoldKey { keys, .. } => format!("hold {}", chord(keys)),
-            other => other.kind().as_str().replace('_', " "),
+            Action::Scroll { amount, .. } => self.text(Message::IntentScroll {
+                direction: direction(*amount),
+            }),
+            Action::TypeText { text, .. } => self.text(Message::IntentType {
+                text: &entered(text),
+            }),
+            Action::KeyChord { keys, .. } => self.text(Message::IntentPress { keys: &chord(keys) }),
+            Action::HoldKey { keys, .. } => self.text(Message::IntentHold { keys: &chord(keys) }),
+            other => self.text(Message::IntentOther {
+                // Keys of a choice in a Fluent text have hyphens.
+                kind: &other.kind().as_str().replace('_', "-"),
+            }),
         }
     }
 
-    fn chinese(self, action: &Action<Target>) -> String {
-        match action {
-            Action::Move { to } => format!("把指针移到{}", self.place(to)),
-            Action::Click {
-                at,
-                button,
-                count,
-                modifiers,
-            } => {
-                let verb = match (button, count) {
-                    (Button::Left, 2) => "双击",
-                    (Button::Left, 3) => "三击",
-                    (Button::Left, _) => "点击",
-                    (Button::Right, _) => "右键点击",
-                    (Button::Middle, _) => "中键点击",
-                    (Button::Back, _) => "用后退侧键点击",
-                    (Button::Forward, _) => "用前进侧键点击",
-                };
-                let held = match modifiers.as_slice() {
-                    [] => String::new(),
-                    keys => format!("按住 {} ", chord(keys)),
-                };
-                format!("{held}{verb}{}", self.place_or_here(at.as_ref()))
-            }
-            Action::MouseDown { at, .. } => {
-                format!("在{}按下鼠标键", self.place_or_here(at.as_ref()))
-            }
-            Action::MouseUp { at, .. } => {
-                format!("在{}松开鼠标键", self.place_or_here(at.as_ref()))
-            }
-            Action::Drag { path, .. } => match (path.first(), path.last()) {
-                (Some(from), Some(to)) => {
-                    format!("从{}拖到{}", self.place(from), self.place(to))
-                }
-                _ => "拖动".to_owned(),
-            },
-            Action::Scroll { amount, .. } => format!("{}滚动", direction(*amount).1),
-            Action::TypeText { text, .. } => format!("输入{}", entered(text)),
-            Action::KeyChord { keys, .. } => format!("按 {}", chord(keys)),
-            Action::HoldKey { keys, .. } => format!("按住 {}", chord(keys)),
-            Action::Wait { .. } => "等待".to_owned(),
-            Action::GoBack => "后退".to_owned(),
-            Action::GoForward => "前进".to_owned(),
-            other => other.kind().as_str().replace('_', " "),
+    fn click(self, at: Option<&Target>, button: Button, count: u8, modifiers: &[Key]) -> String {
+        let gesture = match (button, count) {
+            (Button::Left, 2) => "double",
+            (Button::Left, 3) => "triple",
+            (Button::Left, _) => "single",
+            (Button::Right, _) => "right",
+            (Button::Middle, _) => "middle",
+            (Button::Back, _) => "back",
+            (Button::Forward, _) => "forward",
+        };
+        let action = self.text(Message::IntentClick {
+            gesture,
+            place: &self.place_or_here(at),
+        });
+        if modifiers.is_empty() {
+            return action;
         }
+        self.text(Message::IntentWhileHolding {
+            keys: &chord(modifiers),
+            action: &action,
+        })
     }
 
     fn place_or_here(self, target: Option<&Target>) -> String {
-        let here = match self.language {
-            Language::English => "where the pointer is",
-            Language::Chinese => "指针所在处",
-        };
-        target.map_or_else(|| here.to_owned(), |target| self.place(target))
+        target.map_or_else(
+            || self.text(Message::PlaceAtPointer),
+            |target| self.place(target),
+        )
+    }
+
+    fn text(self, message: Message<'_>) -> String {
+        message.text(self.language)
     }
 
     /// Returns the text of the smallest element around a point, or the part of the screen.
     fn place(self, target: &Target) -> String {
         let Target::Point(point) = target else {
-            return match self.language {
-                Language::English => "an element".to_owned(),
-                Language::Chinese => "一个元素".to_owned(),
-            };
+            return self.text(Message::PlaceElement);
         };
         let around = |element: &&Element| {
             !element.content.trim().is_empty()
@@ -160,37 +125,19 @@ impl<'a> IntentDescriber<'a> {
     }
 
     fn part(self, point: CapturePoint) -> String {
-        let at = normalise(CaptureRect::new(point, point), self.frame);
-        let place = prompt::place(&at);
-        match self.language {
-            Language::English => format!("a point at the {place}"),
-            Language::Chinese => format!("{}的一点", chinese(place)),
-        }
+        let part = part_name(prompt::part_at(point, self.frame), self.language);
+        self.text(Message::PlaceInPart { part: &part })
     }
 }
 
-fn chinese(place: Place) -> &'static str {
-    match place {
-        Place::TopLeft => "左上",
-        Place::Top => "上方",
-        Place::TopRight => "右上",
-        Place::Left => "左侧",
-        Place::Centre => "中间",
-        Place::Right => "右侧",
-        Place::BottomLeft => "左下",
-        Place::Bottom => "下方",
-        Place::BottomRight => "右下",
-    }
-}
-
-/// Returns the scroll direction in English and Chinese.
-fn direction(amount: ScrollAmount) -> (&'static str, &'static str) {
+/// Returns the direction in which content is scrolled.
+fn direction(amount: ScrollAmount) -> &'static str {
     let (ScrollAmount::Notches { x, y } | ScrollAmount::Pixels { x, y }) = amount;
     match (x.signum(), y.signum()) {
-        (_, 1) => ("down", "向下"),
-        (_, -1) => ("up", "向上"),
-        (1, _) => ("right", "向右"),
-        _ => ("left", "向左"),
+        (_, 1) => "down",
+        (_, -1) => "up",
+        (1, _) => "right",
+        _ => "left",
     }
 }
 

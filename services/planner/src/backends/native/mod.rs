@@ -4,6 +4,7 @@
 //! - [`calls`]: the calls of a model's turn, and their results
 //! - [`toolbox`]: the other tools: ours, and the task's functions
 //! - [`conversation_image`]: images in a conversation, stored by checksum
+//! - [`conversation_state`]: the rest of a stored conversation that providers share
 //! - [`turn`]: the decision of a turn with several calls
 //! - [`messages`]: prompts for the model; `intent` and [`progress`]: texts for the user
 //!
@@ -14,6 +15,7 @@
 pub(super) mod actions;
 pub(super) mod calls;
 pub(super) mod conversation_image;
+pub(super) mod conversation_state;
 mod intent;
 pub(super) mod messages;
 pub(super) mod progress;

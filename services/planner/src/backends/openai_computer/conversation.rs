@@ -8,23 +8,19 @@ use serde_json::{Value, json};
 use super::setup::Setup;
 use super::storage::ConversationStorage;
 use crate::backends::dialect::{ModelRequest, RequestError, StepContext};
-use crate::backends::native::calls::{self, CallResult, CallStatus, PendingCall, StepsSince};
+use crate::backends::native::calls::{self, CallResult, CallStatus, PendingCall};
 use crate::backends::native::conversation_image::{self, ConversationImage};
+use crate::backends::native::conversation_state::{self, ConversationState};
 use crate::backends::native::messages;
 use crate::models::{Api, TokenUsage};
 use crate::response::ResponseError;
 use crate::screenshot;
 
-/// Version of the stored format; a conversation in another format is restarted.
-const FORMAT_VERSION: u32 = 1;
-
 /// A conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Conversation {
-    form: u32,
-    setup: String,
-    /// Last step in the history when the model was asked last.
-    after: u32,
+    #[serde(flatten)]
+    pub(super) state: ConversationState,
     /// Last response in the provider's store, if it stores the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     response: Option<String>,
@@ -32,12 +28,6 @@ pub(super) struct Conversation {
     #[serde(default)]
     kept_tokens: u64,
     items: Vec<Value>,
-    /// Calls of the model's last turn that have no results yet.
-    #[serde(default)]
-    calls: Vec<PendingCall>,
-    /// Suspected injections that the model has reported since its last decision.
-    #[serde(default)]
-    suspected: Vec<String>,
 }
 
 impl Conversation {
@@ -46,14 +36,10 @@ impl Conversation {
         let text = messages::first(step)?;
         let screen = picture_part(setup, &ConversationImage::current(step.images)?);
         Ok(Self {
-            form: FORMAT_VERSION,
-            setup: setup.fingerprint(),
-            after: calls::last_step(&step.request.history),
+            state: ConversationState::new(setup.fingerprint(), &step.request.history),
             response: None,
             kept_tokens: 0,
             items: vec![user(vec![text_part(&text), screen])],
-            calls: Vec::new(),
-            suspected: Vec::new(),
         })
     }
 
@@ -65,17 +51,16 @@ impl Conversation {
         let Ok(mut memory) = serde_json::from_slice::<Self>(&step.request.conversation) else {
             return Ok(None);
         };
-        let last = match StepsSince::step(memory.after, &step.request.history) {
-            StepsSince::None => None,
-            StepsSince::One(last) => Some(last),
-            StepsSince::Many => return Ok(None),
+        let history = &step.request.history;
+        let Some(last) = memory.state.step_since(&setup.fingerprint(), history) else {
+            return Ok(None);
         };
-        let is_another = memory.form != FORMAT_VERSION || memory.setup != setup.fingerprint();
-        if is_another || !memory.calls.iter().all(|call| is_accepted(call, last)) {
+        let mut calls = memory.state.calls().iter();
+        if !calls.all(|call| is_accepted(call, last)) {
             return Ok(None);
         }
         memory.answer(step, setup, last)?;
-        memory.after = calls::last_step(&step.request.history);
+        memory.state.ask_after(history);
         // A computer call's output requires a screenshot, so that images cannot be removed one by one.
         let can_be_shown = conversation_image::can_be_shown(&memory.shown(), step);
         Ok(can_be_shown
@@ -86,19 +71,18 @@ impl Conversation {
 
     /// Returns the conversation that a request was built from.
     pub(super) fn of(asked: &ModelRequest) -> Result<Self, ResponseError> {
-        let memory = Self::deserialize(&asked.context);
-        memory
-            .map_err(|error| ResponseError::invalid(format!("The conversation is lost: {error}.")))
+        conversation_state::restore(asked)
     }
 
-    /// Appends the model's response.
+    /// Appends the model's response, with its calls and the injections that it reports.
     pub(super) fn after(
         mut self,
         keeping: ConversationStorage,
         answer: &Value,
         calls: Vec<PendingCall>,
+        suspected: Vec<String>,
     ) -> Result<Self, ResponseError> {
-        self.calls = calls;
+        self.state.receive(calls, suspected);
         match keeping {
             ConversationStorage::Stored => {
                 let id = answer["id"].as_str().map(ToOwned::to_owned);
@@ -118,23 +102,12 @@ impl Conversation {
         mut self,
         step: &StepContext<'_>,
     ) -> Result<Self, screenshot::Error> {
-        let calls = std::mem::take(&mut self.calls);
+        let calls = self.state.take_calls();
         let current = ConversationImage::current(step.images)?;
         for settled in calls::resolve_calls(&calls, None, step.request, None) {
             self.items.push(output(&settled, &current));
         }
         Ok(self)
-    }
-
-    /// Adds suspected injections that the model reported.
-    pub(super) fn with_suspected(mut self, suspected: Vec<String>) -> Self {
-        self.suspected.extend(suspected);
-        self
-    }
-
-    /// Takes the injections that the model has reported since its last decision.
-    pub(super) fn take_suspected(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.suspected)
     }
 
     /// Appends the error of the model's last turn. Nothing of that turn was performed.
@@ -144,7 +117,7 @@ impl Conversation {
         problem: &str,
     ) -> Result<Self, screenshot::Error> {
         let current = ConversationImage::current(step.images)?;
-        for call in std::mem::take(&mut self.calls) {
+        for call in self.state.take_calls() {
             let text = match &call.fate {
                 CallStatus::Invalid { problem } => problem.clone(),
                 _ => "Not executed, because of another call of this turn.".to_owned(),
@@ -200,7 +173,7 @@ impl Conversation {
         setup: &Setup,
         last: Option<&PastStep>,
     ) -> Result<(), RequestError> {
-        let calls = std::mem::take(&mut self.calls);
+        let calls = self.state.take_calls();
         let current = ConversationImage::current(step.images)?;
         let settled = calls::resolve_calls(&calls, last, step.request, None);
         let outputs = settled.iter().map(|settled| output(settled, &current));

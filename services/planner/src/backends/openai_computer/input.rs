@@ -18,6 +18,7 @@ use crate::response::keys;
 
 /// Pixels per wheel click. OpenAI's tool scrolls in pixels; browsers scroll about this far per click.
 const PIXELS_PER_NOTCH: f64 = 100.0;
+// Bounds what one response can do.
 const MAX_NOTCHES: f64 = 100.0;
 /// Wheel clicks of a scroll that gives only a direction: about half a page.
 const DEFAULT_NOTCHES: i32 = 5;

@@ -97,16 +97,20 @@ impl Dialect for OpenAiComputer {
         let heard = heard(step, asked, answer)?;
         let memory = Conversation::of(asked)?;
         if heard.turn.calls.is_empty() {
-            let memory = memory.after(ConversationStorage::of(asked), answer, Vec::new())?;
-            return Ok(decided(step, ended(&heard.said)?, heard, memory));
-        }
-        let memory = memory
-            .after(
+            let memory = memory.after(
                 ConversationStorage::of(asked),
                 answer,
-                heard.turn.calls.clone(),
-            )?
-            .with_suspected(heard.turn.suspected.clone());
+                Vec::new(),
+                Vec::new(),
+            )?;
+            return Ok(decided(step, ended(&heard.said)?, heard, memory));
+        }
+        let memory = memory.after(
+            ConversationStorage::of(asked),
+            answer,
+            heard.turn.calls.clone(),
+            heard.turn.suspected.clone(),
+        )?;
         match &heard.turn.next {
             Some(next) => {
                 let next = next.clone();
@@ -197,11 +201,9 @@ fn told(
             let turn = heard.map(|heard| heard.turn);
             let (calls, suspected) =
                 turn.map_or_else(Default::default, |turn| (turn.calls, turn.suspected));
-            let memory =
-                Conversation::of(asked)
-                    .ok()?
-                    .after(ConversationStorage::of(asked), answer, calls);
-            let memory = memory.ok()?.with_suspected(suspected);
+            let keeping = ConversationStorage::of(asked);
+            let memory = Conversation::of(asked).ok()?;
+            let memory = memory.after(keeping, answer, calls, suspected).ok()?;
             memory.with_correction(step, &problem).ok()?
         }
     };
@@ -402,7 +404,7 @@ fn decided(
     heard: ParsedTurn,
     mut memory: Conversation,
 ) -> ParsedResponse {
-    let suspected = memory.take_suspected();
+    let suspected = memory.state.take_suspected();
     let ground = ground(step);
     ParsedResponse::Decision(Box::new(ParsedDecision {
         progress: progress::progress(&heard.said, &next),

@@ -34,8 +34,10 @@ const MAX_RETRIES: u32 = 2;
 /// Maximum retries after something was opened: 12 s in total, because applications and pages start slowly.
 const MAX_RETRIES_WHILE_OPENING: u32 = 20;
 /// Default timeout of a wait for a text.
+// Pages and programs that take longer are better waited for with a time of the user's own.
 const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Default duration of holding a key.
+// Long enough for applications that tell a long press from a short one.
 const DEFAULT_HOLD: Duration = Duration::from_secs(1);
 /// Default wheel notches of a scroll: about half a window, so that no content is skipped.
 const DEFAULT_NOTCHES: u32 = 5;
@@ -242,15 +244,15 @@ impl ClausePlanner<'_> {
         aim: &TargetPhrase,
         purpose: Interaction,
     ) -> Attempt<ElementMatch> {
-        let screen = self.screen.excluding(
-            cursor
-                .work
-                .tried
-                .iter()
-                .map(|spot| CapturePoint::from(*spot))
-                .collect(),
-        );
+        let screen = self.untried(cursor);
         self.only(cursor, aim, locate::find(&screen, aim, purpose))
+    }
+
+    /// Returns the screen without the points that were clicked without effect.
+    fn untried(&self, cursor: &ClauseCursor) -> ScreenIndex<'_> {
+        let tried = cursor.work.tried.iter();
+        let points = tried.map(|spot| CapturePoint::from(*spot)).collect();
+        self.screen.excluding(points)
     }
 
     fn only(
@@ -378,14 +380,7 @@ impl ClausePlanner<'_> {
         aim: &TargetPhrase,
         purpose: Interaction,
     ) -> Attempt<ElementMatch> {
-        let screen = self.screen.excluding(
-            cursor
-                .work
-                .tried
-                .iter()
-                .map(|spot| CapturePoint::from(*spot))
-                .collect(),
-        );
+        let screen = self.untried(cursor);
         match locate::find(&screen, aim, purpose) {
             MatchResult::Unique(hit) => Ok(hit),
             MatchResult::Ambiguous(mut hits) => Ok(hits.remove(0)),

@@ -107,7 +107,7 @@ fn plan(request: &PlanRequest) -> Result<Decision, BackendError> {
     if request.conversation.is_empty() && request.history.iter().any(changed_desktop) {
         return Err(BackendError::Declined {
             clause: request.goal.clone(),
-            reason: voice.cannot_take_over().to_owned(),
+            reason: voice.cannot_take_over(),
         });
     }
     let ignored = apply_user_messages(request, &mut cursor);

@@ -14,7 +14,7 @@ const MAX_SLIDER_VALUE: u32 = 500;
 
 /// A part of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum DatePart {
     Year,
     Month,
     Day,
@@ -42,11 +42,11 @@ impl<'a> Date<'a> {
         (are_digits && has_lengths).then_some(Self { year, month, day })
     }
 
-    fn part(self, part: Part) -> &'a str {
+    fn part(self, part: DatePart) -> &'a str {
         match part {
-            Part::Year => self.year,
-            Part::Month => self.month,
-            Part::Day => self.day,
+            DatePart::Year => self.year,
+            DatePart::Month => self.month,
+            DatePart::Day => self.day,
         }
     }
 
@@ -59,7 +59,7 @@ impl<'a> Date<'a> {
             return Some(vec![click, typed(self.written(order, &separators))]);
         }
         let mut entry = focus_first_segment(field, words);
-        if order[0] == Part::Year {
+        if order[0] == DatePart::Year {
             // The segment of the year takes up to six digits, so it is left by a key; the others are left by themselves.
             let [_, second, third] = order;
             entry.push(typed(self.year.to_owned()));
@@ -71,7 +71,7 @@ impl<'a> Date<'a> {
         Some(entry)
     }
 
-    fn written(self, order: [Part; 3], separators: &[String; 2]) -> String {
+    fn written(self, order: [DatePart; 3], separators: &[String; 2]) -> String {
         let [first, second, third] = order.map(|part| self.part(part));
         format!("{first}{}{second}{}{third}", separators[0], separators[1])
     }
@@ -120,7 +120,7 @@ fn focus_first_segment(field: &ElementMatch, words: &str) -> Vec<PlannedAction> 
 }
 
 /// Parses the format that a date field shows (`mm/dd/yyyy`, `TT.MM.JJJJ`, `年/月/日`) into its order and separators.
-fn format_of(shown: &str) -> Option<([Part; 3], [String; 2])> {
+fn format_of(shown: &str) -> Option<([DatePart; 3], [String; 2])> {
     let mut groups: Vec<(char, usize)> = Vec::new();
     let mut separators: Vec<String> = Vec::new();
     let mut separator = String::new();
@@ -144,13 +144,13 @@ fn format_of(shown: &str) -> Option<([Part; 3], [String; 2])> {
         return None;
     };
     let part = |(letter, count): (char, usize)| match (letter, count) {
-        ('年', _) | ('y' | 'j' | 'a', 4) => Some(Part::Year),
-        ('月', _) | ('m', 2) => Some(Part::Month),
-        ('日', _) | ('d' | 't' | 'j' | 'g', 2) => Some(Part::Day),
+        ('年', _) | ('y' | 'j' | 'a', 4) => Some(DatePart::Year),
+        ('月', _) | ('m', 2) => Some(DatePart::Month),
+        ('日', _) | ('d' | 't' | 'j' | 'g', 2) => Some(DatePart::Day),
         _ => None,
     };
     let order = [part(*first)?, part(*second)?, part(*third)?];
-    let has_all = [Part::Year, Part::Month, Part::Day]
+    let has_all = [DatePart::Year, DatePart::Month, DatePart::Day]
         .iter()
         .all(|part| order.contains(part));
     let separators: [String; 2] = separators.try_into().ok()?;

@@ -23,7 +23,7 @@ fn resolution(view: &SentImage) -> (u32, u32) {
     match view.convention() {
         CoordinateConvention::Thousandths => (1000, 1000),
         CoordinateConvention::Fractions => (1, 1),
-        CoordinateConvention::SentPixels | CoordinateConvention::SeenPixels => {
+        CoordinateConvention::SentPixels | CoordinateConvention::ResizedPixels => {
             (view.counted().width, view.counted().height)
         }
     }

@@ -7,7 +7,7 @@ use motorium_proto::domain::key::Key;
 use motorium_proto::limits::MAX_CHORD_REPEATS;
 
 use super::held_keys::{self, KeyStep};
-use super::literal::{Arguments, Literal, PythonCall, texts, words};
+use super::literal::{CallArguments, Literal, PythonCall, texts, words};
 use crate::response::model_actions::{ModelActions, TaskEnding, parse_text};
 use crate::screenshot::ReportedPoint;
 
@@ -16,6 +16,7 @@ const MAX_ACTIONS: usize = 200;
 /// Maximum number of wheel clicks per call: bounds what one response can do.
 const MAX_WHEEL: i32 = 100;
 /// Maximum duration of a wait or hold per call, in seconds.
+// Bounds how long one response can block a step.
 const MAX_SECONDS: f64 = 60.0;
 /// Duration of `computer.wait()` without an argument. A model that needs more looks at the screen and waits again.
 const DEFAULT_WAIT: Duration = Duration::from_secs(5);
@@ -214,31 +215,31 @@ impl ActionBuilder {
         Ok(())
     }
 
-    fn move_to(&mut self, arguments: &Arguments) -> Result<(), String> {
+    fn move_to(&mut self, arguments: &CallArguments) -> Result<(), String> {
         let to = needed_point(arguments)?;
         self.pointer = Some(to);
         self.act(Action::Move { to });
         Ok(())
     }
 
-    fn move_by(&mut self, arguments: &Arguments) -> Result<(), String> {
+    fn move_by(&mut self, arguments: &CallArguments) -> Result<(), String> {
         let to = self.beside_pointer(arguments)?;
         self.pointer = Some(to);
         self.act(Action::Move { to });
         Ok(())
     }
 
-    fn drag_to(&mut self, arguments: &Arguments) -> Result<(), String> {
+    fn drag_to(&mut self, arguments: &CallArguments) -> Result<(), String> {
         let to = needed_point(arguments)?;
         self.drag(to, arguments)
     }
 
-    fn drag_by(&mut self, arguments: &Arguments) -> Result<(), String> {
+    fn drag_by(&mut self, arguments: &CallArguments) -> Result<(), String> {
         let to = self.beside_pointer(arguments)?;
         self.drag(to, arguments)
     }
 
-    fn drag(&mut self, to: ReportedPoint, arguments: &Arguments) -> Result<(), String> {
+    fn drag(&mut self, to: ReportedPoint, arguments: &CallArguments) -> Result<(), String> {
         let button = named_button(arguments)?;
         match self.pointer.replace(to) {
             Some(from) => self.act(Action::Drag {
@@ -258,7 +259,7 @@ impl ActionBuilder {
         Ok(())
     }
 
-    fn beside_pointer(&self, arguments: &Arguments) -> Result<ReportedPoint, String> {
+    fn beside_pointer(&self, arguments: &CallArguments) -> Result<ReportedPoint, String> {
         let by = |name| Ok::<f64, String>(arguments.number(name)?.unwrap_or(0.0));
         let pointer = self.pointer.ok_or(
             "movements from where the pointer is are understood only after a call that says where it is",
@@ -306,7 +307,7 @@ impl ActionBuilder {
         Ok(())
     }
 
-    fn write(&mut self, arguments: &Arguments) -> Result<(), String> {
+    fn write(&mut self, arguments: &CallArguments) -> Result<(), String> {
         // A list contains key names, as for `press`.
         if let Some(Literal::List(keys)) = arguments.get("message") {
             return self.strike(&texts(keys)?, 1);
@@ -322,7 +323,7 @@ impl ActionBuilder {
         Ok(())
     }
 
-    fn press(&mut self, arguments: &Arguments) -> Result<(), String> {
+    fn press(&mut self, arguments: &CallArguments) -> Result<(), String> {
         let keys = arguments.get("keys").ok_or("the key is missing")?;
         let presses = arguments.whole_number("presses")?.unwrap_or(1);
         let repeat = u32::try_from(presses)
@@ -390,7 +391,7 @@ fn unknown(call: &PythonCall) -> String {
     format!("there is no function {}.{}", call.module, call.function)
 }
 
-fn ending(arguments: &Arguments) -> Result<TaskEnding, String> {
+fn ending(arguments: &CallArguments) -> Result<TaskEnding, String> {
     let answer = arguments.text("answer")?.unwrap_or_default().to_owned();
     let status = arguments
         .text("status")?
@@ -412,7 +413,7 @@ fn time(seconds: f64) -> Result<Duration, String> {
     ))
 }
 
-fn named_button(arguments: &Arguments) -> Result<Button, String> {
+fn named_button(arguments: &CallArguments) -> Result<Button, String> {
     match arguments.text("button")?.map(str::to_lowercase).as_deref() {
         None | Some("left" | "primary") => Ok(Button::Left),
         Some("right" | "secondary") => Ok(Button::Right),
@@ -425,12 +426,12 @@ fn named_button(arguments: &Arguments) -> Result<Button, String> {
     }
 }
 
-fn needed_point(arguments: &Arguments) -> Result<ReportedPoint, String> {
+fn needed_point(arguments: &CallArguments) -> Result<ReportedPoint, String> {
     point(arguments)?.ok_or_else(|| "the point is missing".to_owned())
 }
 
 /// Returns the point from `x` and `y`, or from a pair in `x`.
-fn point(arguments: &Arguments) -> Result<Option<ReportedPoint>, String> {
+fn point(arguments: &CallArguments) -> Result<Option<ReportedPoint>, String> {
     if let Some(Literal::List(pair)) = arguments.get("x") {
         return match pair[..] {
             [Literal::Number(x), Literal::Number(y)] if arguments.get("y").is_none() => {

@@ -46,7 +46,7 @@ impl PythonCall {
     }
 
     /// Assigns the arguments to the function's parameters.
-    pub(super) fn arguments(&self, parameters: &[&'static str]) -> Result<Arguments, String> {
+    pub(super) fn arguments(&self, parameters: &[&'static str]) -> Result<CallArguments, String> {
         let whole = format!("{}.{}", self.module, self.function);
         if self.positional.len() > parameters.len() {
             return Err(format!(
@@ -70,7 +70,7 @@ impl PythonCall {
             given.push((parameter, value.clone()));
         }
         given.retain(|(_, value)| *value != Literal::None);
-        Ok(Arguments { given })
+        Ok(CallArguments { given })
     }
 
     /// Returns all positional arguments.
@@ -157,11 +157,11 @@ fn value(number: &Number) -> Result<f64, String> {
 
 /// Arguments of a call by parameter name. `None` counts as not given.
 #[derive(Debug)]
-pub(super) struct Arguments {
+pub(super) struct CallArguments {
     given: Vec<(&'static str, Literal)>,
 }
 
-impl Arguments {
+impl CallArguments {
     pub(super) fn get(&self, name: &str) -> Option<&Literal> {
         let found = self.given.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value)

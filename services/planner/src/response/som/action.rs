@@ -20,6 +20,7 @@ const DEFAULT_SCROLL_NOTCHES: u32 = 5;
 /// Maximum number of wheel clicks per action: bounds what one response can do.
 const MAX_SCROLL_NOTCHES: u32 = 100;
 /// Duration of a wait without an amount, in milliseconds.
+// Short: a model that needs more looks at the screen and waits again.
 const DEFAULT_WAIT_MS: u32 = 1000;
 /// Maximum duration of one wait, in milliseconds: bounds how long one action can block a step.
 const MAX_WAIT_MS: u32 = 60_000;

@@ -34,8 +34,10 @@ const MAX_SCROLL_PIXELS: f64 = 20_000.0;
 /// Distance of a scroll without `pixels`: about half a window.
 const DEFAULT_SCROLL_PIXELS: f64 = 500.0;
 /// Maximum wait per call, in seconds.
+// Bounds how long one response can block a step.
 const MAX_SECONDS: f64 = 60.0;
 /// Duration of a wait without `time`.
+// Short: a model that needs more looks at the screen and waits again.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
 /// A call that cannot be performed. The message is for the model.
@@ -59,7 +61,7 @@ pub fn read(calls: &[ToolCall]) -> Result<ModelActions, ComputerUseError> {
                 call.name
             )));
         }
-        add(&mut commands, &Arguments(&call.arguments))?;
+        add(&mut commands, &ToolArguments(&call.arguments))?;
     }
     if commands.actions.is_empty() && commands.ending.is_none() {
         return Err(problem("no action is asked for"));
@@ -67,7 +69,7 @@ pub fn read(calls: &[ToolCall]) -> Result<ModelActions, ComputerUseError> {
     Ok(commands)
 }
 
-fn add(commands: &mut ModelActions, arguments: &Arguments<'_>) -> Result<(), ComputerUseError> {
+fn add(commands: &mut ModelActions, arguments: &ToolArguments<'_>) -> Result<(), ComputerUseError> {
     let action = arguments.text("action")?.to_lowercase();
     let action = action.trim();
     if let Some(ending) = &commands.ending {
@@ -125,7 +127,7 @@ fn taken(action: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-fn check_fields(action: &str, arguments: &Arguments<'_>) -> Result<(), ComputerUseError> {
+fn check_fields(action: &str, arguments: &ToolArguments<'_>) -> Result<(), ComputerUseError> {
     let Some(taken) = taken(action) else {
         return Ok(());
     };
@@ -144,7 +146,7 @@ fn check_fields(action: &str, arguments: &Arguments<'_>) -> Result<(), ComputerU
 
 fn input(
     action: &str,
-    arguments: &Arguments<'_>,
+    arguments: &ToolArguments<'_>,
 ) -> Result<Action<ReportedPoint>, ComputerUseError> {
     match action {
         "key" | "press" | "keypress" => chord(arguments),
@@ -170,7 +172,7 @@ const MISTAKEN_POINT_NAMES: [&str; 6] =
     ["coordinates", "point", "position", "location", "bbox", "x"];
 
 fn click(
-    arguments: &Arguments<'_>,
+    arguments: &ToolArguments<'_>,
     button: Button,
     count: u8,
 ) -> Result<Action<ReportedPoint>, ComputerUseError> {
@@ -183,7 +185,7 @@ fn click(
 }
 
 /// Drags from `start_coordinate`, or from the pointer if it is absent.
-fn drag(arguments: &Arguments<'_>) -> Result<Vec<Action<ReportedPoint>>, ComputerUseError> {
+fn drag(arguments: &ToolArguments<'_>) -> Result<Vec<Action<ReportedPoint>>, ComputerUseError> {
     let to = arguments.needed_point("coordinate")?;
     let button = Button::Left;
     let modifiers = held(arguments)?;
@@ -206,7 +208,7 @@ fn drag(arguments: &Arguments<'_>) -> Result<Vec<Action<ReportedPoint>>, Compute
     })
 }
 
-fn chord(arguments: &Arguments<'_>) -> Result<Action<ReportedPoint>, ComputerUseError> {
+fn chord(arguments: &ToolArguments<'_>) -> Result<Action<ReportedPoint>, ComputerUseError> {
     let keys = named_keys(arguments)?.ok_or_else(|| problem("`keys` is missing"))?;
     let action = Action::KeyChord { keys, repeat: 1 };
     action
@@ -216,7 +218,7 @@ fn chord(arguments: &Arguments<'_>) -> Result<Action<ReportedPoint>, ComputerUse
 }
 
 /// Returns the keys of a call: a list of names, or one name or chord.
-fn named_keys(arguments: &Arguments<'_>) -> Result<Option<Vec<Key>>, ComputerUseError> {
+fn named_keys(arguments: &ToolArguments<'_>) -> Result<Option<Vec<Key>>, ComputerUseError> {
     let names = match arguments.get("keys").or_else(|| arguments.get("key")) {
         Some(Value::Array(names)) => names,
         Some(name) => vec![name],
@@ -233,7 +235,7 @@ fn named_keys(arguments: &Arguments<'_>) -> Result<Option<Vec<Key>>, ComputerUse
 }
 
 /// Returns the modifiers that are held during an action.
-fn held(arguments: &Arguments<'_>) -> Result<Vec<Key>, ComputerUseError> {
+fn held(arguments: &ToolArguments<'_>) -> Result<Vec<Key>, ComputerUseError> {
     if !arguments.is_given("keys") {
         return Ok(Vec::new());
     }
@@ -247,7 +249,9 @@ fn held(arguments: &Arguments<'_>) -> Result<Vec<Key>, ComputerUseError> {
 }
 
 /// Types a text, after a click on the place that it goes to, if one is given.
-fn typed_into(arguments: &Arguments<'_>) -> Result<Vec<Action<ReportedPoint>>, ComputerUseError> {
+fn typed_into(
+    arguments: &ToolArguments<'_>,
+) -> Result<Vec<Action<ReportedPoint>>, ComputerUseError> {
     let typing = typed(arguments)?;
     let click = arguments.point("coordinate")?.map(|at| Action::Click {
         at: Some(at),
@@ -258,7 +262,7 @@ fn typed_into(arguments: &Arguments<'_>) -> Result<Vec<Action<ReportedPoint>>, C
     Ok(click.into_iter().chain([typing]).collect())
 }
 
-fn typed(arguments: &Arguments<'_>) -> Result<Action<ReportedPoint>, ComputerUseError> {
+fn typed(arguments: &ToolArguments<'_>) -> Result<Action<ReportedPoint>, ComputerUseError> {
     let text = arguments.text("text")?;
     if text.is_empty() {
         return Err(problem("`text` is empty"));
@@ -276,7 +280,7 @@ fn typed(arguments: &Arguments<'_>) -> Result<Action<ReportedPoint>, ComputerUse
 /// Scrolls up or right for positive numbers, or in the direction that is given.
 fn scroll(
     action: &str,
-    arguments: &Arguments<'_>,
+    arguments: &ToolArguments<'_>,
 ) -> Result<Action<ReportedPoint>, ComputerUseError> {
     let direction = match arguments.is_given("direction") {
         true => Some(arguments.text("direction")?.trim().to_lowercase()),
@@ -313,7 +317,7 @@ fn scroll(
     })
 }
 
-fn wait(arguments: &Arguments<'_>) -> Result<Action<ReportedPoint>, ComputerUseError> {
+fn wait(arguments: &ToolArguments<'_>) -> Result<Action<ReportedPoint>, ComputerUseError> {
     let duration = match arguments.number("time")? {
         None => DEFAULT_WAIT,
         Some(seconds) if (0.0..=MAX_SECONDS).contains(&seconds) => Duration::from_secs_f64(seconds),
@@ -326,7 +330,7 @@ fn wait(arguments: &Arguments<'_>) -> Result<Action<ReportedPoint>, ComputerUseE
     Ok(Action::Wait { duration })
 }
 
-fn ending(arguments: &Arguments<'_>) -> Result<TaskEnding, ComputerUseError> {
+fn ending(arguments: &ToolArguments<'_>) -> Result<TaskEnding, ComputerUseError> {
     let status = arguments.text("status")?.to_lowercase();
     let words = words(arguments)?;
     match status.trim() {
@@ -339,7 +343,7 @@ fn ending(arguments: &Arguments<'_>) -> Result<TaskEnding, ComputerUseError> {
 }
 
 /// Returns the words that go with the end of the task; empty if there are none.
-fn words(arguments: &Arguments<'_>) -> Result<String, ComputerUseError> {
+fn words(arguments: &ToolArguments<'_>) -> Result<String, ComputerUseError> {
     match arguments.get("text") {
         Some(_) => arguments.text("text"),
         None => Ok(String::new()),
@@ -351,9 +355,9 @@ fn problem(words: impl Into<String>) -> ComputerUseError {
 }
 
 /// Arguments of a call. In XML every value is a text; some models write JSON that way too.
-struct Arguments<'a>(&'a Map<String, Value>);
+struct ToolArguments<'a>(&'a Map<String, Value>);
 
-impl Arguments<'_> {
+impl ToolArguments<'_> {
     fn get(&self, name: &str) -> Option<Value> {
         let value = self.0.get(name).filter(|value| !value.is_null())?;
         match value.as_str().map(str::trim) {

@@ -47,12 +47,12 @@ const CONVENTIONS: [(&str, SizeRule, CoordinateConvention); 8] = [
     (
         "qwen_2_5",
         SizeRule::SmartResize(SmartResize::QWEN_2_5),
-        CoordinateConvention::SeenPixels,
+        CoordinateConvention::ResizedPixels,
     ),
     (
         "qwen_2_5_small",
         SizeRule::SmartResize(SMALL),
-        CoordinateConvention::SeenPixels,
+        CoordinateConvention::ResizedPixels,
     ),
     (
         "thousandths",
@@ -286,7 +286,7 @@ proptest! {
         let said = view.to_reported(pixel).unwrap();
         let found = view.to_capture(said).unwrap();
         let units = match convention {
-            CoordinateConvention::SentPixels | CoordinateConvention::SeenPixels => view.counted().to_f64().to_tuple(),
+            CoordinateConvention::SentPixels | CoordinateConvention::ResizedPixels => view.counted().to_f64().to_tuple(),
             CoordinateConvention::Thousandths => (1000.0, 1000.0),
             CoordinateConvention::Fractions => (f64::MAX, f64::MAX),
         };
@@ -308,7 +308,7 @@ proptest! {
     ) {
         let view = SentImage::whole(CaptureSize::new(width, height), rule, convention).unwrap();
         let (columns, rows) = match convention {
-            CoordinateConvention::SentPixels | CoordinateConvention::SeenPixels => view.counted().to_f64().to_tuple(),
+            CoordinateConvention::SentPixels | CoordinateConvention::ResizedPixels => view.counted().to_f64().to_tuple(),
             CoordinateConvention::Thousandths => (1000.0, 1000.0),
             CoordinateConvention::Fractions => (1.0, 1.0),
         };
@@ -331,7 +331,7 @@ proptest! {
     ) {
         let view = SentImage::whole(CaptureSize::new(width, height), rule, convention).unwrap();
         let sent = view.sent();
-        prop_assert!(sent.width <= width as u32 && sent.height <= height as u32 || rule.seen_size(sent) == sent);
+        prop_assert!(sent.width <= width as u32 && sent.height <= height as u32 || rule.resized_size(sent) == sent);
         let again = rule.sent_size(CaptureSize::new(sent.width as i32, sent.height as i32));
         prop_assert_eq!(again, sent);
     }

@@ -50,7 +50,7 @@ pub struct Player {
     ends: usize,
     is_last: bool,
     doorbell: TaskNotifier,
-    state: Mutex<State>,
+    state: Mutex<PlayerState>,
     /// Incremented with every change of position.
     moved: watch::Sender<u64>,
     over: watch::Sender<Option<ReplayEnd>>,
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Player {
     }
 }
 
-struct State {
+struct PlayerState {
     tape: Vec<Exchange>,
     next: usize,
     rows: Vec<EventRow>,
@@ -92,7 +92,7 @@ impl Player {
             is_last: run.is_last,
             task,
             doorbell,
-            state: Mutex::new(State {
+            state: Mutex::new(PlayerState {
                 tape,
                 next: 0,
                 rows,
@@ -104,7 +104,7 @@ impl Player {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PlayerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -167,7 +167,7 @@ impl Player {
     }
 
     /// Returns true if the recorded run was abandoned here: the recording has no more exchanges, and the log only user input.
-    fn was_abandoned(&self, state: &State) -> bool {
+    fn was_abandoned(&self, state: &PlayerState) -> bool {
         let rest = self
             .log
             .get(state.rows.len()..self.ends)
@@ -205,7 +205,7 @@ impl Player {
     }
 
     /// Inserts user input into the log, up to where the recording shows that the loop read it next.
-    fn deliver_external_events(&self, state: &mut State) {
+    fn deliver_external_events(&self, state: &mut PlayerState) {
         let mut rung = false;
         while let Some(next) = self.log.get(state.rows.len()) {
             if state.rows.len() >= self.ends || !is_external(&next.event) {

@@ -12,7 +12,7 @@ use motorium_proto::v1::orchestrator::exchange::Outcome;
 use motorium_proto::v1::perception::ObserveResponse;
 use prost::Message as _;
 
-use super::{Player, ReplayEnd, State, exchange_time, number};
+use super::{Player, PlayerState, ReplayEnd, exchange_time, number};
 use crate::recording::{
     CLOCK, FUNCTIONS, HOOKS, LOG, MOTION, MotionObservation, OBSERVE, Playback, RecordableMessage,
     STOPPED, TIME_UP, is_note, report_of,
@@ -120,7 +120,7 @@ impl Player {
     }
 }
 
-impl State {
+impl PlayerState {
     /// Skips clock readings. Returns true if there were any.
     fn skip_clock_readings(&mut self) -> bool {
         let before = self.next;

@@ -13,7 +13,7 @@ use motorium_store::{
 };
 use prost::Message as _;
 
-use super::{Player, ReplayEnd, State};
+use super::{Player, PlayerState, ReplayEnd};
 use crate::log;
 use crate::replay::compare;
 use motorium_task::event::RecordedEvent;
@@ -190,7 +190,7 @@ impl Player {
         false
     }
 
-    fn beyond_recording(&self, state: &State, row: &EventRow) {
+    fn beyond_recording(&self, state: &PlayerState, row: &EventRow) {
         if !self.is_last {
             self.end(ReplayEnd::RecordingEnded);
             return;

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::trajectory::answer::{duration, facts, outcome};
 use crate::trajectory::steps::{
-    ActionSummary, CallSummary, Step, Steps, TimelineEntry, time, verdict,
+    ActionSummary, CallSummary, ExportedStep, Steps, TimelineEntry, time, verdict,
 };
 use motorium_task::{Lifecycle, Task};
 
@@ -178,7 +178,7 @@ fn clock(at: std::time::SystemTime) -> String {
 }
 
 impl<'a> StepView<'a> {
-    pub(super) fn of(step: &'a Step, image: Option<String>) -> Self {
+    pub(super) fn of(step: &'a ExportedStep, image: Option<String>) -> Self {
         let frame = &step.frame;
         let size = frame.size;
         let inside = |point: CapturePoint| point - frame.origin.to_vector();

@@ -12,6 +12,7 @@ use crate::drivers::clipboard_content::{ClipboardContent, SelectionContent};
 use crate::drivers::x11::connection;
 
 /// Interval for checking whether a requestor has abandoned a transfer.
+// Only abandoned transfers wait for it, and they hold nothing but memory.
 const TRANSFER_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Offers a content on `display` until another program has taken every selection of it. Calls `ready` once it is

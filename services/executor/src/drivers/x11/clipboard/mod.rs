@@ -58,6 +58,7 @@ impl Selection {
 }
 
 /// Polling interval for the end of a paste.
+// A paste takes some milliseconds, and the caller waits for its end.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Timeout for a window to start fetching the pasted text. On an overloaded machine a browser took more than 5 s.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(10);

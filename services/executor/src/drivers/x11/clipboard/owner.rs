@@ -33,22 +33,27 @@ use crate::drivers::x11::connection::OrDisplayError;
 /// Maximum size of a single transfer. Safely below the smallest request limit of the core protocol (256 KiB).
 const MAX_SINGLE_TRANSFER_BYTES: usize = 200_000;
 /// Chunk size of incremental transfers.
+// Below the request limit of every server, with few round trips for a usual image.
 const CHUNK_BYTES: usize = 64 * 1024;
 /// Timeout for another owner to deliver one representation.
+// A hanging owner must not delay every paste noticeably.
 const OWNER_TIMEOUT: Duration = Duration::from_millis(500);
 /// Timeout for all representations. What has not been delivered by then is not restored.
 const SAVE_TIMEOUT: Duration = Duration::from_millis(1500);
 /// Maximum number of saved bytes. A copied video is not kept in memory for the sake of one paste.
 const MAX_SAVED_BYTES: usize = 32 * 1024 * 1024;
 /// Delay after the paste, or after a later request, before the previous content is restored.
+// An application that fetches late must still get the text and not what was there before.
 const RESTORE_DELAY: Duration = Duration::from_secs(1);
 /// Maximum delay after the paste, however often the text is requested.
+// A clipboard manager that asks again and again must not keep the former content away.
 const MAX_RESTORE_DELAY: Duration = Duration::from_secs(3);
 /// Title of the window with which Chromium, and applications based on it, request selections.
 const CHROMIUM: &[u8] = b"Chromium clipboard";
 /// Number of fetches of one paste in Chromium: by its window and by its page.
 const CHROMIUM_FETCHES: u32 = 2;
 /// Timeout of an incremental transfer without progress.
+// A busy requestor may pause between two chunks; one that was killed never continues.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// State of one selection.

@@ -12,12 +12,14 @@ use tokio::time::Instant;
 /// machine is busy.
 const SETTLE_TIME: Duration = Duration::from_millis(50);
 /// Maximum of that time, however slow the paste was.
+// The action would otherwise last twice as long as a paste that took seconds.
 const MAX_SETTLE_TIME: Duration = Duration::from_secs(1);
 /// Timeout for the second fetch of an application that normally makes two.
 const SECOND_FETCH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Delay before a fetch by another program than the focused one (a clipboard manager, perhaps) counts as the paste.
 const OTHER_CLIENT_DELAY: Duration = Duration::from_secs(1);
 /// Maximum number of recorded requestors per paste.
+// Bounds the memory: a paste has one or two, and a clipboard manager adds one.
 const MAX_REQUESTORS: usize = 64;
 
 /// A client that has made requests since the paste started.

@@ -1,0 +1,175 @@
+//! Server streams that survive broken connections: reconnecting with the last token loses and repeats nothing.
+//!
+//! What is watched is a [`WatchedResource`]; this module knows only tokens, retries and the end.
+
+use std::future::Future;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::{self, BoxStream};
+use motorium_proto::error::ErrorReport;
+use rand::Rng as _;
+use tonic::{Code, Status, Streaming};
+
+use crate::Result;
+
+/// Number of consecutive failed attempts after which the watch fails.
+// With the backoff below, the watch survives an outage of about 8 to 16 s.
+const MAX_ATTEMPTS: u32 = 8;
+/// Backoff before the first retry, doubled each time up to [`MAX_BACKOFF`], with jitter.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
+/// Time without a message after which a watch counts as broken: four heartbeat intervals.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub(crate) type CallResult<T> = std::result::Result<T, Status>;
+
+/// A resource whose updates the server streams.
+pub(crate) trait WatchedResource: Send + 'static {
+    type Response: Send + 'static;
+    type Update: Send + 'static;
+
+    /// Starts a stream after the event with this token; an empty token starts at the beginning.
+    fn open(
+        &mut self,
+        resume_token: String,
+    ) -> impl Future<Output = CallResult<Streaming<Self::Response>>> + Send;
+
+    /// Reads a message of the stream.
+    fn read(&mut self, response: Self::Response) -> Received<Self::Update>;
+
+    /// Decides how to go on after the server has ended a stream without an error.
+    fn after_end(&mut self) -> impl Future<Output = CallResult<AfterEnd>> + Send;
+}
+
+/// Content of a message.
+pub(crate) struct Received<U> {
+    /// Token to resume after the message; empty if it is not an event.
+    pub(crate) resume_token: String,
+    pub(crate) update: Option<U>,
+    /// True if no update follows.
+    pub(crate) is_last: bool,
+}
+
+/// Continuation of a watch whose stream has ended.
+pub(crate) enum AfterEnd {
+    /// The server occasionally ends long streams.
+    Reconnect,
+    /// A server that shuts down ends every new stream at once.
+    ReconnectAfterBackoff,
+    /// No update follows.
+    Finish,
+}
+
+struct Watch<R: WatchedResource> {
+    resource: R,
+    token: String,
+    messages: Option<Streaming<R::Response>>,
+    failures: u32,
+    ended: bool,
+}
+
+/// Returns the updates of a resource after the event with this token.
+pub(crate) fn updates<R: WatchedResource>(
+    resource: R,
+    resume_token: &str,
+) -> BoxStream<'static, Result<R::Update>> {
+    let watch = Watch {
+        resource,
+        token: resume_token.to_owned(),
+        messages: None,
+        failures: 0,
+        ended: false,
+    };
+    stream::unfold(watch, |mut watch| async move {
+        let update = watch.next().await?;
+        Some((update, watch))
+    })
+    .boxed()
+}
+
+impl<R: WatchedResource> Watch<R> {
+    async fn next(&mut self) -> Option<Result<R::Update>> {
+        while !self.ended {
+            let continued = match self.receive().await {
+                Ok(Some(message)) => {
+                    self.failures = 0;
+                    if let Some(update) = self.read(message) {
+                        return Some(Ok(update));
+                    }
+                    Ok(())
+                }
+                Ok(None) => self.resume().await,
+                Err(status) => self.recover(&status).await,
+            };
+            if let Err(report) = continued {
+                self.ended = true;
+                return Some(Err(report));
+            }
+        }
+        None
+    }
+
+    async fn receive(&mut self) -> CallResult<Option<R::Response>> {
+        let mut messages = match self.messages.take() {
+            Some(messages) => messages,
+            None => self.resource.open(self.token.clone()).await?,
+        };
+        let received = tokio::time::timeout(IDLE_TIMEOUT, messages.message()).await;
+        let received = received
+            .map_err(|_| Status::unavailable("no message received, not even a heartbeat"))?;
+        self.messages = Some(messages);
+        received
+    }
+
+    fn read(&mut self, message: R::Response) -> Option<R::Update> {
+        let received = self.resource.read(message);
+        if !received.resume_token.is_empty() {
+            self.token = received.resume_token;
+        }
+        self.ended = received.is_last;
+        received.update
+    }
+
+    async fn resume(&mut self) -> Result<()> {
+        self.messages = None;
+        match self.resource.after_end().await {
+            Ok(AfterEnd::Reconnect) => {}
+            Ok(AfterEnd::ReconnectAfterBackoff) => tokio::time::sleep(backoff(1)).await,
+            Ok(AfterEnd::Finish) => self.ended = true,
+            Err(status) => return self.recover(&status).await,
+        }
+        Ok(())
+    }
+
+    async fn recover(&mut self, status: &Status) -> Result<()> {
+        self.messages = None;
+        self.failures += 1;
+        if !is_retryable(status) || self.failures >= MAX_ATTEMPTS {
+            return Err(ErrorReport::from_status(status));
+        }
+        tokio::time::sleep(backoff(self.failures)).await;
+        Ok(())
+    }
+}
+
+/// Returns the pause after this number of consecutive failures.
+fn backoff(failures: u32) -> Duration {
+    let longest = INITIAL_BACKOFF
+        .saturating_mul(1 << failures.min(6))
+        .min(MAX_BACKOFF);
+    longest.mul_f64(rand::rng().random_range(0.5..1.0))
+}
+
+/// Returns true if a new connection may resolve the error. Proxies and connections that reach their maximum age cause
+/// these codes.
+fn is_retryable(status: &Status) -> bool {
+    matches!(
+        status.code(),
+        Code::Unavailable
+            | Code::Unknown
+            | Code::Cancelled
+            | Code::DeadlineExceeded
+            | Code::Aborted
+    )
+}

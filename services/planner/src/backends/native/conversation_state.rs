@@ -1,0 +1,90 @@
+//! The part of a stored conversation that is the same for every provider: the format, its dependencies, open calls.
+
+use motorium_proto::domain::decision::PastStep;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::calls::{self, PendingCall, StepsSince};
+use crate::backends::dialect::ModelRequest;
+use crate::response::ResponseError;
+
+/// Version of the stored format; a conversation in another format is restarted.
+const FORMAT_VERSION: u32 = 1;
+
+/// State of a conversation beside the provider's messages.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ConversationState {
+    form: u32,
+    /// Fingerprint of what it depends on: model, tools, system prompt, screenshot size.
+    setup: String,
+    /// Last step in the history when the model was asked last.
+    after: u32,
+    /// Calls of the model's last turn that have no results yet.
+    #[serde(default)]
+    calls: Vec<PendingCall>,
+    /// Suspected injections that the model has reported since its last decision.
+    #[serde(default)]
+    suspected: Vec<String>,
+}
+
+impl ConversationState {
+    /// Returns the state of a conversation that starts after this history.
+    pub(crate) fn new(setup: String, history: &[PastStep]) -> Self {
+        Self {
+            form: FORMAT_VERSION,
+            setup,
+            after: calls::last_step(history),
+            calls: Vec::new(),
+            suspected: Vec::new(),
+        }
+    }
+
+    /// Returns the step since the last request, if there is one. `None` if the conversation cannot be continued: its
+    /// format or its dependencies changed, or other backends decided as well.
+    pub(crate) fn step_since<'a>(
+        &self,
+        setup: &str,
+        history: &'a [PastStep],
+    ) -> Option<Option<&'a PastStep>> {
+        if self.form != FORMAT_VERSION || self.setup != setup {
+            return None;
+        }
+        match StepsSince::step(self.after, history) {
+            StepsSince::None => Some(None),
+            StepsSince::One(last) => Some(Some(last)),
+            StepsSince::Many => None,
+        }
+    }
+
+    /// Records that the model is asked after this history.
+    pub(crate) fn ask_after(&mut self, history: &[PastStep]) {
+        self.after = calls::last_step(history);
+    }
+
+    /// Returns the calls without results.
+    pub(crate) fn calls(&self) -> &[PendingCall] {
+        &self.calls
+    }
+
+    /// Takes the calls in order to give each its result.
+    pub(crate) fn take_calls(&mut self) -> Vec<PendingCall> {
+        std::mem::take(&mut self.calls)
+    }
+
+    /// Records the calls of a response, and the injections that it reports.
+    pub(crate) fn receive(&mut self, calls: Vec<PendingCall>, suspected: Vec<String>) {
+        self.calls = calls;
+        self.suspected.extend(suspected);
+    }
+
+    /// Takes the injections that the model has reported since its last decision.
+    pub(crate) fn take_suspected(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.suspected)
+    }
+}
+
+/// Returns the conversation that a request was built from.
+pub(crate) fn restore<T: DeserializeOwned>(asked: &ModelRequest) -> Result<T, ResponseError> {
+    T::deserialize(&asked.context)
+        .map_err(|error| ResponseError::invalid(format!("The conversation is lost: {error}.")))
+}
