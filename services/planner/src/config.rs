@@ -11,6 +11,9 @@ use std::sync::Arc;
 use motorium_kit::config::Environment;
 
 use crate::backends::Backend;
+use crate::backends::call::RequestLimits;
+use crate::backends::call::retry::RetryPolicy;
+use crate::backends::call::sleeper::TokioSleeper;
 use crate::backends::dialect::Dialect;
 use crate::backends::model::{ModelBackend, ModelBackendParts};
 use crate::backends::phrasebook::{self, Phrasebook};
@@ -19,8 +22,6 @@ use crate::models::ModelTable;
 use crate::prompt::{self, Prompts};
 use crate::provider::{Endpoint, api_key, endpoint};
 use crate::router::circuit_breaker::CircuitBreakerConfig;
-use crate::router::retry::RetryPolicy;
-use crate::router::sleeper::TokioSleeper;
 use crate::router::stack::CallLimits;
 use crate::router::{Router, RouterConfig};
 use crate::service::PlannerService;
@@ -177,6 +178,10 @@ impl Settings {
     fn router_config(&self) -> Result<RouterConfig, Error> {
         for (field, value) in [
             ("concurrency", self.concurrency),
+            (
+                "decision_timeout",
+                self.decision_timeout.0.as_millis() as usize,
+            ),
             ("timeout", self.timeout.0.as_millis() as usize),
             (
                 "attempt_timeout",
@@ -192,14 +197,18 @@ impl Settings {
         }
         Ok(RouterConfig {
             limits: CallLimits {
+                decision_timeout: self.decision_timeout.0,
                 timeout: self.timeout.0,
-                attempt_timeout: self.attempt_timeout.0,
                 concurrency: self.concurrency,
-                retry: RetryPolicy {
-                    max_retries: self.retry.max_retries,
-                    initial_backoff: self.retry.initial_backoff.0,
-                    max_backoff: self.retry.max_backoff.0,
-                    max_retry_after: self.retry.max_retry_after.0,
+                requests: RequestLimits {
+                    attempt_timeout: self.attempt_timeout.0,
+                    max_repairs: self.max_repairs,
+                    retry: RetryPolicy {
+                        max_retries: self.retry.max_retries,
+                        initial_backoff: self.retry.initial_backoff.0,
+                        max_backoff: self.retry.max_backoff.0,
+                        max_retry_after: self.retry.max_retry_after.0,
+                    },
                 },
             },
             circuit_breaker: CircuitBreakerConfig {

@@ -1,5 +1,7 @@
 //! Errors of this service, and their only conversion to an error report.
 
+use std::time::Duration;
+
 use motorium_phrasebook::target::TargetError;
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::error::{ErrorReport, FieldError};
@@ -21,6 +23,8 @@ pub enum Error {
         attempts: Vec<BackendAttempt>,
         /// `true` if a failure may be temporary, so that the call can be retried.
         retryable: bool,
+        /// Time before which a retry cannot succeed. Retries before that are made already.
+        retry_after: Option<Duration>,
     },
     /// The target cannot be resolved on the scene.
     #[error("{error}")]
@@ -140,13 +144,17 @@ impl From<Error> for ErrorReport {
             Error::AllBackendsFailed {
                 attempts,
                 retryable: may_pass,
+                retry_after,
             } => {
                 let code = if may_pass {
                     Code::Unavailable
                 } else {
                     Code::FailedPrecondition
                 };
-                let report = ErrorReport::new(code, reason::ALL_BACKENDS_FAILED, message);
+                let report = ErrorReport {
+                    retry_after,
+                    ..ErrorReport::new(code, reason::ALL_BACKENDS_FAILED, message)
+                };
                 attempts.iter().fold(report, |report, attempt| {
                     report.with(&attempt.backend, &attempt.reason)
                 })
@@ -214,6 +222,7 @@ mod tests {
         let failed = |may_pass| Error::AllBackendsFailed {
             attempts: vec![attempt("TRANSIENT")],
             retryable: may_pass,
+            retry_after: may_pass.then_some(Duration::from_secs(30)),
         };
         let description = || "\"Save\"".to_owned();
         let candidate = |id| TargetCandidate {

@@ -19,9 +19,8 @@ use super::call::{ToolCall, ToolError};
 use super::catalog::{DeclaredFunction, MAX_FUNCTIONS};
 use super::outcome::{self, FunctionOutcome};
 use super::settings::Tool;
+use crate::backoff::Backoff;
 
-/// Backoff before the first retry; doubled for each further one.
-const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 /// Maximum backoff between retries.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
@@ -76,7 +75,7 @@ impl ToolService {
     }
 
     pub(super) async fn call(&self, call: &ToolCall) -> FunctionOutcome {
-        let mut pause = INITIAL_BACKOFF;
+        let mut backoff = Backoff::of(&(&call.task, &call.id));
         loop {
             let answered = self.client.clone().invoke(request(call)).await;
             let report = match answered {
@@ -87,8 +86,7 @@ impl ToolService {
                 return Err(call_error(&report));
             }
             tracing::debug!(%report, "retrying a function call with the same id");
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(MAX_BACKOFF);
+            tokio::time::sleep(backoff.next_up_to(MAX_BACKOFF)).await;
         }
     }
 }

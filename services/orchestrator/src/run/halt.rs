@@ -1,17 +1,9 @@
 //! Reasons for leaving the loop, and which errors of services lead to them.
 
-use std::time::Duration;
-
 use motorium_proto::error::ErrorReport;
 
 use super::StopReason;
 use motorium_task::event::Failure;
-
-/// Maximum time for which calls to an unavailable service are retried before the task fails.
-// Covers the restart of a service; a longer outage is better reported to the user.
-pub(super) const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
-/// Backoff before the first retry of an unavailable service; doubled for each further retry.
-pub(super) const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 
 /// Reason for leaving the loop.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ mod phrasebook_docs;
 mod provider_connection;
 mod questions;
 mod request;
+mod request_budget;
 mod request_dump;
 mod responses;
 mod service;

@@ -11,7 +11,7 @@ use motorium_kit::server;
 use motorium_kit::shutdown::Shutdown;
 use motorium_planner::backends::phrasebook::Phrasebook;
 use motorium_planner::backends::recorded::{self, RecordedBackend};
-use motorium_planner::backends::{Backend, BackendDecision, BackendError, UsageMeter};
+use motorium_planner::backends::{Backend, BackendDecision, BackendError, CallContext};
 use motorium_planner::prompt::Prompts;
 use motorium_planner::router::{Router, RouterConfig};
 use motorium_planner::{PlannerService, Settings};
@@ -50,7 +50,11 @@ impl Backend for FakeBackend {
         Phrasebook.info()
     }
 
-    async fn plan(&self, _: &PlanRequest, _: &UsageMeter) -> Result<BackendDecision, BackendError> {
+    async fn plan(
+        &self,
+        _: &PlanRequest,
+        _: &CallContext,
+    ) -> Result<BackendDecision, BackendError> {
         match self {
             FakeBackend::Fails(error) => Err(error.clone()),
             FakeBackend::NeverAnswers => std::future::pending().await,
@@ -182,7 +186,7 @@ async fn a_backend_does_not_see_the_conversation_of_another() {
 #[tokio::test]
 async fn a_recording_is_given_again() {
     let first = Phrasebook
-        .plan(&request(r#"click "Save""#, SCREEN), &UsageMeter::default())
+        .plan(&request(r#"click "Save""#, SCREEN), &CallContext::default())
         .await
         .unwrap()
         .decision;
@@ -230,7 +234,11 @@ impl Backend for Counter {
         Phrasebook.info()
     }
 
-    async fn plan(&self, _: &PlanRequest, _: &UsageMeter) -> Result<BackendDecision, BackendError> {
+    async fn plan(
+        &self,
+        _: &PlanRequest,
+        _: &CallContext,
+    ) -> Result<BackendDecision, BackendError> {
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         for _ in 0..20 {
@@ -383,7 +391,7 @@ async fn targets_are_resolved_against_the_scene() {
 async fn a_task_is_summed_up_without_a_model() {
     let planner = service(vec![Arc::new(Phrasebook)]);
     let decision = Phrasebook
-        .plan(&request(r#"click "Save""#, SCREEN), &UsageMeter::default())
+        .plan(&request(r#"click "Save""#, SCREEN), &CallContext::default())
         .await
         .unwrap()
         .decision;

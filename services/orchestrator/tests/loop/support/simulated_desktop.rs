@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use bytes::Bytes;
 use motorium_planner::backends::phrasebook::Phrasebook;
-use motorium_planner::backends::{Backend as _, UsageMeter};
+use motorium_planner::backends::{Backend as _, CallContext};
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::action::{Action, ActionKind, Button, Target};
 use motorium_proto::domain::decision::{Decision, Next, SafetyCheck, SuspectedInjection, Usage};
@@ -831,7 +831,7 @@ impl Planner for FakeServices {
         self.0.state().plans.push(request.clone());
         self.0.enter("plan").await?;
         if self.0.state().uses_phrasebook {
-            let decided = Phrasebook.plan(&request, &UsageMeter::default()).await;
+            let decided = Phrasebook.plan(&request, &CallContext::default()).await;
             return Ok(PlannedDecision {
                 decision: decided.expect("the phrasebook takes the goal").decision,
                 attempts: Vec::new(),

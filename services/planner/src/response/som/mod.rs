@@ -24,6 +24,14 @@ pub const MAX_ACTIONS: usize = 8;
 /// Maximum length of a progress line, in characters: it has to fit one line of a terminal or page.
 const MAX_PROGRESS_CHARS: usize = 200;
 
+/// Returns whether an object is meant as a decision, valid or not: it says what comes next.
+#[must_use]
+pub fn is_decision(object: &Map<String, Value>) -> bool {
+    ["next", "actions", "action"]
+        .iter()
+        .any(|name| object.contains_key(*name))
+}
+
 /// Parses a response.
 ///
 /// # Errors

@@ -256,6 +256,82 @@ fn an_answer_without_a_call_is_the_end() {
     assert!(told(&asked.body).contains("the goal is not reached yet"));
 }
 
+/// Returns a response without calls: the summary of its reasoning, and a message.
+fn words(reasoning: &str, message: &str) -> Value {
+    let mut output = vec![json!({"type": "reasoning", "id": "rs_x",
+        "summary": [{"type": "summary_text", "text": reasoning}]})];
+    if !message.is_empty() {
+        output.push(
+            json!({"type": "message", "id": "msg_x", "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": message, "annotations": []}]}),
+        );
+    }
+    json!({"id": "resp_x", "status": "completed", "output": output})
+}
+
+#[test]
+fn reasoning_alone_is_no_answer_and_is_asked_again() {
+    let thinks = || words("The file seems to be saved.", "");
+    let asked_again = FakeTask::new(STORED, "gpt-5.6-sol", None).plan(&[thinks()]);
+    let Outcome::Gave(misread) = asked_again else {
+        panic!("{asked_again:?}")
+    };
+    assert!(misread.to_string().contains("neither a call nor an answer"));
+    let reading = FakeTask::new(STORED, "gpt-5.6-sol", None).decide(&[thinks(), answer("batch")]);
+    assert!(matches!(reading.next, Next::Act(_)), "{reading:?}");
+}
+
+#[test]
+fn a_question_in_words_is_asked_and_an_offer_is_not() {
+    let next = |message: &str| {
+        let said = words("", message);
+        FakeTask::new(STORED, "gpt-5.6-sol", None)
+            .decide(&[said])
+            .next
+    };
+    for question in [
+        "I see two files. Which one shall I save?",
+        "要保存哪一个文件？",
+        "Should I overwrite `notes.txt`? ",
+    ] {
+        let Next::Ask {
+            question: asked, ..
+        } = next(question)
+        else {
+            panic!("{question}")
+        };
+        assert_eq!(asked, question.trim());
+    }
+    for answer in [
+        "It is saved.",
+        "It is saved. Is there anything else I can do for you?",
+        "已保存。还需要别的吗？",
+    ] {
+        assert!(matches!(next(answer), Next::Done { .. }), "{answer}");
+    }
+}
+
+#[test]
+fn a_list_of_keys_is_pressed_in_order_or_as_a_chord() {
+    let pressed = |keys: Value| {
+        let said = call(json!({"type": "keypress", "keys": keys}));
+        let reading = FakeTask::new(SENT, "gpt-5.6-sol", None).decide(&[said]);
+        let intents = actions(&reading.next).iter();
+        intents
+            .map(|planned| planned.intent.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        pressed(json!(["DOWN", "DOWN", "ENTER"])),
+        ["press down", "press down", "press enter"]
+    );
+    assert_eq!(pressed(json!(["CTRL", "S"])), ["press ctrl+s"]);
+    assert_eq!(
+        pressed(json!(["CTRL+A", "DELETE"])),
+        ["press ctrl+a", "press delete"]
+    );
+}
+
 #[test]
 fn refusals_and_failures_are_told_apart() {
     let gave = |name: &'static str| match world(SENT, name).plan(&[answer(name)]) {
