@@ -78,13 +78,24 @@ impl From<crate::prompt::Error> for Error {
     }
 }
 
+/// Maximum length of the message of each attempt in an error, in characters: all of them have to fit the header of a gRPC
+/// response. `BackendAttempt.message` is not cut.
+const MAX_ATTEMPT_CHARS: usize = 300;
+
+fn cut(message: &str) -> String {
+    match message.char_indices().nth(MAX_ATTEMPT_CHARS) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
+    }
+}
+
 fn attempts_text(attempts: &[BackendAttempt]) -> String {
     if attempts.is_empty() {
         return "none is configured".to_owned();
     }
     attempts
         .iter()
-        .map(|attempt| format!("{} {}", attempt.backend, attempt.message))
+        .map(|attempt| format!("{} {}", attempt.backend, cut(&attempt.message)))
         .collect::<Vec<_>>()
         .join("; ")
 }

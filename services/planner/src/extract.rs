@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use jsonschema::Validator;
 use motorium_imaging::marks::prompt as lines;
+use motorium_proto::domain::decision::Usage;
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{ExtractRequest, Extraction};
 use serde_json::{Map, Value, json};
@@ -52,6 +53,24 @@ pub fn question(request: &ExtractRequest, prompts: &Prompts) -> Result<Question,
         check: Arc::new(move |answer, _| checked(answer, &validator)),
         remaining: request.remaining,
     })
+}
+
+/// Returns the whole text of the page, or of the screen if the page is unknown, as a JSON string. Needs no model.
+#[must_use]
+pub fn whole_text(request: &ExtractRequest) -> Extraction {
+    let page = request.page_text.as_deref().map(str::trim);
+    let page = page.filter(|text| !text.is_empty()).map(str::to_owned);
+    let text = page.unwrap_or_else(|| {
+        let contents = request.scene.elements.iter();
+        let contents = contents.map(|element| element.content.trim());
+        let contents: Vec<&str> = contents.filter(|text| !text.is_empty()).collect();
+        contents.join("\n")
+    });
+    Extraction {
+        json: Value::String(text).to_string(),
+        usage: Usage::default(),
+        sources: Vec::new(),
+    }
 }
 
 /// Converts the validated answer into an extraction, with the elements that the values were read from.

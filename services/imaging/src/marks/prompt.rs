@@ -11,7 +11,7 @@
 //! Invariant: an element is exactly one line, whatever its text contains. Screen text cannot end its quotes, start a
 //! new line, or hide behind invisible characters.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use motorium_proto::domain::action::Place;
 use motorium_proto::domain::element::{Element, ElementState};
@@ -32,14 +32,44 @@ pub const MAX_CONTENT_CHARS: usize = 120;
 /// Returns the lines of several elements, each with a line end.
 #[must_use]
 pub fn lines<'a>(elements: impl IntoIterator<Item = &'a Element>) -> String {
-    elements
-        .into_iter()
-        .fold(String::new(), |text, element| text + &line(element) + "\n")
+    lines_in(elements, false)
+}
+
+/// Returns the lines of several elements, each with a line end; the places in Chinese or in English.
+#[must_use]
+pub fn lines_in<'a>(elements: impl IntoIterator<Item = &'a Element>, chinese: bool) -> String {
+    elements.into_iter().fold(String::new(), |text, element| {
+        let place = place(&element.bounds);
+        let line = if chinese {
+            line_at(element, chinese_place(place))
+        } else {
+            line_at(element, place)
+        };
+        text + &line + "\n"
+    })
+}
+
+fn chinese_place(place: Place) -> &'static str {
+    match place {
+        Place::TopLeft => "左上",
+        Place::Top => "上",
+        Place::TopRight => "右上",
+        Place::Left => "左",
+        Place::Centre => "中间",
+        Place::Right => "右",
+        Place::BottomLeft => "左下",
+        Place::Bottom => "下",
+        Place::BottomRight => "右下",
+    }
 }
 
 /// Returns the line of one element, without a line end.
 #[must_use]
 pub fn line(element: &Element) -> String {
+    line_at(element, place(&element.bounds))
+}
+
+fn line_at(element: &Element, place: impl Display) -> String {
     let mark = if element.interactable {
         INTERACTABLE
     } else {
@@ -49,9 +79,7 @@ pub fn line(element: &Element) -> String {
     let content = quoted(&element.content);
     format!(
         "[{}] {mark} {}{state} | {content} | {}",
-        element.id,
-        element.kind,
-        place(&element.bounds)
+        element.id, element.kind, place
     )
 }
 

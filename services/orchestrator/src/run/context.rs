@@ -248,7 +248,7 @@ impl RunContext {
     /// Records the usage of a failed call.
     async fn count_failed(&mut self, what: &str, report: &ErrorReport) {
         let usage = report.usage();
-        if usage.calls > 0 {
+        if usage != Usage::default() {
             self.count_without_result(what, &report.reason, &report.message, usage);
             self.after_usage(usage).await;
         }

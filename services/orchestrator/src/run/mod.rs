@@ -42,6 +42,7 @@ mod lease_keeper;
 mod look;
 mod motion_monitor;
 mod observe;
+mod page;
 mod pointer;
 mod preflight;
 mod prepare;
@@ -125,6 +126,9 @@ pub struct RunConfig {
     /// Correct the progress line of a step that turned out otherwise than announced. False only in a replay of a
     /// recording from before such corrections.
     pub correct_progress: bool,
+    /// Tell the planner the URL of the page that the browser in front shows. False only in a replay of a recording from
+    /// before it was told.
+    pub tell_page_url: bool,
 }
 
 impl Default for RunConfig {
@@ -141,6 +145,7 @@ impl Default for RunConfig {
             hooks: HookChain::default(),
             recording: true,
             correct_progress: true,
+            tell_page_url: true,
         }
     }
 }

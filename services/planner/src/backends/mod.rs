@@ -14,6 +14,7 @@ mod native;
 pub mod openai_computer;
 pub mod opencua;
 pub mod phrasebook;
+pub mod planner_service;
 pub mod question;
 pub mod qwen_vl;
 pub mod recorded;
@@ -70,6 +71,11 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     /// Returns whether it can answer questions beside the steps of a task.
     fn has_model(&self) -> bool {
         false
+    }
+
+    /// Returns whether a decision may take long, so that it gets a share of the time. By default, if it has a model.
+    fn may_be_slow(&self) -> bool {
+        self.has_model()
     }
 
     /// Answers a question and returns the result of its check. Usage is counted in the context.

@@ -36,8 +36,9 @@ use crate::screenshot::{RenderedImage, RequestImages, SentImage};
 const MAX_FOLLOW_UPS: u32 = 4;
 
 /// Maximum number of requests of a decision that are sent again in another form: without the schema, without any JSON
-/// mode, without sampling parameters, without storage at the provider, and with a new conversation.
-const MAX_OTHER_FORMS: u32 = 5;
+/// mode, without sampling parameters, without storage at the provider, without the URL of the page, and with a new
+/// conversation.
+const MAX_OTHER_FORMS: u32 = 6;
 
 /// Returns the maximum number of requests that one decision of a model backend sends. See `docs/planner.md`.
 #[must_use]

@@ -125,7 +125,7 @@ prices = { input = 0.4, output = 1.6 }
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackendSettings {
-    /// Kind of backend; the backend's own name if absent.
+    /// Kind of backend; the backend's own name if absent. `planner_service` is another Planner at `options.address`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"chat_som")]
     pub kind: Option<String>,

@@ -138,8 +138,9 @@ const QUOTA_EXHAUSTED_CODES: [&str; 5] = [
     "organization_usage_limit_exceeded",
 ];
 
-/// Maximum length of a provider's message that is passed on, in characters: it has to fit an error message.
-const MAX_MESSAGE_CHARS: usize = 300;
+/// Maximum length of a provider's message that is recorded, in characters: far longer than any that a provider writes, and
+/// short enough for a message of ours. Who shows it may shorten it.
+const MAX_MESSAGE_CHARS: usize = 4000;
 
 /// Returns whether the body of a successful response is an error: it has one, and nothing that a model could have
 /// returned.
@@ -488,7 +489,7 @@ mod tests {
 
     #[test]
     fn a_long_message_is_cut() {
-        let body = format!(r#"{{"error":"{}"}}"#, "ä".repeat(1000));
+        let body = format!(r#"{{"error":"{}"}}"#, "ä".repeat(10_000));
         let failure = ProviderFailure::of(
             StatusCode::BAD_REQUEST,
             &HeaderMap::new(),

@@ -19,6 +19,7 @@ use motorium_proto::domain::decision::{Decision, Next, RemainingLimits, Usage};
 use motorium_proto::service::{
     BackendAttempt, BackendInfo, BackendState, PlanRequest, PlannedDecision,
 };
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
@@ -237,16 +238,18 @@ impl Router {
     pub async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision, Error> {
         let mut request = Arc::new(request);
         let mut attempts = Vec::new();
+        let mut responses = Vec::new();
         let seats = self.order(&request.backends)?;
         let time = DecisionTime::start(self.config.limits, request.remaining);
         for (index, seat) in seats.iter().enumerate() {
             let asked = for_backend(&request, seat.name());
-            let share = time.share(with_model(&seats[index..]));
+            let share = time.share(slow_backends(&seats[index..]));
             let context = self.context();
-            match seat
+            let reply = seat
                 .ask(BackendRequest::Plan(asked), context.clone(), share)
-                .await
-            {
+                .await;
+            responses.extend(context.responses());
+            match reply {
                 Ok((BackendReply::Decision(decided), usage)) => {
                     let BackendDecision {
                         mut decision,
@@ -258,6 +261,7 @@ impl Router {
                         decision,
                         attempts: attempt_reports(attempts),
                         annotated_image,
+                        responses: texts(&responses),
                     });
                 }
                 Ok((BackendReply::Answer(_), _)) => unreachable!("a decision was asked for"),
@@ -267,7 +271,7 @@ impl Router {
                 }
             }
         }
-        conclude(attempts)
+        conclude(attempts, &responses)
     }
 
     /// Returns whether any of these backends, or of all if none is named, has a model.
@@ -343,10 +347,10 @@ impl Router {
     }
 }
 
-/// Returns the number of backends that ask a model, and so may take long.
-fn with_model(seats: &[&BackendSlot]) -> usize {
-    let with_model = seats.iter().filter(|seat| seat.backend.has_model());
-    with_model.count()
+/// Returns the number of backends that may take long.
+fn slow_backends(seats: &[&BackendSlot]) -> usize {
+    let slow = seats.iter().filter(|seat| seat.backend.may_be_slow());
+    slow.count()
 }
 
 /// Returns the request without the conversation of another backend.
@@ -371,6 +375,24 @@ fn with_usage_deducted(request: &Arc<PlanRequest>, usage: Usage) -> Arc<PlanRequ
     })
 }
 
+/// Maximum length of all responses of a decision together, in bytes: they are kept with the step and must fit a message.
+const MAX_RESPONSES_BYTES: usize = 1 << 20;
+
+/// Returns the responses as JSON. One that would make them too long together is replaced by a note.
+fn texts(responses: &[Value]) -> Vec<String> {
+    let mut left = MAX_RESPONSES_BYTES;
+    let text = |response: &Value| {
+        let text = response.to_string();
+        if let Some(rest) = left.checked_sub(text.len()) {
+            left = rest;
+            return text;
+        }
+        let length = text.len();
+        json!({"left_out": format!("a response of {length} bytes")}).to_string()
+    };
+    responses.iter().map(text).collect()
+}
+
 fn attempt_reports(attempts: Vec<FailedAttempt>) -> Vec<BackendAttempt> {
     let told = attempts.into_iter().map(|attempt| BackendAttempt {
         reason: attempt.error.reason().to_owned(),
@@ -382,7 +404,7 @@ fn attempt_reports(attempts: Vec<FailedAttempt>) -> Vec<BackendAttempt> {
 }
 
 /// Returns the result when no backend decided.
-fn conclude(attempts: Vec<FailedAttempt>) -> Result<PlannedDecision, Error> {
+fn conclude(attempts: Vec<FailedAttempt>, responses: &[Value]) -> Result<PlannedDecision, Error> {
     let all_declined = attempts
         .iter()
         .all(|attempt| matches!(attempt.error, BackendError::Declined { .. }));
@@ -406,6 +428,7 @@ fn conclude(attempts: Vec<FailedAttempt>) -> Result<PlannedDecision, Error> {
         decision,
         attempts: attempt_reports(attempts),
         annotated_image: None,
+        responses: texts(responses),
     })
 }
 

@@ -15,6 +15,7 @@ mod misconfigured;
 mod native;
 mod phrasebook_dialogue;
 mod phrasebook_docs;
+mod planner_service_backend;
 mod provider_connection;
 mod questions;
 mod request;

@@ -57,6 +57,7 @@ impl Task {
             outcome: ActionOutcome::new(result, "a rule of the test"),
             effect: (result == ActionResult::Performed).then(|| effect(verdict)),
             retries: 0,
+            target_label: None,
         };
         let step = PastStep {
             actions: actions.iter().map(performed).collect(),

@@ -55,9 +55,9 @@ async fn a_decision_costs_no_more_requests_than_documented() {
     let failed = task.service.plan(task.request.clone()).await.unwrap_err();
     assert!(failed.message.contains("levitate_7"), "{}", failed.message);
 
-    // This dialect has neither a stored conversation nor one to restart in the first step: two requests fewer.
+    // This dialect has no stored conversation, no outputs with a URL, and none to restart in the first step.
     let most = max_requests(RequestLimits::default());
-    assert_eq!(claude.received().len(), most as usize - 2);
+    assert_eq!(claude.received().len(), most as usize - 3);
     let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/planner.md");
     let docs = std::fs::read_to_string(docs).unwrap();
     let said = format!("at most {most} requests");

@@ -217,6 +217,27 @@ async fn a_recording_is_given_again() {
     assert_eq!(RecordedBackend::new("r", Vec::new()).info().name, "r");
 }
 
+#[tokio::test]
+async fn the_whole_text_is_read_without_a_model() {
+    let planner = service(vec![Arc::new(Phrasebook)]);
+    let seen = screen("button 20,40 80x30 \"Save\"\nlabel 20,90 80x30 \"7 items\"");
+    let asked = |page_text: Option<&str>| ExtractRequest {
+        json_schema: String::new(),
+        instruction: String::new(),
+        frame: seen.frame.clone(),
+        image: None,
+        scene: seen.scene.clone(),
+        page_text: page_text.map(str::to_owned),
+        backends: Vec::new(),
+        remaining: RemainingLimits::default(),
+    };
+    let text = planner.extract(asked(Some("Cart\n7 items"))).await.unwrap();
+    assert_eq!(text.json, "\"Cart\\n7 items\"");
+    assert_eq!(text.usage.calls, 0);
+    let text = planner.extract(asked(None)).await.unwrap();
+    assert_eq!(text.json, "\"Save\\n7 items\"");
+}
+
 /// A backend that counts concurrent calls, and takes a short time for each.
 #[derive(Debug, Default)]
 struct Counter {
@@ -403,6 +424,7 @@ async fn a_task_is_summed_up_without_a_model() {
         outcome: ActionOutcome::new(ActionResult::Performed, ""),
         effect: None,
         retries: 0,
+        target_label: None,
     };
     let history = vec![PastStep {
         actions: actions.into_iter().map(past).collect(),

@@ -152,6 +152,12 @@ impl Dialect for OpenAiComputer {
                 ..made
             });
         }
+        if words.contains("current_url") && !made.without_current_url {
+            return Some(DegradedFeatures {
+                without_current_url: true,
+                ..made
+            });
+        }
         made.degraded_by(refused)
     }
 }

@@ -217,6 +217,12 @@ fn message(fields: Fields<'_>, what: &str) -> Result<String, ResponseError> {
 
 fn extract(fields: Fields<'_>) -> Result<Next, ResponseError> {
     let json_schema = fields.text("json_schema");
+    if json_schema.trim().is_empty() {
+        return Ok(Next::Extract {
+            json_schema: String::new(),
+            instruction: fields.text("message").trim().to_owned(),
+        });
+    }
     if !validate::is_schema(&json_schema) {
         return Err(ResponseError::invalid("`json_schema` is no JSON Schema"));
     }

@@ -311,6 +311,63 @@ fn a_question_in_words_is_asked_and_an_offer_is_not() {
     }
 }
 
+/// Returns a response that calls one of the tools beside the computer.
+fn tool_call(name: &str, arguments: Value) -> Value {
+    json!({"id": "resp_x", "status": "completed", "output": [
+        {"type": "function_call", "id": "fc_x", "call_id": "call_x", "name": name,
+            "arguments": arguments.to_string()}]})
+}
+
+#[test]
+fn the_browser_applications_and_windows_are_functions() {
+    let done = |name: &str, arguments: Value| {
+        let reading =
+            FakeTask::new(SENT, "gpt-5.6-sol", None).decide(&[tool_call(name, arguments)]);
+        match reading.next {
+            Next::Act(actions) => format!("{:?}", actions[0].action),
+            other => format!("{other:?}"),
+        }
+    };
+    let address = json!({"url": "https://shop.example"});
+    assert!(done("go_to_url", address).contains("GoToUrl"));
+    assert_eq!(done("go_back", json!({})), "GoBack");
+    assert_eq!(done("go_forward", json!({})), "GoForward");
+    assert_eq!(done("refresh", json!({})), "Refresh");
+    assert!(done("open_application", json!({"name": "files"})).contains("\"Files\""));
+    assert!(done("focus_window", json!({"window": "Notes"})).contains("FocusWindow"));
+    assert!(done("read_page", json!({})).contains("Extract"));
+    let unknown = FakeTask::new(SENT, "gpt-5.6-sol", None)
+        .plan(&[tool_call("open_application", json!({"name": "Shell"}))]);
+    let Outcome::Gave(misread) = unknown else {
+        panic!("{unknown:?}")
+    };
+    assert!(
+        misread.to_string().contains("these can: Files"),
+        "{misread}"
+    );
+}
+
+#[test]
+fn the_page_is_told_with_the_result_of_a_call() {
+    let url = "https://shop.example/cart";
+    let mut newer = FakeTask::new(SENT, "gpt-5.6-sol", None);
+    let reading = newer.decide(&[answer("batch")]);
+    newer.carry_out(&reading, &[Performed, Performed, Performed]);
+    newer.request.current_url = Some(url.to_owned());
+    assert!(told(&newer.ask().body).contains(url));
+
+    let mut older = FakeTask::new(SENT, "computer-use-preview", None);
+    let reading = older.decide(&[answer("preview")]);
+    older.carry_out(&reading, &[Performed]);
+    older.request.current_url = Some(url.to_owned());
+    let body = older.ask().body;
+    let items = body["input"].as_array().unwrap();
+    let output = items
+        .iter()
+        .find(|item| item["type"] == "computer_call_output");
+    assert_eq!(output.unwrap()["output"]["current_url"], url);
+}
+
 #[test]
 fn a_list_of_keys_is_pressed_in_order_or_as_a_chord() {
     let pressed = |keys: Value| {
