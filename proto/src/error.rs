@@ -83,10 +83,10 @@ impl ErrorReport {
         self
     }
 
-    /// Adds the usage of the failed call, so that budgets can count it. Does nothing if no model call was made.
+    /// Adds the usage of the failed call, so that budgets can count it. Does nothing if nothing was used.
     #[must_use]
     pub fn with_usage(self, usage: Usage) -> Self {
-        if usage.calls == 0 {
+        if usage == Usage::default() {
             return self;
         }
         let counts = [

@@ -217,6 +217,7 @@ impl Planner for PlannerStub {
             decision,
             attempts: Vec::new(),
             annotated_image: None,
+            responses: Vec::new(),
         })
     }
 

@@ -42,6 +42,7 @@ conversions! {
         outcome: required,
         effect: optional,
         retries: same,
+        target_label: text,
     }
 
     wire::PastStep => PastStep {
@@ -81,6 +82,7 @@ conversions! {
         language: text,
         notices: same,
         applications: same,
+        current_url: text,
     }
 
     wire::BackendAttempt => BackendAttempt {
@@ -94,6 +96,7 @@ conversions! {
         decision: required,
         attempts: repeated,
         annotated_image: optional,
+        responses: same,
     }
 
     wire::SummarizeRequest => SummarizeRequest {

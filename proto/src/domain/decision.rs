@@ -164,6 +164,8 @@ pub struct PastAction {
     /// `None` if the action was not performed.
     pub effect: Option<Effect>,
     pub retries: u32,
+    /// Element at the target, as its kind and its text (`button "Save"`).
+    pub target_label: Option<String>,
 }
 
 /// An earlier step.

@@ -86,6 +86,8 @@ pub struct PlanRequest {
     pub notices: Vec<String>,
     /// Applications that may be opened by name.
     pub applications: Vec<String>,
+    /// URL of the page that the active browser window shows.
+    pub current_url: Option<String>,
 }
 
 /// A failed attempt of a backend.
@@ -105,6 +107,8 @@ pub struct PlannedDecision {
     pub attempts: Vec<BackendAttempt>,
     /// Annotated screenshot, as the model received it; `None` if the backend sent none.
     pub annotated_image: Option<Image>,
+    /// JSON bodies of the provider's responses, as it sent them; empty if no model was asked.
+    pub responses: Vec<String>,
 }
 
 /// Request of [`Planner::summarize`].

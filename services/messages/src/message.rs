@@ -62,6 +62,10 @@ messages! {
     TimeLimit = "time-limit" { seconds: u64 },
     TimeLimitWhileWaiting = "time-limit-while-waiting" { seconds: u64, request: &'a str },
     StepLimit = "step-limit" { max: u64 },
+    // Waits for models
+    ModelAwaited = "model-awaited" { problem: &'a str, seconds: u64 },
+    ModelTooLate = "model-too-late" { problem: &'a str, seconds: u64, left: u64 },
+    // Further limits of a task
     TokenLimit = "token-limit" { max: u64 },
     CostLimit = "cost-limit" { amount: &'a str },
     RiskLimit = "risk-limit" { max: u64, risk: &'a str },

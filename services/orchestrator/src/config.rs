@@ -304,6 +304,7 @@ impl Settings {
                 hooks: hooks::settings::chain(self.hooks)?,
                 recording: recording(&self.recording)?,
                 correct_progress: true,
+                tell_page_url: true,
             },
         })
     }

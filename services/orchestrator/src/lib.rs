@@ -13,6 +13,7 @@
 //!
 //! Invariant: an action is performed only after its intent is stored, and at most once.
 
+mod backoff;
 pub mod config;
 pub mod desktops;
 pub mod edge;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_kit::client::{self, Channel};
-use motorium_kit::config::{HumanDuration, ListenAddress, Section};
+use motorium_kit::config::{HumanDuration, ListenAddress, Secret, Section};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::DisplayId;
 use motorium_proto::service::{PerceptionClient, Redaction, SensitiveText};
@@ -20,7 +20,7 @@ use crate::parse::Parser;
 use crate::parse::describe::{DescribeSettings, DescribingDetector};
 use crate::parse::detect::{DetectSettings, Detector, DetectorModel, NoDetector, YoloDetector};
 use crate::parse::embedded::EmbeddedParser;
-use crate::parse::omniparser::OmniParser;
+use crate::parse::omniparser::{OmniParser, OmniParserConfig};
 use crate::parse::queue::ParseQueue;
 use crate::parse::read::{ModelFiles, PaddleReader, ReadSettings};
 use crate::parse::remote::RemoteParser;
@@ -86,9 +86,15 @@ pub struct Settings {
     /// Charset of the text recognition model, one character per line. Default: the list in the model's metadata.
     #[schemars(extend("format" = "path"), example = "/opt/models/charset.txt")]
     pub charset: Option<PathBuf>,
-    /// Parser: `embedded`, `perception:http://HOST:PORT` (another Perception service) or `omniparser:http://HOST:PORT`
-    /// (an OmniParser server).
+    /// Parser: `embedded`, `perception:http://HOST:PORT` (another Perception service), `omniparser:http://HOST:PORT` or
+    /// `omniparser:https://HOST:PORT` (an OmniParser server).
     pub parser: String,
+    /// Token for the OmniParser server, sent as `authorization: Bearer …`. Requires https, or a server on this machine.
+    #[schemars(example = &"a-token")]
+    pub parser_token: Option<Secret>,
+    /// Certificates to trust for the OmniParser server besides the system's, in PEM.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/ca.crt")]
+    pub parser_ca_file: Option<PathBuf>,
     /// Content to redact before it leaves this process: `card_numbers`, `email_addresses`, `window:NAME` (an
     /// application), `text:PATTERN` (a regular expression), `region:X,Y,WIDTH,HEIGHT` (of every display, in capture
     /// pixels).
@@ -119,6 +125,8 @@ impl Default for Settings {
             text_recognition_model: None,
             charset: None,
             parser: "embedded".to_owned(),
+            parser_token: None,
+            parser_ca_file: None,
             redact: Vec::new(),
         }
     }
@@ -223,8 +231,8 @@ enum ParserChoice {
     Embedded,
     /// Another Perception service.
     Perception(client::Config),
-    /// The base address of an OmniParser server.
-    OmniParser(String),
+    /// An OmniParser server.
+    OmniParser(OmniParserConfig),
 }
 
 impl Config {
@@ -242,7 +250,7 @@ impl Config {
         let threads = settings.threads.unwrap_or(defaults.threads).max(1);
         let detecting = settings.detecting(&models, threads)?;
         let (parser, hidden) = (
-            parse_parser(&settings.parser)?,
+            parse_parser(&settings)?,
             parse_redactions(&settings.redact)?,
         );
         if !matches!(parser, ParserChoice::Embedded) && hidden.has_text_rules() {
@@ -338,7 +346,7 @@ impl ParserChoice {
                 let perception = Arc::new(PerceptionClient::new(channel));
                 Arc::new(RemoteParser::new(config.uri, perception))
             }
-            Self::OmniParser(url) => Arc::new(OmniParser::new(&url).map_err(invalid_parser)?),
+            Self::OmniParser(config) => Arc::new(OmniParser::new(&config).map_err(invalid_parser)?),
         })
     }
 }
@@ -360,13 +368,30 @@ fn invalid_parser(problem: impl std::fmt::Display) -> Error {
     }
 }
 
-fn parse_parser(written: &str) -> Result<ParserChoice, Error> {
+fn parse_parser(settings: &Settings) -> Result<ParserChoice, Error> {
+    let written = settings.parser.as_str();
+    let is_omniparser = written.starts_with("omniparser:");
+    for (key, is_given) in [
+        ("parser_token", settings.parser_token.is_some()),
+        ("parser_ca_file", settings.parser_ca_file.is_some()),
+    ] {
+        if is_given && !is_omniparser {
+            return Err(Error::BadValue {
+                key,
+                problem: "only for a parser omniparser:https://HOST:PORT".to_owned(),
+            });
+        }
+    }
     match written.split_once(':') {
         None if written == "embedded" => Ok(ParserChoice::Embedded),
         Some(("perception", url)) => Ok(ParserChoice::Perception(client::Config::new(url))),
-        Some(("omniparser", url)) => Ok(ParserChoice::OmniParser(url.to_owned())),
+        Some(("omniparser", url)) => Ok(ParserChoice::OmniParser(OmniParserConfig {
+            base: url.to_owned(),
+            token: settings.parser_token.clone(),
+            ca_file: settings.parser_ca_file.clone(),
+        })),
         _ => Err(invalid_parser(format!(
-            "unknown parser `{written}`; use embedded, perception:http://HOST:PORT or omniparser:http://HOST:PORT"
+            "unknown parser `{written}`; use embedded, perception:http://HOST:PORT or omniparser:https://HOST:PORT"
         ))),
     }
 }

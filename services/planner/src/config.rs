@@ -8,24 +8,29 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use motorium_kit::client::{self, Channel};
 use motorium_kit::config::Environment;
+use motorium_kit::http_client;
+use motorium_proto::service::PlannerClient;
 
 use crate::backends::Backend;
+use crate::backends::call::RequestLimits;
+use crate::backends::call::retry::RetryPolicy;
+use crate::backends::call::sleeper::TokioSleeper;
 use crate::backends::dialect::Dialect;
 use crate::backends::model::{ModelBackend, ModelBackendParts};
 use crate::backends::phrasebook::{self, Phrasebook};
+use crate::backends::planner_service::{self, PlannerServiceBackend};
 use crate::backends::recorded::{self, RecordedBackend};
 use crate::models::ModelTable;
 use crate::prompt::{self, Prompts};
 use crate::provider::{Endpoint, api_key, endpoint};
 use crate::router::circuit_breaker::CircuitBreakerConfig;
-use crate::router::retry::RetryPolicy;
-use crate::router::sleeper::TokioSleeper;
 use crate::router::stack::CallLimits;
 use crate::router::{Router, RouterConfig};
 use crate::service::PlannerService;
 
-use backend_kinds::{KINDS, kind};
+use backend_kinds::{KINDS, ServiceOptions, kind};
 pub use providers::ProviderSettings;
 pub use settings::{
     BackendSettings, CircuitBreakerSettings, DEFAULT_PORT, Options, RetrySettings, Settings,
@@ -177,6 +182,10 @@ impl Settings {
     fn router_config(&self) -> Result<RouterConfig, Error> {
         for (field, value) in [
             ("concurrency", self.concurrency),
+            (
+                "decision_timeout",
+                self.decision_timeout.0.as_millis() as usize,
+            ),
             ("timeout", self.timeout.0.as_millis() as usize),
             (
                 "attempt_timeout",
@@ -192,14 +201,18 @@ impl Settings {
         }
         Ok(RouterConfig {
             limits: CallLimits {
+                decision_timeout: self.decision_timeout.0,
                 timeout: self.timeout.0,
-                attempt_timeout: self.attempt_timeout.0,
                 concurrency: self.concurrency,
-                retry: RetryPolicy {
-                    max_retries: self.retry.max_retries,
-                    initial_backoff: self.retry.initial_backoff.0,
-                    max_backoff: self.retry.max_backoff.0,
-                    max_retry_after: self.retry.max_retry_after.0,
+                requests: RequestLimits {
+                    attempt_timeout: self.attempt_timeout.0,
+                    max_repairs: self.max_repairs,
+                    retry: RetryPolicy {
+                        max_retries: self.retry.max_retries,
+                        initial_backoff: self.retry.initial_backoff.0,
+                        max_backoff: self.retry.max_backoff.0,
+                        max_retry_after: self.retry.max_retry_after.0,
+                    },
                 },
             },
             circuit_breaker: CircuitBreakerConfig {
@@ -251,6 +264,11 @@ impl<'a> BackendFactory<'a> {
             return Ok(Arc::new(Phrasebook));
         }
         let settings = self.settings.backend.get(name);
+        if let Some(settings) = settings
+            && settings.kind.as_deref() == Some(planner_service::KIND)
+        {
+            return Ok(Arc::new(self.planner_service(name, settings)?));
+        }
         let is_kind = KINDS.iter().any(|kind| kind.name == name);
         if settings.is_none() && !is_kind {
             return Err(Error::UnknownBackend {
@@ -260,6 +278,45 @@ impl<'a> BackendFactory<'a> {
         }
         let settings = settings.cloned().unwrap_or_default();
         Ok(Arc::new(self.model_backend(name, &settings)?))
+    }
+
+    /// Builds a backend that calls another Planner.
+    fn planner_service(
+        &self,
+        name: &str,
+        settings: &BackendSettings,
+    ) -> Result<PlannerServiceBackend, Error> {
+        let problem = |problem: String| Error::Options {
+            backend: name.to_owned(),
+            problem,
+        };
+        for (field, is_given) in [
+            ("provider", settings.provider.is_some()),
+            ("model", settings.model.is_some()),
+        ] {
+            if is_given {
+                return Err(problem(format!(
+                    "a planner_service has no `{field}`: it chooses its own; remove it"
+                )));
+            }
+        }
+        let options: ServiceOptions = backend_kinds::read(&settings.options).map_err(problem)?;
+        let mut channel = client::Config::new(&options.address);
+        if options.address.starts_with("https://") {
+            let roots = http_client::root_certificates_pem(options.ca_file.as_deref());
+            channel.ca = Some(roots.map_err(|error| problem(error.to_string()))?);
+        }
+        channel.token = options
+            .token(self.environment)
+            .map_err(|error| problem(error.to_string()))?;
+        let channel =
+            Channel::connect_lazy(&channel).map_err(|error| problem(error.to_string()))?;
+        let planner = Arc::new(PlannerClient::new(channel));
+        Ok(PlannerServiceBackend::new(
+            name.to_owned(),
+            planner,
+            options.needs_image,
+        ))
     }
 
     fn model_backend(&self, name: &str, settings: &BackendSettings) -> Result<ModelBackend, Error> {

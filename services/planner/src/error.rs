@@ -1,5 +1,7 @@
 //! Errors of this service, and their only conversion to an error report.
 
+use std::time::Duration;
+
 use motorium_phrasebook::target::TargetError;
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::error::{ErrorReport, FieldError};
@@ -21,6 +23,8 @@ pub enum Error {
         attempts: Vec<BackendAttempt>,
         /// `true` if a failure may be temporary, so that the call can be retried.
         retryable: bool,
+        /// Time before which a retry cannot succeed. Retries before that are made already.
+        retry_after: Option<Duration>,
     },
     /// The target cannot be resolved on the scene.
     #[error("{error}")]
@@ -74,13 +78,24 @@ impl From<crate::prompt::Error> for Error {
     }
 }
 
+/// Maximum length of the message of each attempt in an error, in characters: all of them have to fit the header of a gRPC
+/// response. `BackendAttempt.message` is not cut.
+const MAX_ATTEMPT_CHARS: usize = 300;
+
+fn cut(message: &str) -> String {
+    match message.char_indices().nth(MAX_ATTEMPT_CHARS) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
+    }
+}
+
 fn attempts_text(attempts: &[BackendAttempt]) -> String {
     if attempts.is_empty() {
         return "none is configured".to_owned();
     }
     attempts
         .iter()
-        .map(|attempt| format!("{} {}", attempt.backend, attempt.message))
+        .map(|attempt| format!("{} {}", attempt.backend, cut(&attempt.message)))
         .collect::<Vec<_>>()
         .join("; ")
 }
@@ -141,13 +156,17 @@ impl From<Error> for ErrorReport {
             Error::AllBackendsFailed {
                 attempts,
                 retryable: may_pass,
+                retry_after,
             } => {
                 let code = if may_pass {
                     Code::Unavailable
                 } else {
                     Code::FailedPrecondition
                 };
-                let report = ErrorReport::new(code, reason::ALL_BACKENDS_FAILED, message);
+                let report = ErrorReport {
+                    retry_after,
+                    ..ErrorReport::new(code, reason::ALL_BACKENDS_FAILED, message)
+                };
                 attempts.iter().fold(report, |report, attempt| {
                     report.with(&attempt.backend, &attempt.reason)
                 })
@@ -215,6 +234,7 @@ mod tests {
         let failed = |may_pass| Error::AllBackendsFailed {
             attempts: vec![attempt("TRANSIENT")],
             retryable: may_pass,
+            retry_after: may_pass.then_some(Duration::from_secs(30)),
         };
         let description = || "\"Save\"".to_owned();
         let candidate = |id| TargetCandidate {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use jsonschema::Validator;
 use motorium_imaging::marks::prompt as lines;
+use motorium_proto::domain::decision::Usage;
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{ExtractRequest, Extraction};
 use serde_json::{Map, Value, json};
@@ -54,6 +55,24 @@ pub fn question(request: &ExtractRequest, prompts: &Prompts) -> Result<Question,
     })
 }
 
+/// Returns the whole text of the page, or of the screen if the page is unknown, as a JSON string. Needs no model.
+#[must_use]
+pub fn whole_text(request: &ExtractRequest) -> Extraction {
+    let page = request.page_text.as_deref().map(str::trim);
+    let page = page.filter(|text| !text.is_empty()).map(str::to_owned);
+    let text = page.unwrap_or_else(|| {
+        let contents = request.scene.elements.iter();
+        let contents = contents.map(|element| element.content.trim());
+        let contents: Vec<&str> = contents.filter(|text| !text.is_empty()).collect();
+        contents.join("\n")
+    });
+    Extraction {
+        json: Value::String(text).to_string(),
+        usage: Usage::default(),
+        sources: Vec::new(),
+    }
+}
+
 /// Converts the validated answer into an extraction, with the elements that the values were read from.
 #[must_use]
 pub fn extraction(request: &ExtractRequest, answered: QuestionResult) -> Extraction {
@@ -91,15 +110,14 @@ fn texts(request: &ExtractRequest) -> Vec<String> {
 
 /// Returns the data of an answer, if it is valid against the schema, and the sources that the answer names.
 fn checked(answer: &str, validator: &Validator) -> Result<Value, String> {
-    let value = value(answer).ok_or("the answer has no whole JSON value in it")?;
-    let (data, sources) = parts(&value);
-    if validator.is_valid(data) {
-        return Ok(json!({DATA: data, SOURCES: sources}));
+    let values = values(answer);
+    let accepted = values.iter().find_map(|value| accepted(value, validator));
+    if let Some(accepted) = accepted {
+        return Ok(accepted);
     }
-    // The caller's schema may itself have a field named `data`.
-    if sources.is_null() && validator.is_valid(&value) {
-        return Ok(json!({DATA: value}));
-    }
+    let last = values.last();
+    let value = last.ok_or("the answer has no whole JSON value in it")?;
+    let (data, _) = parts(value);
     let mistakes: Vec<String> = validator
         .iter_errors(data)
         .take(MAX_REPORTED_ERRORS)
@@ -109,6 +127,16 @@ fn checked(answer: &str, validator: &Validator) -> Result<Value, String> {
         "`data` is not valid against the schema: {}",
         mistakes.join("; ")
     ))
+}
+
+/// Returns the data of a value with its sources, if it is valid against the schema.
+fn accepted(value: &Value, validator: &Validator) -> Option<Value> {
+    let (data, sources) = parts(value);
+    if validator.is_valid(data) {
+        return Some(json!({DATA: data, SOURCES: sources}));
+    }
+    // The caller's schema may itself have a field named `data`.
+    (sources.is_null() && validator.is_valid(value)).then(|| json!({DATA: value}))
 }
 
 /// Splits an answer into data and sources; any other shape is all data.
@@ -123,16 +151,21 @@ fn parts(answer: &Value) -> (&Value, &Value) {
     }
 }
 
-/// Returns the JSON value of an answer, or the object inside it.
-fn value(answer: &str) -> Option<Value> {
+/// Returns the JSON value of an answer, or the objects inside it.
+fn values(answer: &str) -> Vec<Value> {
     let bare = answer.trim();
     let unfenced = bare
         .strip_prefix("```json")
         .or_else(|| bare.strip_prefix("```"))
         .and_then(|rest| rest.strip_suffix("```"))
         .unwrap_or(bare);
-    let whole = serde_json::from_str(unfenced).ok();
-    whole.or_else(|| crate::response::json::object(answer).map(Value::Object))
+    match serde_json::from_str(unfenced) {
+        Ok(whole) => vec![whole],
+        Err(_) => {
+            let objects = crate::response::json::objects(answer);
+            objects.into_iter().map(Value::Object).collect()
+        }
+    }
 }
 
 #[cfg(test)]

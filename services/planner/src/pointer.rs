@@ -87,7 +87,11 @@ fn words(
 fn checked(answer: &str, view: Option<&SentImage>) -> Result<Value, String> {
     let wanted =
         r#"one JSON object is wanted: {"on_target": true or false, "dx": number, "dy": number}"#;
-    let object = json::object(answer).ok_or(wanted)?;
+    let objects = json::objects(answer).into_iter();
+    let object = objects
+        .filter(|object| object.contains_key("on_target"))
+        .next_back()
+        .ok_or(wanted)?;
     let on_target = object
         .get("on_target")
         .and_then(Value::as_bool)

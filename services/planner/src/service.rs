@@ -104,6 +104,9 @@ impl Planner for PlannerService {
     }
 
     async fn extract(&self, request: ExtractRequest) -> Result<Extraction> {
+        if request.json_schema.trim().is_empty() {
+            return Ok(extract::whole_text(&request));
+        }
         if !self.router.has_model(&request.backends)? {
             return Err(Error::NeedsModel { call: "Extract" }.into());
         }

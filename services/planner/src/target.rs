@@ -127,8 +127,11 @@ struct CandidateChoice {
 /// Validates the choices of an answer: highest confidence first, without duplicates.
 fn checked(answer: &str, shown: &[ElementId]) -> Result<Value, String> {
     const WANTED: &str = r#"one JSON object is wanted: {"candidates": [{"element_id": number, "confidence": 0 to 1}]}"#;
-    let mut object = json::object(answer).ok_or(WANTED)?;
-    let choices = object.remove("candidates").ok_or(WANTED)?;
+    let objects = json::objects(answer).into_iter();
+    let choices = objects
+        .filter_map(|mut object| object.remove("candidates"))
+        .next_back()
+        .ok_or(WANTED)?;
     let mut choices: Vec<CandidateChoice> =
         serde_json::from_value(choices).map_err(|error| format!("{WANTED}; {error}"))?;
     let mut wrong = String::new();

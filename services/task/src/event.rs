@@ -114,6 +114,8 @@ pub enum Event {
         elapsed: Duration,
         /// Annotated screenshot, as the model received it.
         annotated_image: Option<Artifact>,
+        /// Responses of the model's provider, as it sent them.
+        responses: Option<Artifact>,
     },
     ProgressAdded {
         text: String,
@@ -265,6 +267,8 @@ pub struct Observed {
     pub fingerprint: Fingerprint,
     /// The parsed scene.
     pub scene: Option<Artifact>,
+    /// URL of the page that the active browser window shows.
+    pub current_url: Option<String>,
 }
 
 /// The pointer position was verified before a click.
@@ -291,6 +295,8 @@ pub struct ActionIntended {
     pub action: Action<CapturePoint>,
     /// Bounding box of the target.
     pub target: Option<CaptureRect>,
+    /// Element at the target, as its kind and its text.
+    pub target_label: Option<String>,
 }
 
 /// An event with its position in the log.

@@ -266,7 +266,7 @@ impl Task {
                 }
             }
             Event::ProgressCorrected { sequence, text } => self.correct_progress(*sequence, text),
-            Event::BackendSkipped(attempt) => self.usage = self.usage.plus(attempt.usage),
+            Event::BackendSkipped(attempt) => self.count(attempt.usage),
             Event::Started { .. } => {
                 self.started_at.get_or_insert(*at);
                 self.enter(Lifecycle::Running, *at);
@@ -285,14 +285,15 @@ impl Task {
             Event::Decided {
                 decision,
                 annotated_image,
+                responses,
                 ..
-            } => self.decided(decision, annotated_image.as_ref()),
+            } => self.decided(decision, annotated_image.as_ref(), responses.as_ref()),
             Event::ActionIntended(intended) => self.intended(intended),
             Event::ActionPerformed { action_id, outcome } => self.performed(action_id, outcome),
             Event::EffectJudged { action_id, effect } => self.judged(action_id, effect),
             Event::ActionRetried { action_id, way, .. } => self.retried(action_id, *way),
             Event::PointerChecked(checked) => {
-                self.usage = self.usage.plus(checked.usage);
+                self.count(checked.usage);
                 self.artifacts.extend(checked.image.clone());
             }
             Event::TargetNotResolved { message } => {
@@ -306,7 +307,7 @@ impl Task {
                 }
             }
             Event::Extracted { json, usage, .. } => {
-                self.usage = self.usage.plus(*usage);
+                self.count(*usage);
                 if let Some(step) = self.steps.last_mut() {
                     step.extracted = Some(json.clone());
                 }
@@ -454,6 +455,14 @@ impl Task {
     }
 
     /// Replaces the line of progress that this event added. A correction of a line that no step shows changes nothing.
+    /// Adds usage to the task and to its last step, so that the steps add up to the task.
+    fn count(&mut self, usage: Usage) {
+        self.usage = self.usage.plus(usage);
+        if let Some(step) = self.steps.last_mut() {
+            step.usage = step.usage.plus(usage);
+        }
+    }
+
     fn correct_progress(&mut self, added: EventSeq, text: &str) {
         let lines = self.steps.iter_mut().rev();
         let mut lines = lines.filter_map(|step| step.progress.as_mut());

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::decision::{
-    Decision, FunctionCall, FunctionResult, Next, PlannedAction,
+    Decision, FunctionCall, FunctionResult, Next, PlannedAction, Usage,
 };
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect, Verdict};
 use motorium_proto::domain::frame::Frame;
@@ -25,6 +25,8 @@ pub struct ActionRecord {
     /// The action with resolved target points.
     pub action: Action<CapturePoint>,
     pub target: Option<CaptureRect>,
+    /// Element at the target, as its kind and its text.
+    pub target_label: Option<String>,
     pub outcome: Option<ActionOutcome>,
     pub effect: Option<Effect>,
     pub retries: u32,
@@ -70,10 +72,14 @@ pub struct StepRecord {
     pub image: Option<Artifact>,
     /// Annotated screenshot, as the model received it.
     pub annotated_image: Option<Artifact>,
+    /// Responses of the model's provider, as it sent them.
+    pub responses: Option<Artifact>,
     pub frame_size: Option<CaptureSize>,
     /// The parsed scene, if scenes are stored.
     pub scene: Option<Artifact>,
     pub window_titles: Vec<String>,
+    /// URL of the page that the active browser window showed.
+    pub current_url: Option<String>,
     /// The frame it began with. `None` once the step has finished or another holder had the desktop.
     pub frame: Option<Box<Frame>>,
     /// Fingerprint of the screen at its beginning.
@@ -92,6 +98,8 @@ pub struct StepRecord {
     /// Messages that the user sent after this step.
     pub user_messages: Vec<String>,
     pub timings: Vec<StageTiming>,
+    /// Resources used by the step: its decision, backends that failed before it, and calls beside it.
+    pub usage: Usage,
 }
 
 fn titles(frame: &Frame) -> Vec<String> {
@@ -108,9 +116,11 @@ impl StepRecord {
             ended_at: None,
             image: observed.image.clone(),
             annotated_image: observed.annotated_image.clone(),
+            responses: None,
             frame_size: Some(observed.frame.size),
             scene: observed.scene.clone(),
             window_titles: titles(&observed.frame),
+            current_url: observed.current_url.clone(),
             frame: Some(Box::new(observed.frame.clone())),
             screen: observed.fingerprint,
             decision: None,
@@ -122,6 +132,7 @@ impl StepRecord {
             function_results: Vec::new(),
             user_messages: Vec::new(),
             timings: Vec::new(),
+            usage: Usage::default(),
         }
     }
 

@@ -290,6 +290,7 @@ mod tests {
             },
             action: performed,
             target: Some(rect(100, 100, 40, 20)),
+            target_label: None,
             outcome: Some(ActionOutcome::new(ActionResult::Performed, "")),
             effect: None,
             retries: 0,

@@ -69,6 +69,7 @@ pub(super) fn decided(next: Next) -> Event {
         decision: Box::new(decision),
         elapsed: Duration::ZERO,
         annotated_image: None,
+        responses: None,
     }
 }
 
@@ -92,6 +93,7 @@ pub(super) fn observed() -> Event {
         elapsed: Duration::ZERO,
         fingerprint: Fingerprint::default(),
         scene: None,
+        current_url: None,
     }))
 }
 
@@ -112,6 +114,7 @@ pub(super) fn intended(step: u32, attempt: u32) -> Event {
             modifiers: vec![],
         },
         target: None,
+        target_label: None,
     }))
 }
 

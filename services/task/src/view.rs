@@ -96,7 +96,9 @@ fn step(task: &TaskName, step: &StepRecord, after: Option<&Artifact>) -> wire::S
         start_time: Some(wire_time(step.started_at)),
         end_time: step.ended_at.map(wire_time),
         timings: step.timings.iter().cloned().map(wire_timing).collect(),
-        usage: decision.map(|decision| decision.usage.into()),
+        usage: decision.map(|_| step.usage.into()),
+        current_url: step.current_url.clone().unwrap_or_default(),
+        responses: name(step.responses.as_ref()),
     }
 }
 

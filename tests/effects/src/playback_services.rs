@@ -150,6 +150,7 @@ impl Planner for PlaybackServices {
             },
             attempts: vec![],
             annotated_image: None,
+            responses: Vec::new(),
         })
     }
 

@@ -11,7 +11,7 @@
 //! Invariant: an element is exactly one line, whatever its text contains. Screen text cannot end its quotes, start a
 //! new line, or hide behind invisible characters.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use motorium_proto::domain::action::FramePart;
 use motorium_proto::domain::element::{Element, ElementState};
@@ -36,14 +36,44 @@ pub const MAX_CONTENT_CHARS: usize = 120;
 /// Returns the lines of several elements, each with a line end.
 #[must_use]
 pub fn lines<'a>(elements: impl IntoIterator<Item = &'a Element>) -> String {
-    elements
-        .into_iter()
-        .fold(String::new(), |text, element| text + &line(element) + "\n")
+    lines_in(elements, false)
+}
+
+/// Returns the lines of several elements, each with a line end; the places in Chinese or in English.
+#[must_use]
+pub fn lines_in<'a>(elements: impl IntoIterator<Item = &'a Element>, chinese: bool) -> String {
+    elements.into_iter().fold(String::new(), |text, element| {
+        let place = frame_part(&element.bounds);
+        let line = if chinese {
+            line_at(element, chinese_place(place))
+        } else {
+            line_at(element, place)
+        };
+        text + &line + "\n"
+    })
+}
+
+fn chinese_place(place: FramePart) -> &'static str {
+    match place {
+        FramePart::TopLeft => "左上",
+        FramePart::Top => "上",
+        FramePart::TopRight => "右上",
+        FramePart::Left => "左",
+        FramePart::Centre => "中间",
+        FramePart::Right => "右",
+        FramePart::BottomLeft => "左下",
+        FramePart::Bottom => "下",
+        FramePart::BottomRight => "右下",
+    }
 }
 
 /// Returns the line of one element, without a line end.
 #[must_use]
 pub fn line(element: &Element) -> String {
+    line_at(element, frame_part(&element.bounds))
+}
+
+fn line_at(element: &Element, place: impl Display) -> String {
     let mark = if element.interactable {
         INTERACTABLE
     } else {
@@ -53,9 +83,7 @@ pub fn line(element: &Element) -> String {
     let content = quoted(&element.content);
     format!(
         "[{}] {mark} {}{state} | {content} | {}",
-        element.id,
-        element.kind,
-        frame_part(&element.bounds)
+        element.id, element.kind, place
     )
 }
 

@@ -20,6 +20,7 @@ pub(crate) async fn save(client: &Client<Channel>, task: &str, folder: &Path) ->
         let pictures = [
             (&step.frame_before, "before"),
             (&step.annotated_frame, "annotated"),
+            (&step.responses, "responses"),
         ];
         for (artifact, which) in pictures
             .into_iter()

@@ -43,6 +43,18 @@ pub(crate) fn shortened(text: &str) -> String {
     format!("{}…{}", beginning.trim_end(), end.trim_start())
 }
 
+/// Maximum columns of an error of a service, so that it fills three lines at most.
+const MAX_ERROR_COLUMNS: usize = 300;
+
+/// Returns the beginning of a long error: what went wrong comes first, and the log has the whole of it.
+pub(crate) fn excerpt(text: &str) -> String {
+    let beginning = truncate_to_columns(text.chars(), MAX_ERROR_COLUMNS);
+    if beginning.len() == text.len() {
+        return beginning;
+    }
+    format!("{}…", beginning.trim_end())
+}
+
 /// Returns the first characters that fit into `columns`.
 fn truncate_to_columns(characters: impl Iterator<Item = char>, columns: usize) -> String {
     let mut used = 0;

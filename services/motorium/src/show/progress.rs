@@ -13,7 +13,7 @@ use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
 
 use super::prompt::Request;
-use super::shortened;
+use super::{excerpt, shortened};
 
 /// The outcome of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +125,8 @@ impl TaskProgress {
             Kind::ProgressCorrected(corrected) => self.correct_progress(corrected),
             Kind::BackendSkipped(skipped) => self.line(Message::ProgressSkipped {
                 backend: &skipped.backend,
-                problem: &skipped.message,
+                // The whole of it is in the log.
+                problem: &excerpt(&skipped.message),
             }),
             Kind::ActionIntended(intended) => {
                 self.step.acted = true;

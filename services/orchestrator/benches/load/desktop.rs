@@ -328,6 +328,7 @@ impl Planner for SimulatedDesktop {
             attempts: vec![],
             // The same bytes as the screenshot: half of what is stored is new.
             annotated_image: Some(self.picture(&frame)),
+            responses: Vec::new(),
         })
     }
 

@@ -60,10 +60,10 @@ impl Edge {
 
 /// Returns every artifact that a task's log names.
 fn artifacts(task: &Task) -> impl Iterator<Item = &Artifact> {
-    let pictures = task
-        .steps
-        .iter()
-        .flat_map(|step| step.image.iter().chain(&step.annotated_image));
+    let pictures = task.steps.iter().flat_map(|step| {
+        let pictures = step.image.iter().chain(&step.annotated_image);
+        pictures.chain(&step.responses)
+    });
     let evidence = task
         .approvals
         .iter()

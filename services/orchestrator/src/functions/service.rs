@@ -19,10 +19,8 @@ use super::call::{ToolCall, ToolError};
 use super::catalog::{DeclaredFunction, MAX_FUNCTIONS};
 use super::outcome::{self, FunctionOutcome};
 use super::settings::Tool;
+use crate::backoff::Backoff;
 
-/// Backoff before the first retry; doubled for each further one.
-// As for the other services of a run.
-const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 /// Maximum backoff between retries.
 // A tool that comes back is used again within seconds.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
@@ -78,7 +76,7 @@ impl ToolService {
     }
 
     pub(super) async fn call(&self, call: &ToolCall) -> FunctionOutcome {
-        let mut pause = INITIAL_BACKOFF;
+        let mut backoff = Backoff::of(&(&call.task, &call.id));
         loop {
             let answered = self.client.clone().invoke(request(call)).await;
             let report = match answered {
@@ -89,8 +87,7 @@ impl ToolService {
                 return Err(call_error(&report));
             }
             tracing::debug!(%report, "retrying a function call with the same id");
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(MAX_BACKOFF);
+            tokio::time::sleep(backoff.next_up_to(MAX_BACKOFF)).await;
         }
     }
 }

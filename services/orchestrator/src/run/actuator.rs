@@ -50,6 +50,7 @@ impl Actuator {
             planned: attempt.planned.clone(),
             action: resolved.action.clone(),
             target: resolved.target,
+            target_label: resolved.label.clone(),
         };
         run.record(vec![Event::ActionIntended(Box::new(intended))])
             .await

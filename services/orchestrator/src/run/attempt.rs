@@ -16,6 +16,8 @@ pub(super) struct ResolvedAction {
     pub(super) action: Action<CapturePoint>,
     /// Bounding box of the last target.
     pub(super) target: Option<CaptureRect>,
+    /// Element at the last target, as its kind and its text.
+    pub(super) label: Option<String>,
 }
 
 /// One attempt at an action.
@@ -60,7 +62,11 @@ impl ResolvedAction {
             .action
             .clone()
             .try_map(|_| Ok::<_, std::convert::Infallible>(point));
-        Self { action, target }
+        Self {
+            action,
+            target,
+            label: record.target_label.clone(),
+        }
     }
 }
 

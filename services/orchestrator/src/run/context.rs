@@ -18,12 +18,13 @@ use tokio::time::Instant;
 use super::interrupts::Interrupts;
 use super::recorder::{PendingArtifact, StepRecorder};
 use super::run_hooks::RunHooks;
-use super::{INITIAL_BACKOFF, Journal, RETRY_TIMEOUT, RunConfig, RunResult, halt, is_transient};
+use super::{Backoff, Journal, RunConfig, RunResult, halt, is_provider_failure, is_transient};
 use crate::hooks::{HookChainOutcome, HookDenial, HookEvent, HookIntervention, HookPoint};
+use motorium_messages::Message;
 use motorium_recording::ports::Ports;
 use motorium_recording::recording::{RecordingMode, recording_ports};
-use motorium_task::Task;
 use motorium_task::event::{Artifact, Event};
+use motorium_task::{Task, limits};
 
 /// Unrecorded handle to Perception, for work beside the loop.
 #[derive(Clone)]
@@ -144,7 +145,8 @@ impl RunContext {
         self.guard(self.recording().sleep(pause)).await
     }
 
-    /// Calls a service and retries while it is unavailable, for up to [`RETRY_TIMEOUT`]. Only for calls without side
+    /// Calls a service and retries while it is unavailable, for up to [`RETRY_TIMEOUT`](crate::backoff::RETRY_TIMEOUT). If
+    /// it is the models that are unavailable, the task waits until they may be asked again. Only for calls without side
     /// effects, so not for performing actions.
     pub(super) async fn call<T, F>(
         &mut self,
@@ -168,21 +170,35 @@ impl RunContext {
         F: Future<Output = Result<T>>,
     {
         let began = self.recording().start_timer();
-        let mut pause = INITIAL_BACKOFF;
+        let mut backoff = Backoff::of(&self.task().spec.name.to_string());
         loop {
             let report = match self.guard(call(self.ports.clone())).await? {
                 Ok(value) => return Ok(Ok(value)),
                 Err(report) => report,
             };
             self.count_failed(operation, &report).await;
-            let elapsed = self.recording().elapsed(began);
-            if !is_transient(&report) || elapsed + pause > RETRY_TIMEOUT {
-                return Ok(Err(report));
+            if is_provider_failure(&report) {
+                match self.provider_pause(report, &mut backoff) {
+                    Ok((pause, event)) => {
+                        self.record(vec![event]).await?;
+                        self.sleep(pause).await?;
+                        continue;
+                    }
+                    Err(report) => return Ok(Err(report)),
+                }
             }
+            let elapsed = self.recording().elapsed(began);
+            let is_first = backoff.is_first();
+            let pause = is_transient(&report)
+                .then(|| backoff.next(elapsed))
+                .flatten();
+            let Some(pause) = pause else {
+                return Ok(Err(report));
+            };
             tracing::warn!(
                 task = %self.task().spec.name, operation = operation.id(), %report, "service is unavailable; retrying"
             );
-            if pause == INITIAL_BACKOFF {
+            if is_first {
                 let message = self.task().text(Message::WithDetail {
                     text: &self.task().text(operation),
                     detail: &report.message,
@@ -194,14 +210,51 @@ impl RunContext {
                 .await?;
             }
             self.sleep(pause).await?;
-            pause *= 2;
+        }
+    }
+
+    /// Returns how long the task waits until its models may be asked again, with the event that tells people. The Planner
+    /// has retried already, so without such a time, or if the task ends before it, the call fails.
+    fn provider_pause(
+        &self,
+        report: ErrorReport,
+        backoff: &mut Backoff,
+    ) -> std::result::Result<(Duration, Event), ErrorReport> {
+        let Some(wait) = report.retry_after else {
+            return Err(report);
+        };
+        let pause = backoff.lengthened(wait);
+        let language = self.task().spec.message_language();
+        let problem = report.message.as_str();
+        let left = limits::remaining(self.task(), self.now()).time;
+        match left.filter(|left| *left <= pause) {
+            Some(left) => {
+                let told = Message::ModelTooLate {
+                    problem,
+                    seconds: wait.as_secs_f64().ceil() as u64,
+                    left: left.as_secs(),
+                };
+                Err(ErrorReport {
+                    message: told.text(language),
+                    ..report
+                })
+            }
+            None => {
+                let told = Message::ModelAwaited {
+                    problem,
+                    seconds: pause.as_secs_f64().ceil() as u64,
+                };
+                let message = told.text(language);
+                let reason = report.reason;
+                Ok((pause, Event::TransientFailure { reason, message }))
+            }
         }
     }
 
     /// Records the usage of a failed call.
     async fn count_failed(&mut self, operation: Message<'_>, report: &ErrorReport) {
         let usage = report.usage();
-        if usage.calls > 0 {
+        if usage != Usage::default() {
             let what = self.task().text(operation);
             self.count_without_result(&what, &report.reason, &report.message, usage);
             self.after_usage(usage).await;

@@ -28,6 +28,9 @@ use motorium_task::{Abandonment, ActionRecord, ApprovalState, ApprovalSubject, S
 // A quarter of the message limit is left for the rest of the request.
 const MAX_IMAGE_BYTES: u64 = (MAX_IMAGE_MESSAGE_BYTES / 4 * 3) as u64;
 
+/// Media type of the stored responses of a model's provider.
+const RESPONSES: &str = "application/json";
+
 /// Asks the planner for decisions and extractions.
 #[derive(Debug, Default)]
 pub(super) struct Planning {
@@ -75,15 +78,18 @@ impl Planning {
         let acts = matches!(decision.next, Next::Act(_));
         let progress = decision.progress.clone();
         let elapsed = began.elapsed();
-        let annotated = store_annotated(run, planned.annotated_image.as_ref()).await;
+        let stored =
+            store_model_output(run, planned.annotated_image.as_ref(), planned.responses).await;
+        let [annotated_image, responses] = stored.as_ref().ok().cloned().unwrap_or_default();
         let decided = Event::Decided {
             decision: Box::new(decision),
             elapsed,
-            annotated_image: annotated.as_ref().ok().cloned().flatten(),
+            annotated_image,
+            responses,
         };
         run.defer(decided);
         // The decision is paid for, so it is recorded even if its image cannot be stored.
-        annotated?;
+        stored?;
         if !suspicions.is_empty() {
             let evidence = injection_evidence(run, &suspicions).await?;
             let suspected = Event::InjectionSuspected {
@@ -131,6 +137,7 @@ impl Planning {
             language: task.spec.language.clone(),
             notices: task.notices.clone(),
             applications: self.applications.clone(),
+            current_url: task.open_step().and_then(|step| step.current_url.clone()),
         })
     }
 
@@ -149,18 +156,25 @@ impl Planning {
     }
 }
 
-/// Stores the annotated screenshot of the open step, as the model received it.
-async fn store_annotated(
+/// Stores what belongs to the decision of the open step: the annotated screenshot as the model received it, and the
+/// responses as its provider sent them.
+async fn store_model_output(
     run: &mut RunContext,
     image: Option<&Image>,
-) -> RunResult<Option<Artifact>> {
-    if image.is_none() {
-        return Ok(None);
+    responses: Vec<String>,
+) -> RunResult<[Option<Artifact>; 2]> {
+    if image.is_none() && responses.is_empty() {
+        return Ok([None, None]);
     }
     let step = run.task().steps.last().map_or(0, |step| step.number);
-    let name = format!("step-{step}-annotated");
-    let [stored] = run.store([PendingArtifact::image(image, &name)]).await?;
-    Ok(stored)
+    let responses = (!responses.is_empty()).then(|| PendingArtifact {
+        // Each is JSON already; parsing it again could change its numbers.
+        bytes: format!("[{}]", responses.join(",\n")).into(),
+        media_type: RESPONSES.to_owned(),
+        file_name: format!("step-{step}-responses.json"),
+    });
+    let annotated = PendingArtifact::image(image, &format!("step-{step}-annotated"));
+    run.store([annotated, responses]).await
 }
 
 /// Returns whether the open step continues the wait of the last one: its line of progress is shown already.
@@ -350,6 +364,7 @@ fn past_actions(step: &StepRecord) -> Vec<PastAction> {
                 outcome,
                 effect: None,
                 retries: 0,
+                target_label: None,
             }));
         }
     }
@@ -385,6 +400,7 @@ fn past_action(action: &ActionRecord) -> Option<PastAction> {
         outcome: action.outcome.clone()?,
         effect: action.effect.clone(),
         retries: action.retries,
+        target_label: action.target_label.clone(),
     })
 }
 

@@ -21,7 +21,7 @@ use super::actuator::may_act;
 use super::context::RunContext;
 use super::gate::{CallPermission, Gate, IntendedFunctionCall};
 use super::screen::Screen;
-use super::{Halt, INITIAL_BACKOFF, RETRY_TIMEOUT, RunResult, hooks};
+use super::{Backoff, Halt, RunResult, hooks};
 use crate::error::reason;
 use crate::functions::ToolCall;
 use crate::functions::catalog::{DeclaredFunction, ToolFunctions};
@@ -165,18 +165,23 @@ async fn list_functions(
 ) -> RunResult<Vec<DeclaredFunction>> {
     let began = Instant::now();
     let name = run.task().spec.name.to_string();
-    let mut pause = INITIAL_BACKOFF;
+    let mut backoff = Backoff::of(&name);
     loop {
         // Boxed: the future of a client of MCP is large.
         let problem = match run.guard(Box::pin(link.list(&name))).await? {
             Ok(functions) => return Ok(functions),
             Err(problem) => problem,
         };
-        if matches!(problem, ToolError::Unusable(_)) || began.elapsed() + pause > RETRY_TIMEOUT {
+        let is_first = backoff.is_first();
+        let pause = match problem {
+            ToolError::Unusable(_) => None,
+            _ => backoff.next(began.elapsed()),
+        };
+        let Some(pause) = pause else {
             return Err(unusable(run.task(), tool, &problem));
-        }
+        };
         tracing::warn!(task = %name, tool = tool.label, %problem, "tool is unavailable; retrying");
-        if pause == INITIAL_BACKOFF {
+        if is_first {
             let disturbed = Event::TransientFailure {
                 reason: reason::TOOL_UNREACHABLE.to_owned(),
                 message: run.task().text(Message::WithDetail {
@@ -189,7 +194,6 @@ async fn list_functions(
             run.record(vec![disturbed]).await?;
         }
         run.sleep(pause).await?;
-        pause *= 2;
     }
 }
 

@@ -10,13 +10,13 @@ use motorium_messages::{Language, Message, join_clauses, join_list};
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::decision::{FunctionCall, SafetyCheck};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
-use motorium_proto::service::ReadPageRequest;
 use motorium_proto::v1::common as wire;
 use prost::Message as _;
 
 use super::approval_evidence::{ApprovalEvidence, ApprovalScope, area_fingerprint, evidence_for};
 use super::attempt::{ActionAttempt, ResolvedAction};
 use super::context::RunContext;
+use super::page::read_url;
 use super::provenance::{Provenance, pasted};
 use super::screen::Screen;
 use super::{RunConfig, RunResult, hooks};
@@ -34,9 +34,6 @@ const POINT_TARGET_RADIUS_PX: i32 = 24;
 /// Margin around a target in the screenshot for the approver: horizontal and vertical, in pixels.
 // Shows the row or dialog around the target, so that a person recognises the place.
 const EVIDENCE_MARGIN_PX: (i32, i32) = (240, 120);
-/// Timeout for reading a page's URL; without it, the address bar on the screen is used.
-// The action waits for it, and a page that hangs must not delay every action.
-const PAGE_URL_TIMEOUT: Duration = Duration::from_millis(700);
 /// Maximum number of characters of a function's arguments shown to the approver.
 // An approver reads about a page.
 const MAX_SHOWN_ARGUMENT_CHARS: usize = 2_000;
@@ -426,13 +423,7 @@ impl Gate {
         if !is_in_a_browser(screen, rules) {
             return None;
         }
-        let request = ReadPageRequest {
-            display: run.display(),
-            max_characters: 1,
-        };
-        let asked = run.ports.executor.read_page(request);
-        let page = tokio::time::timeout(PAGE_URL_TIMEOUT, asked).await;
-        Some(page.ok()?.ok()?.url).filter(|url| !url.is_empty())
+        read_url(run).await
     }
 
     /// Returns whether judging the action calls another service, so that the screen may change meanwhile.
@@ -619,6 +610,7 @@ mod tests {
                 modifiers: Vec::new(),
             },
             target,
+            label: None,
         }
     }
 

@@ -1,20 +1,11 @@
 //! Reasons for leaving the loop, and which errors of services lead to them.
 
-use std::time::Duration;
-
 use motorium_messages::Message;
 use motorium_proto::error::ErrorReport;
 use motorium_task::Task;
 use motorium_task::event::Failure;
 
 use super::StopReason;
-
-/// Maximum time for which calls to an unavailable service are retried before the task fails.
-// Covers the restart of a service; a longer outage is better reported to the user.
-pub(super) const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
-/// Backoff before the first retry of an unavailable service; doubled for each further retry.
-// Short, because most interruptions are a single broken connection.
-pub(super) const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 
 /// Reason for leaving the loop.
 #[derive(Debug)]

@@ -221,6 +221,7 @@ impl Judge {
         let resolved = ResolvedAction {
             action: record.action.clone(),
             target: record.target,
+            label: record.target_label.clone(),
         };
         self.settle(run, screen, actuator, &attempt, &resolved)
             .await
@@ -350,7 +351,7 @@ impl Judge {
         since: FrameId,
         timeouts: SettleTimeouts,
     ) -> RunResult<(Effect, bool)> {
-        let ResolvedAction { action, target } = resolved;
+        let ResolvedAction { action, target, .. } = resolved;
         let target = *target;
         // Redacted areas cannot be judged, and background motion is no effect.
         let hidden = run.task().secret_fields.boxes_while_judging(action);

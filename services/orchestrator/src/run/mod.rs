@@ -42,6 +42,7 @@ mod lease_keeper;
 mod look;
 mod motion_monitor;
 mod observe;
+mod page;
 mod pointer;
 mod preflight;
 mod prepare;
@@ -70,13 +71,14 @@ use self::context::{BackgroundPerception, RunContext};
 use self::decide::Planning;
 use self::functions::{Functions, interrupted_call_result};
 use self::gate::Gate;
-use self::halt::{Halt, INITIAL_BACKOFF, RETRY_TIMEOUT, RunResult, halt};
+use self::halt::{Halt, RunResult, halt};
 use self::interrupts::Interrupts;
 use self::judge::Judge;
 use self::observe::finish_step;
 use self::recorder::StepRecorder;
 use self::run_hooks::RunHooks;
 use self::screen::Screen;
+use crate::backoff::{Backoff, is_provider_failure};
 use crate::error::is_transient;
 use crate::functions::Tools;
 use crate::hooks::HookChain;
@@ -131,6 +133,9 @@ pub struct RunConfig {
     /// Correct the progress line of a step that turned out otherwise than announced. False only in a replay of a
     /// recording from before such corrections.
     pub correct_progress: bool,
+    /// Tell the planner the URL of the page that the browser in front shows. False only in a replay of a recording from
+    /// before it was told.
+    pub tell_page_url: bool,
 }
 
 impl Default for RunConfig {
@@ -150,6 +155,7 @@ impl Default for RunConfig {
             hooks: HookChain::default(),
             recording: true,
             correct_progress: true,
+            tell_page_url: true,
         }
     }
 }

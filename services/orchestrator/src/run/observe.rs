@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::context::RunContext;
 use super::recorder::PendingArtifact;
 use super::screen::Screen;
-use super::{RunResult, Runner, progress};
+use super::{RunResult, Runner, page, progress};
 use motorium_recording::recording::RecordingMode;
 use motorium_recording::trajectory;
 use motorium_task::event::{Event, Observed};
@@ -21,6 +21,7 @@ impl Runner {
         let step = self.run.task().next_step();
         self.run.recording().begin_step(step);
         let observation = self.screen.take_next_observation(&mut self.run).await?;
+        let current_url = page::current_url(&self.run, &observation.frame).await?;
         let elapsed = began.elapsed();
         let unstored = [
             PendingArtifact::image(observation.image.as_ref(), &format!("step-{step}")),
@@ -36,6 +37,7 @@ impl Runner {
             elapsed,
             fingerprint: Fingerprint::of(&observation.scene, &observation.frame),
             scene,
+            current_url,
         }));
         // The image is stored, so it need not stay in memory: a step mostly waits for a model.
         let observation = Observation {

@@ -42,6 +42,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and no corrections.
     #[serde(default)]
     correct_progress: bool,
+    /// Recordings of earlier versions do not have it, and no reads of a URL at the beginning of a step.
+    #[serde(default)]
+    tell_page_url: bool,
 }
 
 impl RunSettings {
@@ -70,6 +73,7 @@ impl RunSettings {
                 .map(|after| after.as_secs_f64()),
             rules: conduct.policy.document(),
             correct_progress: conduct.correct_progress,
+            tell_page_url: conduct.tell_page_url,
         }
     }
 
@@ -137,6 +141,7 @@ impl RunSettings {
             pause_on_human_input: false,
             recording: false,
             correct_progress: self.correct_progress,
+            tell_page_url: self.tell_page_url,
             // Their verdicts are in the recording.
             hooks: HookChain::new(Vec::new()),
             ..RunConfig::default()

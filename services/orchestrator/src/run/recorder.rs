@@ -8,7 +8,7 @@ use motorium_store::{BlobId, BlobStore};
 use tokio::time::Instant;
 
 use super::interrupts::Interrupts;
-use super::{INITIAL_BACKOFF, RETRY_TIMEOUT, RunResult, halt};
+use super::{Backoff, RunResult, halt};
 use motorium_task::Task;
 use motorium_task::event::Artifact;
 
@@ -76,19 +76,18 @@ impl StepRecorder {
         contents: Vec<Bytes>,
     ) -> RunResult<Vec<BlobId>> {
         let began = Instant::now();
-        let mut pause = INITIAL_BACKOFF;
+        let mut backoff = Backoff::of(&task.spec.name.to_string());
         loop {
             let error = match self.blobs.put_all(contents.clone()).await {
                 Ok(names) => return Ok(names),
                 Err(error) => error,
             };
             // A full disk may have space again, so storing is retried.
-            if began.elapsed() + pause > RETRY_TIMEOUT {
+            let Some(pause) = backoff.next(began.elapsed()) else {
                 return Err(halt(task, Message::OperationStoreImage, error.report()));
-            }
+            };
             tracing::warn!(task = %task.spec.name, %error, "storing an image failed; retrying");
             interrupts.guard(task, tokio::time::sleep(pause)).await?;
-            pause *= 2;
         }
     }
 }

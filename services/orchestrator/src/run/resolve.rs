@@ -1,10 +1,12 @@
 //! Resolves the targets of actions to points on the current screen.
 
+use motorium_imaging::space::denormalise;
 use motorium_messages::Message;
 use motorium_phrasebook::target;
 use motorium_proto::domain::action::{ActionKind, Target, TextAnchor};
 use motorium_proto::domain::decision::PlannedAction;
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::element::{Element, Scene};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{ResolveRequest, ResolvedTarget, TargetQuery};
 
@@ -49,13 +51,48 @@ pub(super) async fn resolve(
             Err(message) => return Ok(Err(message)),
         }
     }
+    let label = label(screen, planned, points.last().copied());
     let mut points = points.into_iter();
     let with_points = planned.action.clone().try_map(|_| points.next().ok_or(()));
     let action = with_points.expect("one point was found for each target");
     Ok(Ok(ResolvedAction {
         action,
         target: target_box,
+        label,
     }))
+}
+
+/// Maximum length of an element's text in a label, in characters: a label tells elements apart, and a paragraph is long.
+const MAX_LABEL_CHARS: usize = 60;
+
+/// Returns the kind and the text of the element at the last target. Later steps have other elements under its number.
+fn label(screen: &Screen, planned: &PlannedAction, point: Option<CapturePoint>) -> Option<String> {
+    let (scene, frame) = screen.view()?.scene();
+    let element = match planned.action.targets().last()? {
+        Target::Element(id) => scene.element(*id),
+        Target::Point(_) | Target::Text(_) => smallest_at(scene, frame.size, point?),
+    }?;
+    let text = element.content.split_whitespace().collect::<Vec<_>>();
+    let text = text.join(" ");
+    let text = match text.char_indices().nth(MAX_LABEL_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    };
+    Some(match text.as_str() {
+        "" => element.kind.to_string(),
+        text => format!("{} \"{text}\"", element.kind),
+    })
+}
+
+/// Returns the smallest element at a point.
+fn smallest_at(scene: &Scene, size: CaptureSize, point: CapturePoint) -> Option<&Element> {
+    let elements = scene.elements.iter();
+    let at_point = elements.filter_map(|element| {
+        let bounds = denormalise(&element.bounds, size);
+        bounds.contains(point).then_some((bounds.area(), element))
+    });
+    let smallest = at_point.min_by_key(|(area, _)| *area);
+    smallest.map(|(_, element)| element)
 }
 
 /// Resolves one target: in words with the Planner, otherwise here.

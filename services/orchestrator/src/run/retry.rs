@@ -31,12 +31,14 @@ pub(super) async fn resolve_retry(
         return Ok(Ok(ResolvedAction {
             action: retry::reversed(record.action.clone()),
             target: record.target,
+            label: record.target_label.clone(),
         }));
     };
     Ok(match record.retry_due {
         Some(RetryStrategy::ReversedScroll) => Ok(ResolvedAction {
             action: retry::reversed(record.action.clone()),
             target: record.target,
+            label: record.target_label.clone(),
         }),
         Some(RetryStrategy::OtherPoint) => {
             let other = record

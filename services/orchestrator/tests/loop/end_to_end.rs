@@ -1,12 +1,15 @@
 //! A successful task: its events, their order, and its results.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use motorium_proto::domain::action::{Action, Button, Target};
-use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::decision::{PlannedAction, Usage};
 use motorium_proto::domain::frame::ImageContent;
-use motorium_proto::service::CaptureRequest;
+use motorium_proto::service::{BackendAttempt, CaptureRequest};
 use motorium_proto::v1::common::{ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
 
 use crate::support::cluster::{Cluster, DESKTOP};
@@ -212,6 +215,89 @@ async fn the_archived_annotated_screenshot_is_the_one_that_the_model_received() 
         assert_eq!(ImageContent::Bytes(content), received.content);
         assert_eq!(artifact.media_type, received.media_type);
     }
+}
+
+#[tokio::test]
+async fn the_page_in_the_browser_is_told_and_kept_with_the_step() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster
+        .world
+        .show_page("https://ann:secret@shop.example/cart");
+    let name = cluster.create().await;
+    let story = cluster.follow(&name).await;
+    let url = "https://shop.example/cart";
+    let plans = cluster.world.plans();
+    let told = plans.iter().map(|plan| plan.current_url.clone());
+    let told: Vec<Option<String>> = told.collect();
+    assert_eq!(told, [Some(url.to_owned()), Some(url.to_owned())]);
+    let steps = cluster.client().list_steps(&name).await.unwrap();
+    assert!(steps.iter().all(|step| step.current_url == url));
+    let observed = story.all(|kind| match kind {
+        Kind::Observed(observed) => Some(observed.current_url.clone()),
+        _ => None,
+    });
+    assert_eq!(observed, [url, url]);
+
+    let without_browser = Cluster::start(vec![act([click(1)])]).await;
+    without_browser.carry_out().await;
+    let told = &without_browser.world.plans()[0].current_url;
+    assert_eq!(*told, None);
+}
+
+#[tokio::test]
+async fn what_the_provider_sent_is_kept_with_the_step() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    let name = cluster.create().await;
+    cluster.follow(&name).await;
+    let client = cluster.client();
+    let steps = client.list_steps(&name).await.unwrap();
+    for (number, step) in steps.iter().enumerate() {
+        let (artifact, content) = client.get_artifact(&step.responses).await.unwrap();
+        assert_eq!(artifact.media_type, "application/json");
+        let kept: serde_json::Value = serde_json::from_slice(&content).unwrap();
+        assert_eq!(kept, serde_json::json!([{"thought": number}]));
+    }
+}
+
+#[tokio::test]
+async fn a_later_step_is_told_what_an_element_was() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.carry_out().await;
+    let past = &cluster.world.plans()[1].history[0].actions[0];
+    assert_eq!(past.target_label.as_deref(), Some("button \"Button 1\""));
+}
+
+#[tokio::test]
+async fn steps_add_up_to_the_usage_of_the_task() {
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    let usage = |tokens, seconds| Usage {
+        input_tokens: Some(tokens),
+        output_tokens: Some(1),
+        calls: 1,
+        inference_time: Duration::from_secs(seconds),
+        ..Usage::default()
+    };
+    cluster.world.charge(usage(100, 2));
+    cluster.world.skip_backend(BackendAttempt {
+        backend: "first".to_owned(),
+        reason: "TRANSIENT".to_owned(),
+        message: "overloaded".to_owned(),
+        usage: usage(7, 1),
+    });
+    let name = cluster.create().await;
+    cluster.follow(&name).await;
+    let whole = cluster.get(&name).await.usage.unwrap();
+    let steps = cluster.client().list_steps(&name).await.unwrap();
+    let of_steps: Vec<_> = steps.iter().filter_map(|step| step.usage).collect();
+    assert_eq!(of_steps.len(), 3);
+    let tokens: u64 = of_steps.iter().filter_map(|usage| usage.input_tokens).sum();
+    assert_eq!((Some(tokens), tokens), (whole.input_tokens, 3 * 107));
+    let seconds: i64 = of_steps
+        .iter()
+        .filter_map(|usage| usage.inference_time)
+        .map(|time| time.seconds)
+        .sum();
+    assert_eq!(seconds, whole.inference_time.unwrap().seconds);
 }
 
 #[tokio::test]

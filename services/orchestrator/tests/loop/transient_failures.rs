@@ -1,5 +1,7 @@
 //! Failures of services: the task continues, or ends with a helpful message.
 
+use std::time::{Duration, Instant};
+
 use motorium_proto::domain::decision::{Next, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult as Left};
 use motorium_proto::error::ErrorReport;
@@ -49,6 +51,49 @@ async fn a_service_that_is_unavailable_for_a_moment_is_asked_again() {
         );
         assert_eq!(cluster.world.done().len(), 1, "{call}");
     }
+}
+
+fn no_model(retry_after: Option<Duration>) -> ErrorReport {
+    let message = "no backend decided: claude failed temporarily: the provider is overloaded";
+    ErrorReport {
+        retry_after,
+        ..ErrorReport::new(Code::Unavailable, "ALL_BACKENDS_FAILED", message)
+    }
+}
+
+/// The Planner has asked the provider again already.
+#[tokio::test]
+async fn a_provider_that_failed_is_not_asked_once_more_by_the_task() {
+    let cluster = Cluster::start(one_click()).await;
+    cluster.world.fail("plan", 1, &no_model(None));
+    let story = cluster.carry_out().await;
+    story.check_failure("ALL_BACKENDS_FAILED", "the provider is overloaded");
+    assert_eq!(story.count("transient_failure"), 0);
+}
+
+#[tokio::test]
+async fn the_task_waits_as_long_as_a_provider_asks_for() {
+    let wait = Duration::from_millis(400);
+    let cluster = Cluster::start(one_click()).await;
+    cluster.world.fail("plan", 2, &no_model(Some(wait)));
+    let began = Instant::now();
+    let story = cluster.carry_out().await;
+    assert!(began.elapsed() >= 2 * wait, "{:?}", began.elapsed());
+    assert_eq!(story.answer(), "it is done");
+    assert_eq!(story.count("transient_failure"), 2, "each wait is told");
+    let told = &cluster.world.plans()[0].notices;
+    let words = "the provider is overloaded; the task waits and asks again in 1 s";
+    assert!(told.iter().any(|notice| notice.contains(words)), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_wait_beyond_the_time_of_the_task_ends_it_with_the_time() {
+    let cluster = Cluster::start(one_click()).await;
+    let hour = Duration::from_secs(3600);
+    cluster.world.fail("plan", 1, &no_model(Some(hour)));
+    let story = cluster.carry_out().await;
+    let words = "the provider is overloaded; it may be asked again in 3600 s";
+    story.check_failure("ALL_BACKENDS_FAILED", words);
 }
 
 #[tokio::test]

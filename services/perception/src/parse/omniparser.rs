@@ -1,8 +1,12 @@
 //! Parser that delegates to an existing OmniParser server.
 //!
 //! It sends `POST /parse/` with `{"base64_image"}` and reads boxes and contents from `parsed_content_list`. The
-//! annotated image in the response is ignored. OmniParser's icons become controls of unknown kind.
+//! annotated image in the response is ignored. `type` is a kind of ours, or `text` or `icon`; an icon is a control of
+//! unknown kind if it has `interactivity`, and an image if not. `source` tells a text that was read from a description
+//! that a model made up: only the former is text on the screen.
 
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -10,6 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use image::RgbaImage;
 use motorium_imaging::codec::size_of;
 use motorium_imaging::space::denormalise;
+use motorium_kit::config::Secret;
 use motorium_kit::http_client;
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CaptureSize, NormalisedPoint, NormalisedRect};
@@ -37,6 +42,18 @@ const CONFIDENCE: f32 = 0.9;
 pub struct OmniParser {
     endpoint: Url,
     http: Client,
+    /// Sent as `authorization: Bearer …`.
+    token: Option<Secret>,
+}
+
+/// Address of an OmniParser server, and what it asks of its callers.
+#[derive(Debug, Clone, Default)]
+pub struct OmniParserConfig {
+    /// Base address such as `https://gpu.example.com:8000`.
+    pub base: String,
+    pub token: Option<Secret>,
+    /// Certificates to trust besides the system's, in PEM.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// Response of the server. Unknown fields are ignored.
@@ -47,42 +64,81 @@ struct OmniParserResponse {
 
 #[derive(Debug, Deserialize)]
 struct ParsedContent {
-    /// `text` or `icon`.
+    /// `text`, `icon`, or a kind of element.
     r#type: String,
     /// x1, y1, x2, y2 as fractions of the image.
     bbox: [f64; 4],
     content: Option<String>,
+    /// Servers of the first version do not have it.
+    interactivity: Option<bool>,
+    /// `box_ocr_content_ocr`, `box_yolo_content_ocr` or `box_yolo_content_yolo`: what found the box, and what the content.
+    #[serde(default)]
+    source: String,
+}
+
+impl ParsedContent {
+    /// Returns the kind of the box; `None` if it is text alone.
+    fn kind(&self) -> Option<ElementKind> {
+        let is_interactive = self.interactivity;
+        match self.r#type.as_str() {
+            // Text that can be clicked, such as a link.
+            "text" => is_interactive
+                .unwrap_or(false)
+                .then_some(ElementKind::Control),
+            "icon" if is_interactive == Some(false) => Some(ElementKind::Image),
+            name => Some(ElementKind::from_name(name).unwrap_or(ElementKind::Control)),
+        }
+    }
+
+    /// Returns whether the content is a description by a model instead of text on the screen.
+    fn is_described(&self) -> bool {
+        self.source.ends_with("content_yolo") || self.source.ends_with("content_caption")
+    }
 }
 
 impl OmniParser {
-    /// Creates a client for a base address such as `http://127.0.0.1:8000`.
+    /// Creates a client.
     ///
     /// # Errors
-    /// If the address is not a valid http URL.
-    pub fn new(base: &str) -> Result<Self, String> {
-        let base = Url::parse(base).map_err(|error| error.to_string())?;
-        if base.scheme() != "http" {
-            return Err(format!(
-                "scheme {} is not supported, use http",
-                base.scheme()
-            ));
-        }
-        let mut endpoint = base;
+    /// If the address is not a valid http or https URL, a token would be sent in the clear to another machine, or the
+    /// certificates cannot be used.
+    pub fn new(config: &OmniParserConfig) -> Result<Self, String> {
+        let mut endpoint = Url::parse(&config.base).map_err(|error| error.to_string())?;
+        let builder = match endpoint.scheme() {
+            "https" => http_client::with_root_certificates(config.ca_file.as_deref()),
+            "http" if config.token.is_some() && !is_loopback(&endpoint) => {
+                return Err("a token would be sent unencrypted; use https".to_owned());
+            }
+            "http" => http_client::plaintext(),
+            scheme => {
+                return Err(format!(
+                    "scheme {scheme} is not supported, use http or https"
+                ));
+            }
+        };
         let folder = endpoint.path().trim_end_matches('/').to_owned();
         endpoint.set_path(&format!("{folder}/parse/"));
         // Redirects are not followed, so that screenshots go to no other server.
-        let client = http_client::plaintext().map_err(|error| error.to_string())?;
-        let http = client.timeout(REQUEST_TIMEOUT).build();
+        let builder = builder.map_err(|error| error.to_string())?;
+        let http = builder.timeout(REQUEST_TIMEOUT).build();
         Ok(Self {
             endpoint,
             http: http.map_err(|error| error.to_string())?,
+            token: config.token.clone(),
         })
     }
 
     async fn ask(&self, picture: String) -> Result<OmniParserResponse, String> {
         let question = json!({ "base64_image": picture });
-        let answer = self.http.post(self.endpoint.clone()).json(&question).send();
-        let answer = answer.await.and_then(reqwest::Response::error_for_status);
+        let request = self.http.post(self.endpoint.clone()).json(&question);
+        let request = match &self.token {
+            Some(token) => request.bearer_auth(token.expose()),
+            None => request,
+        };
+        let answer = request
+            .send()
+            .await
+            .and_then(reqwest::Response::error_for_status);
         let mut answer = answer.map_err(|error| error_chain(&error))?;
         let mut body = Vec::new();
         while let Some(piece) = answer.chunk().await.map_err(|error| error_chain(&error))? {
@@ -122,6 +178,13 @@ impl Parser for OmniParser {
     }
 }
 
+/// Returns whether a URL names this machine.
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
 /// Formats an error with its causes; the outermost one only says that sending failed.
 fn error_chain(error: &reqwest::Error) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
@@ -143,13 +206,21 @@ fn to_parse(entries: Vec<ParsedContent>, size: CaptureSize) -> Parse {
         let bounds =
             NormalisedRect::new(NormalisedPoint::new(x1, y1), NormalisedPoint::new(x2, y2));
         let bounds = denormalise(&bounds, size);
-        if entry.r#type != "text" {
-            detections.push(Detection::new(bounds, ElementKind::Control, CONFIDENCE));
-        }
+        let kind = entry.kind();
+        let is_described = entry.is_described();
         let text = entry.content.unwrap_or_default().trim().to_owned();
-        if !text.is_empty() {
-            lines.push(TextLine::new(bounds, text, CONFIDENCE));
+        let (name, line) = match text.as_str() {
+            "" => (None, None),
+            _ if is_described => (Some(text.into()), None),
+            _ => (None, Some(text)),
+        };
+        if let Some(kind) = kind {
+            detections.push(Detection {
+                name,
+                ..Detection::new(bounds, kind, CONFIDENCE)
+            });
         }
+        lines.extend(line.map(|text| TextLine::new(bounds, text, CONFIDENCE)));
     }
     remote::to_parse(detections, lines)
 }
@@ -168,37 +239,74 @@ mod tests {
                 {"type": "icon", "bbox": [0.0, 0.0, 0.1, 0.1], "interactivity": true, "content": "Save ", "source": "box_yolo_content_ocr"},
                 {"type": "icon", "bbox": [0.9, 0.0, 1.2, 0.1], "interactivity": true, "content": null, "source": "box_yolo_content_yolo"},
                 {"type": "icon", "bbox": [0.9, 0.5, 0.8, 0.4], "interactivity": true, "content": "upside down", "source": ""},
+                {"type": "icon", "bbox": [0.3, 0.3, 0.4, 0.4], "interactivity": false, "content": "A red arrow", "source": "box_yolo_content_yolo"},
+                {"type": "checkbox", "bbox": [0.3, 0.7, 0.4, 0.8], "interactivity": true, "content": "Remember", "source": "box_yolo_content_ocr"},
+                {"type": "text", "bbox": [0.5, 0.7, 0.6, 0.8], "interactivity": true, "content": "more", "source": "box_ocr_content_ocr"},
+                {"type": "icon", "bbox": [0.7, 0.7, 0.8, 0.8], "content": "Old", "source": ""},
             ]
         });
         let answer: OmniParserResponse = serde_json::from_value(answer).unwrap();
         let parse = to_parse(answer.parsed_content_list, CaptureSize::new(1000, 500));
         let texts: Vec<_> = parse.lines.iter().map(|line| line.text.as_str()).collect();
-        assert_eq!(texts, ["Save", "Name"]);
+        assert_eq!(texts, ["Save", "Name", "Remember", "more", "Old"]);
         let lefts: Vec<_> = parse
             .detections
             .iter()
             .map(|found| found.bounds.min.x)
             .collect();
-        assert_eq!(lefts, [0, 900]);
+        assert_eq!(lefts, [0, 900, 300, 300, 500, 700]);
         assert_eq!(parse.detections[1].bounds.max.x, 1000);
+        let kinds: Vec<_> = parse.detections.iter().map(|found| found.kind).collect();
+        let control = ElementKind::Control;
+        assert_eq!(
+            kinds,
+            [
+                control,
+                control,
+                ElementKind::Image,
+                ElementKind::Checkbox,
+                control,
+                control
+            ]
+        );
+        // What a model describes is a name and no text.
+        assert_eq!(parse.detections[2].name.as_deref(), Some("A red arrow"));
     }
 
     #[test]
     fn a_path_of_the_address_is_kept() {
         for base in ["http://gpu:8000/omni", "http://gpu:8000/omni/"] {
-            let parser = OmniParser::new(base).unwrap();
+            let parser = parser(base, None).unwrap();
             assert_eq!(parser.endpoint.as_str(), "http://gpu:8000/omni/parse/");
         }
     }
 
+    fn parser(base: &str, token: Option<&str>) -> Result<OmniParser, String> {
+        OmniParser::new(&OmniParserConfig {
+            base: base.to_owned(),
+            token: token.map(Secret::new),
+            ca_file: None,
+        })
+    }
+
     #[test]
     fn addresses_that_cannot_be_asked() {
-        for (address, part) in [
-            ("nowhere", "relative URL"),
-            ("https://example.org", "use http"),
+        for (address, token, part) in [
+            ("nowhere", None, "relative URL"),
+            ("ftp://example.org", None, "use http or https"),
+            ("http://example.org", Some("t"), "unencrypted; use https"),
         ] {
-            let error = OmniParser::new(address).unwrap_err();
+            let error = parser(address, token).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
+        for (address, token) in [
+            ("https://example.org", Some("t")),
+            ("http://127.0.0.1:8000", Some("t")),
+            ("http://example.org", None),
+        ] {
+            assert!(parser(address, token).is_ok(), "{address}");
+        }
+        let shown = format!("{:?}", parser("https://a.example", Some("hidden")).unwrap());
+        assert!(!shown.contains("hidden"), "{shown}");
     }
 }

@@ -26,7 +26,7 @@ use motorium_planner::backends::dialect::Dialect;
 use motorium_planner::backends::model::{ModelBackend, ModelBackendParts};
 use motorium_planner::backends::opencua::OpenCua;
 use motorium_planner::backends::qwen_vl::QwenVl;
-use motorium_planner::backends::{Backend, UsageMeter};
+use motorium_planner::backends::{Backend, CallContext};
 use motorium_planner::models::ModelTable;
 use motorium_planner::prompt::Prompts;
 use provider::{Provider, ThinkingTime};
@@ -117,7 +117,7 @@ async fn times(
     for round in 0..WARM_UP + rounds {
         let request = task::request(round, look);
         let (began, thought_before) = (Instant::now(), thought.so_far());
-        backend.plan(&request, &UsageMeter::default()).await?;
+        backend.plan(&request, &CallContext::default()).await?;
         if round >= WARM_UP {
             times.push(began.elapsed() - (thought.so_far() - thought_before));
         }
@@ -140,7 +140,7 @@ async fn memory(backend: Arc<ModelBackend>, look: Look, at_once: usize) -> anyho
     let before = in_memory("VmRSS:")?;
     let decisions = (0..at_once).map(|step| {
         let (backend, request) = (Arc::clone(&backend), task::request(step, look));
-        tokio::spawn(async move { backend.plan(&request, &UsageMeter::default()).await })
+        tokio::spawn(async move { backend.plan(&request, &CallContext::default()).await })
     });
     for decision in decisions.collect::<Vec<_>>() {
         decision.await??;

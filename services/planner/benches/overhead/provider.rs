@@ -71,6 +71,9 @@ impl Provider {
             proxy: None,
             ca_file: None,
             anthropic_version: "2023-06-01".to_owned(),
+            organization: None,
+            project: None,
+            headers: Default::default(),
             connect_timeout: CONNECT_TIMEOUT,
             stall_timeout: STALL_TIMEOUT,
         })?)

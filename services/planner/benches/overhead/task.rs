@@ -85,6 +85,7 @@ pub(crate) fn request(step: usize, look: Look) -> PlanRequest {
         language: None,
         notices: Vec::new(),
         applications: Vec::new(),
+        current_url: None,
     }
 }
 
@@ -116,6 +117,7 @@ fn past(index: u32, look: Look) -> PastStep {
             outcome: ActionOutcome::new(ActionResult::Performed, ""),
             effect: None,
             retries: 0,
+            target_label: None,
         }],
         image: Some(copy(index, look)),
         frame_size: Some(CaptureSize::new(WIDTH as i32, HEIGHT as i32)),

@@ -22,6 +22,8 @@ pub struct DegradedFeatures {
     pub without_sampling: bool,
     /// The provider does not keep conversations for this account.
     pub without_storage: bool,
+    /// The URL of the page is not sent with the outputs of computer calls.
+    pub without_current_url: bool,
 }
 
 /// Words that servers use for the methods of requesting JSON.

@@ -1,7 +1,7 @@
 //! Translates between a step and one prompt format: builds the request of a step and parses its response.
 //!
 //! A dialect is pure: it has no clock, network or state. [`ModelBackend`](super::model::ModelBackend) does the rest for
-//! all dialects: it sends requests, counts usage, and requests one repair of an invalid response.
+//! all dialects: it sends requests, counts usage, and requests repairs of invalid responses.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ pub trait Dialect: fmt::Debug + Send + Sync + 'static {
         answer: &Value,
     ) -> Result<ParsedResponse, ResponseError>;
 
-    /// Builds the request that reports an invalid response to the model. Sent at most once per step.
+    /// Builds the request that reports an invalid response to the model. `asked` may itself be such a request.
     fn repair_request(
         &self,
         step: &StepContext<'_>,

@@ -94,6 +94,9 @@ impl From<ProviderFailure> for BackendError {
                 retry_after_ms: retry_after
                     .map(|wait| u32::try_from(wait.as_millis()).unwrap_or(u32::MAX)),
             },
+            FailureKind::TimedOut { limit } => BackendError::TimedOut {
+                limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+            },
             FailureKind::Permanent => BackendError::Permanent { message },
         }
     }

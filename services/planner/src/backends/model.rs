@@ -1,7 +1,8 @@
 //! A backend that calls a model, for all dialects. It sends the dialect's request, parses the response with the dialect,
-//! counts usage, and requests one repair of an invalid response.
+//! counts usage, and requests repairs of invalid responses.
 //!
-//! It does not retry transport failures and keeps no task state. It only remembers features that its endpoint rejects.
+//! A request that fails temporarily is sent again within the limits of the call; what was paid for before it is kept. It
+//! keeps no task state and only remembers features that its endpoint rejects.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -17,11 +18,12 @@ use serde_json::Value;
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
+use super::call::RequestLimits;
 use super::degraded_features::DegradedFeatures;
 use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use super::estimate::Estimate;
 use super::question::{self, Question};
-use super::{Backend, BackendDecision, BackendError, UsageMeter, estimate};
+use super::{Backend, BackendDecision, BackendError, CallContext, estimate};
 use crate::models::TokenUsage;
 use crate::models::{Model, Prices};
 use crate::prompt::Prompts;
@@ -32,6 +34,17 @@ use crate::screenshot::{RenderedImage, RequestImages, SentImage};
 
 /// Maximum number of observations (zoom, screenshot) per step: enough to compare a few regions, and it bounds the cost.
 const MAX_FOLLOW_UPS: u32 = 4;
+
+/// Maximum number of requests of a decision that are sent again in another form: without the schema, without any JSON
+/// mode, without sampling parameters, without storage at the provider, without the URL of the page, and with a new
+/// conversation.
+const MAX_OTHER_FORMS: u32 = 6;
+
+/// Returns the maximum number of requests that one decision of a model backend sends. See `docs/planner.md`.
+#[must_use]
+pub const fn max_requests(limits: RequestLimits) -> u32 {
+    1 + MAX_FOLLOW_UPS + limits.max_repairs + limits.retry.max_retries + MAX_OTHER_FORMS
+}
 
 /// Permits for building requests, one per processor: more would not finish sooner, and each holds a decoded screen in
 /// memory.
@@ -147,13 +160,19 @@ impl ModelBackend {
     async fn send_first(
         &self,
         task: &mut Arc<PlanTask>,
-        spent: &UsageMeter,
+        call: &CallContext,
     ) -> Result<Arc<Exchange>, BackendError> {
         loop {
             let made = self.concessions();
             let asked = self.runner.ask(task, made).await?;
-            self.check_limits(&asked, task, spent)?;
-            match self.send(&asked, spent).await {
+            self.check_limits(&asked, task, call)?;
+            let degraded = |failure: &ProviderFailure| {
+                let rejected = failure.rejected.as_ref()?;
+                self.runner.dialect.degrade(rejected, made)
+            };
+            // A feature that the endpoint rejects is rejected again.
+            let may_repeat = |failure: &ProviderFailure| degraded(failure).is_none();
+            match self.send(&asked, call, may_repeat).await {
                 Ok(answer) => {
                     return Ok(Arc::new(Exchange {
                         request: asked,
@@ -161,10 +180,7 @@ impl ModelBackend {
                     }));
                 }
                 Err(failure) => {
-                    let refused = failure.rejected.as_ref();
-                    let conceded =
-                        refused.and_then(|refused| self.runner.dialect.degrade(refused, made));
-                    if let Some(conceded) = conceded {
+                    if let Some(conceded) = degraded(&failure) {
                         self.set_degraded(conceded);
                     } else if let Some(anew) = task.without_conversation_after(&failure) {
                         tracing::info!(
@@ -185,54 +201,61 @@ impl ModelBackend {
         &self,
         asked: &ModelRequest,
         task: &PlanTask,
-        spent: &UsageMeter,
+        call: &CallContext,
     ) -> Result<(), BackendError> {
         let PlanRequest {
             frame, remaining, ..
         } = &task.request;
         let model = &self.runner.model;
         let estimate = Estimate::of(&asked.body, asked.kept_tokens, model, frame.size);
-        estimate::check(estimate, *remaining, spent)
+        estimate::check(estimate, *remaining, &call.usage)
     }
 
     /// Sends a follow-up request to a response.
     async fn send_follow_up(
         &self,
         asked: ModelRequest,
-        spent: &UsageMeter,
+        call: &CallContext,
     ) -> Result<Arc<Exchange>, BackendError> {
-        let answer = self.send(&asked, spent).await?;
+        let answer = self.send(&asked, call, |_| true).await?;
         Ok(Arc::new(Exchange {
             request: asked,
             response: answer,
         }))
     }
 
+    /// Sends a request; after a temporary failure again, if `may_repeat` holds.
     async fn send(
         &self,
         asked: &ModelRequest,
-        spent: &UsageMeter,
+        call: &CallContext,
+        may_repeat: impl Fn(&ProviderFailure) -> bool,
     ) -> Result<Value, ProviderFailure> {
         let missing = |missing: &String| ProviderFailure::permanent(missing.clone());
         let endpoint = self.endpoint.as_ref().map_err(missing)?;
-        let began = Instant::now();
-        let answer = endpoint.post(&asked.body, &asked.headers).await?;
-        spent.add(self.runner.usage_of(&answer, began));
+        let post = || async {
+            let began = Instant::now();
+            let answer = endpoint.post(&asked.body, &asked.headers).await?;
+            call.usage.add(self.runner.usage_of(&answer, began));
+            Ok(answer)
+        };
+        let answer = call.send(post, may_repeat).await?;
+        call.keep_response(&answer);
         Ok(answer)
     }
 
-    /// Runs a step to its decision, with at most one repair and a limited number of observations. Returns also the
-    /// annotated screenshot that was sent.
+    /// Runs a step to its decision, with a limited number of repairs and observations. Returns also the annotated screenshot
+    /// that was sent.
     async fn decide(
         &self,
         mut task: Arc<PlanTask>,
-        spent: &UsageMeter,
+        call: &CallContext,
     ) -> Result<(ParsedDecision, Option<Image>), BackendError> {
-        let mut exchange = self.send_first(&mut task, spent).await?;
+        let mut exchange = self.send_first(&mut task, call).await?;
         let annotated = exchange.request.annotated.as_ref();
         let annotated = annotated.and_then(RenderedImage::to_image);
         let task = &task;
-        let (mut looks, mut is_repaired) = (0, false);
+        let (mut looks, mut repairs) = (0, Repairs::up_to(call.max_repairs()));
         loop {
             let made = self.concessions();
             let asked = match self.runner.read(task, made, &exchange).await {
@@ -247,15 +270,17 @@ impl ModelBackend {
                 Err(ResponseError::Refused { message }) => {
                     return Err(BackendError::Refused { message });
                 }
-                Err(misread) if is_repaired => return Err(no_decision(&misread.to_string())),
                 Err(misread) => {
+                    let problem = misread.to_string();
+                    if !repairs.take(&problem) {
+                        return Err(no_decision(&problem));
+                    }
                     tracing::debug!(backend = self.name, %misread, "requesting a repair of an invalid response");
-                    is_repaired = true;
                     self.runner.repair(task, made, &exchange, misread).await
                 }
             };
-            self.check_limits(&asked, task, spent)?;
-            exchange = self.send_follow_up(asked, spent).await?;
+            self.check_limits(&asked, task, call)?;
+            exchange = self.send_follow_up(asked, call).await?;
         }
     }
 
@@ -278,25 +303,25 @@ impl ModelBackend {
         }
     }
 
-    /// Asks a question, and once more if the answer fails its check.
+    /// Asks a question, and again if the answer fails its check.
     async fn ask_question(
         &self,
         question: &Question,
-        spent: &UsageMeter,
+        call: &CallContext,
     ) -> Result<Value, BackendError> {
         let (mut body, view) = self.runner.question(question).await?;
         let api = self.runner.dialect.api();
         let nothing = CaptureSize::new(0, 0);
         let screen = view.map_or(nothing, |view| view.region().size());
-        let mut is_repaired = false;
+        let mut repairs = Repairs::up_to(call.max_repairs());
         loop {
             let estimate = Estimate::of(&body, 0, &self.runner.model, screen);
-            estimate::check(estimate, question.remaining, spent)?;
+            estimate::check(estimate, question.remaining, &call.usage)?;
             let asked = ModelRequest {
                 body,
                 ..ModelRequest::default()
             };
-            let answer = self.send(&asked, spent).await?;
+            let answer = self.send(&asked, call, |_| true).await?;
             let text = match ResponseText::of(api, &answer) {
                 Ok(said) => said.into_text(),
                 Err(ResponseError::Refused { message }) => {
@@ -306,13 +331,39 @@ impl ModelBackend {
             };
             match (question.check)(&text, view.as_ref()) {
                 Ok(value) => return Ok(value),
-                Err(problem) if is_repaired => return Err(no_decision(&problem)),
+                Err(problem) if !repairs.take(&problem) => return Err(no_decision(&problem)),
                 Err(problem) => {
-                    is_repaired = true;
                     body = question::ask_again(api, asked.body, &text, &problem);
                 }
             }
         }
+    }
+}
+
+/// Repairs of one call. A model that repeats its mistake is not told of it a second time: another backend does better.
+#[derive(Debug)]
+struct Repairs {
+    left: u32,
+    last_problem: String,
+}
+
+impl Repairs {
+    fn up_to(max: u32) -> Self {
+        Self {
+            left: max,
+            last_problem: String::new(),
+        }
+    }
+
+    /// Takes a repair for this problem; false if there is none.
+    fn take(&mut self, problem: &str) -> bool {
+        let is_repeated = self.last_problem == problem;
+        if self.left == 0 || is_repeated {
+            return false;
+        }
+        self.left -= 1;
+        problem.clone_into(&mut self.last_problem);
+        true
     }
 }
 
@@ -467,19 +518,19 @@ impl Backend for ModelBackend {
     async fn plan(
         &self,
         request: &PlanRequest,
-        spent: &UsageMeter,
+        call: &CallContext,
     ) -> Result<BackendDecision, BackendError> {
         self.endpoint()?;
         let task = Arc::new(PlanTask::new(request.clone()));
-        let (reading, annotated_image) = self.decide(task, spent).await?;
+        let (reading, annotated_image) = self.decide(task, call).await?;
         Ok(BackendDecision {
             decision: self.decision(reading),
             annotated_image,
         })
     }
 
-    async fn answer(&self, question: &Question, spent: &UsageMeter) -> Result<Value, BackendError> {
+    async fn answer(&self, question: &Question, call: &CallContext) -> Result<Value, BackendError> {
         self.endpoint()?;
-        self.ask_question(question, spent).await
+        self.ask_question(question, call).await
     }
 }

@@ -11,7 +11,7 @@ use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 use motorium_proto::v1::common::Decision as Wire;
 use prost::Message as _;
 
-use super::{Backend, BackendDecision, BackendError, UsageMeter};
+use super::{Backend, BackendDecision, BackendError, CallContext};
 
 /// Decisions in replay order.
 #[derive(Debug, Clone)]
@@ -88,7 +88,7 @@ impl Backend for RecordedBackend {
     async fn plan(
         &self,
         request: &PlanRequest,
-        _: &UsageMeter,
+        _: &CallContext,
     ) -> Result<BackendDecision, BackendError> {
         let given = given(&request.conversation)?;
         let decision = self

@@ -4,7 +4,7 @@
 use motorium_imaging::marks;
 use motorium_proto::domain::element::Element;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json as value};
+use serde_json::{Map, Value, json as value};
 
 use super::degraded_features::OutputFormat;
 use super::dialect::{ModelRequest, RequestError, StepContext};
@@ -203,19 +203,37 @@ pub(super) fn read(
     answer: &Value,
 ) -> Result<ParsedDecision, ResponseError> {
     let said = ResponseText::of(api, answer)?;
-    let object = json::object(&said.text).or_else(|| json::object(&said.reasoning));
-    let object = object.ok_or_else(|| {
-        ResponseError::invalid(if said.text.trim().is_empty() {
-            "the answer is empty; one JSON object is wanted"
-        } else {
-            "the answer has no whole JSON object in it"
-        })
-    })?;
+    let object = decision_object(&said)?;
     let ground = ValidationContext {
         request: step.request,
         view: asked.view,
     };
     som::read(&object, &ground)
+}
+
+/// Returns the JSON object that is the decision, in the text or else in the reasoning.
+fn decision_object(said: &ResponseText) -> Result<Map<String, Value>, ResponseError> {
+    let mut objects = json::objects(&said.text);
+    if objects.is_empty() {
+        objects = json::objects(&said.reasoning);
+    }
+    let mut decisions: Vec<_> = objects.iter().filter(|one| som::is_decision(one)).collect();
+    // Some servers repeat the answer.
+    decisions.dedup();
+    match (decisions.as_slice(), objects.as_slice()) {
+        ([decision], _) => Ok(Map::clone(decision)),
+        ([], []) => Err(ResponseError::invalid(if said.text.trim().is_empty() {
+            "the answer is empty; one JSON object is wanted"
+        } else {
+            "the answer has no whole JSON object in it"
+        })),
+        // Its parser says what is missing.
+        ([], [object, ..]) => Ok(object.clone()),
+        (several, _) => Err(ResponseError::invalid(format!(
+            "the answer has {} decisions, and only one can be carried out; give one JSON object with all actions of this step in `actions`",
+            several.len()
+        ))),
+    }
 }
 
 /// Returns the message that reports an invalid response to the model.

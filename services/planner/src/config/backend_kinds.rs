@@ -1,7 +1,9 @@
 //! The kinds of backends, by their names in the configuration.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use motorium_kit::config::{Environment, Secret};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -12,7 +14,9 @@ use crate::backends::claude_som::{self, ClaudeSom};
 use crate::backends::dialect::Dialect;
 use crate::backends::openai_computer::{self, OpenAiComputer};
 use crate::backends::opencua::{self, OpenCua};
+use crate::backends::planner_service;
 use crate::backends::qwen_vl::{self, QwenVl};
+use crate::provider::api_key;
 
 /// A kind of backend, as the configuration selects it.
 pub(super) struct BackendKind {
@@ -93,16 +97,53 @@ pub(super) const KINDS: &[BackendKind] = &[
 struct NoOptions {}
 
 /// Parses a dialect's options.
-fn read<T: DeserializeOwned>(options: &Options) -> Result<T, String> {
+pub(super) fn read<T: DeserializeOwned>(options: &Options) -> Result<T, String> {
     let options = serde_json::Value::Object(options.clone());
     serde_json::from_value(options).map_err(|error| error.to_string())
 }
 
+/// Options of a backend that is another Planner.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ServiceOptions {
+    /// Address such as `http://127.0.0.1:7800`.
+    pub(super) address: String,
+    /// Whether it is sent screenshots.
+    #[serde(default = "yes")]
+    pub(super) needs_image: bool,
+    /// Environment variable with its token.
+    token_env: Option<String>,
+    /// File with its token.
+    token_file: Option<PathBuf>,
+    /// Certificates to trust besides the system's, in PEM.
+    pub(super) ca_file: Option<PathBuf>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl ServiceOptions {
+    /// Returns the token, if there is one.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or holds no token.
+    pub(super) fn token(
+        &self,
+        environment: &Environment,
+    ) -> Result<Option<Secret>, api_key::Error> {
+        let variable = self.token_env.as_deref().unwrap_or_default();
+        api_key::find(self.token_file.as_deref(), variable, environment)
+    }
+}
+
 /// Returns the list of kinds, for an error message.
 pub(super) fn list() -> String {
-    let kinds = KINDS.iter();
+    let kinds = KINDS.iter().map(|kind| (kind.name, kind.about));
+    let service = (planner_service::KIND, "another Planner service");
     let lines: Vec<String> = kinds
-        .map(|kind| format!("{} ({})", kind.name, kind.about))
+        .chain([service])
+        .map(|(name, about)| format!("{name} ({about})"))
         .collect();
     lines.join(", ")
 }

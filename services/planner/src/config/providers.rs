@@ -44,6 +44,17 @@ pub struct ProviderSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"2023-06-01")]
     pub anthropic_version: Option<String>,
+    /// Organisation that requests are billed to, for OpenAI's protocols.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"org-abc123")]
+    pub organization: Option<String>,
+    /// Project that requests are billed to, for OpenAI's protocols.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"proj_abc123")]
+    pub project: Option<String>,
+    /// Further headers of every request, by name. Their values are kept secret like keys.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Secret>,
     /// Timeout of establishing a connection. Default: 5s.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"5s")]
@@ -151,6 +162,9 @@ impl ProviderSettings {
                 .anthropic_version
                 .clone()
                 .unwrap_or_else(|| ANTHROPIC_VERSION.to_owned()),
+            organization: self.organization.clone(),
+            project: self.project.clone(),
+            headers: self.headers.clone(),
             connect_timeout: self.connect_timeout.map_or(CONNECT_TIMEOUT, |span| span.0),
             stall_timeout: self.stall_timeout.map_or(STALL_TIMEOUT, |span| span.0),
         }))

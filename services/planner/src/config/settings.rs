@@ -9,8 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::providers::ProviderSettings;
+use crate::backends::call::DEFAULT_MAX_REPAIRS;
 use crate::backends::phrasebook;
 use crate::models::ModelEntry;
+use crate::router::DEFAULT_DECISION_TIMEOUT;
 
 /// Default port of the service.
 pub const DEFAULT_PORT: u16 = 7702;
@@ -27,13 +29,18 @@ pub struct Settings {
     /// Backends in the order in which they are tried: `phrasebook`, `recorded:FILE`, `claude_som` and others, or the
     /// `NAME` of a table `[planner.backend.NAME]`.
     pub backends: Vec<String>,
+    /// Maximum time for a decision over all backends. Each backend that is still to be tried keeps an equal share of it.
+    pub decision_timeout: HumanDuration,
     /// Maximum time for a decision of one backend, including retries.
     pub timeout: HumanDuration,
-    /// Maximum time for one attempt.
+    /// Maximum time for one request to a provider.
     pub attempt_timeout: HumanDuration,
+    /// Maximum number of times that a model is told of an invalid response in one decision. One that repeats its mistake
+    /// is not told again.
+    pub max_repairs: u32,
     /// Maximum number of concurrent calls per backend; further calls wait.
     pub concurrency: usize,
-    /// Retry policy for temporary failures of a backend.
+    /// Retry policy for temporary failures of a provider.
     pub retry: RetrySettings,
     /// Circuit breaker of each backend.
     pub circuit_breaker: CircuitBreakerSettings,
@@ -56,7 +63,9 @@ impl Default for Settings {
             backends: vec![phrasebook::NAME.to_owned()],
             // One attempt may take a minute, because models with reasoning are slow. The rest leaves time for a retry
             // after an early failure.
+            decision_timeout: HumanDuration(DEFAULT_DECISION_TIMEOUT),
             timeout: HumanDuration::seconds(90),
+            max_repairs: DEFAULT_MAX_REPAIRS,
             attempt_timeout: HumanDuration::seconds(60),
             // Bounds memory and open connections; providers limit the rate themselves.
             concurrency: 64,
@@ -96,6 +105,7 @@ options = { max_elements = 80 }
 [planner.providers.local]
 base_url = "http://127.0.0.1:8000/v1"
 key_env = "LOCAL_API_KEY"
+headers = { "X-Team" = "invoices" }
 "#,
         },
         Example {
@@ -115,7 +125,7 @@ prices = { input = 0.4, output = 1.6 }
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackendSettings {
-    /// Kind of backend; the backend's own name if absent.
+    /// Kind of backend; the backend's own name if absent. `planner_service` is another Planner at `options.address`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"chat_som")]
     pub kind: Option<String>,
@@ -136,19 +146,20 @@ pub struct BackendSettings {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetrySettings {
-    /// Maximum number of retries after the first attempt.
+    /// Maximum number of retries per decision of a backend, over all its requests.
     pub max_retries: u32,
     /// Backoff before the first retry; doubled for each further one.
     pub initial_backoff: HumanDuration,
     /// Maximum backoff between two attempts.
     pub max_backoff: HumanDuration,
-    /// Maximum wait that a provider may ask for; beyond it the call fails.
+    /// Maximum wait within a decision that a provider may ask for. A longer one fails the backend's decision, and the
+    /// backend is skipped until the wait is over.
     pub max_retry_after: HumanDuration,
 }
 
 impl Default for RetrySettings {
     fn default() -> Self {
-        // As in the providers' own clients; see the router's retry policy.
+        // As in the providers' own clients; see the retry policy of a call.
         Self {
             max_retries: 2,
             initial_backoff: HumanDuration::milliseconds(500),

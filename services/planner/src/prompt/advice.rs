@@ -14,6 +14,7 @@
 use std::path::Path;
 
 use motorium_proto::domain::frame::Window;
+use motorium_text::characters::is_invisible;
 
 use super::Language;
 
@@ -122,7 +123,9 @@ impl Advice {
 
     fn is_for(&self, window: &Window) -> bool {
         let names = |words: &[String], text: &str| {
-            let text = text.to_lowercase();
+            // Edge, for one, writes an invisible space into its own name.
+            let visible = text.chars().filter(|character| !is_invisible(*character));
+            let text = visible.collect::<String>().to_lowercase();
             words.iter().any(|word| begins_a_word(word, &text))
         };
         names(&self.applications, &window.application) || names(&self.titles, &window.title)
@@ -178,6 +181,18 @@ mod tests {
     #[test]
     fn the_active_window_chooses_the_advice() {
         check("firefox-esr", "Start", &["A browser is open."]);
+        check(
+            "Google-chrome",
+            "Start - Google Chrome",
+            &["A browser is open."],
+        );
+        check("Microsoft-edge", "Start", &["A browser is open."]);
+        // Edge writes an invisible space into its name.
+        check(
+            "",
+            "Start - Microsoft\u{200b} Edge",
+            &["A browser is open."],
+        );
         check("Thunar", "Home", &["A file manager is open."]);
         check("WeChat", "微信", &["A chat is open."]);
         check(

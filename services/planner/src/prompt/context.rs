@@ -16,8 +16,15 @@ use super::{Language, Prompts, history};
 const MAX_DATA_CHARS: usize = 4000;
 /// Maximum length of a language tag (`zh-Hant-TW`), in bytes: the longest that RFC 5646 asks implementations to support.
 const MAX_LANGUAGE_TAG_BYTES: usize = 35;
-/// Number of latest steps whose data is shown: bounds the prompt.
-const STEPS_WITH_DATA: usize = 3;
+/// Maximum tokens of all data of earlier steps together. Extracted data stays available for the whole task; of more than
+/// this, the latest is kept.
+const MAX_DATA_TOKENS: usize = 8000;
+/// Bytes of text per token: English has about four, JSON and Chinese about three.
+const BYTES_PER_TOKEN: usize = 3;
+/// Number of latest steps whose thoughts are shown: older ones are in the line of their step.
+const STEPS_WITH_THOUGHTS: usize = 8;
+/// Maximum length of the thought of an earlier step, in characters: keeps each on about two lines.
+const MAX_THOUGHT_CHARS: usize = 240;
 
 /// Values of a template.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -30,6 +37,10 @@ pub struct PromptContext {
     pub elements: String,
     /// Open windows, delimited; empty if none is known.
     pub windows: String,
+    /// URL of the page that the browser in front shows, delimited; empty if there is none.
+    pub page: String,
+    /// Number of the step that is being decided.
+    pub step: u32,
     /// Earlier steps, one line each.
     pub history: Vec<String>,
     /// Result data of the last steps, delimited.
@@ -66,13 +77,15 @@ impl PromptContext {
         places: CoordinateFormat,
     ) -> Self {
         let language = Language::of(request.language.as_deref(), &request.goal);
-        let lines = prompt::lines(elements);
+        let lines = prompt::lines_in(elements, language == Language::Chinese);
         Self {
             goal: request.goal.clone(),
             instructions: request.instructions.trim().to_owned(),
             platform: platform(request.platform, language),
             elements: delimited("elements of the screen, as they were read", &lines),
             windows: delimited("titles of the open windows", &windows(&request.frame)),
+            page: page(request),
+            step: step_number(request),
             history: past(&request.history, language, places),
             data: data(&request.history),
             notices: request.notices.clone(),
@@ -136,25 +149,57 @@ fn windows(frame: &Frame) -> String {
     frame.windows.iter().map(line).collect()
 }
 
-/// Returns the steps as lines, with the user messages in between.
+/// Returns the URL of the page that the browser in front shows, delimited because a page chooses it.
+#[must_use]
+pub fn page(request: &PlanRequest) -> String {
+    let url = request.current_url.as_deref().unwrap_or_default();
+    delimited("address of the page in the browser", url)
+}
+
+/// Returns the number of the step that is being decided.
+#[must_use]
+pub fn step_number(request: &PlanRequest) -> u32 {
+    let last = request.history.last();
+    last.map_or(1, |last| last.step.saturating_add(1))
+}
+
+/// Returns the steps as lines, with the thoughts of the latest ones and the user messages in between.
 #[must_use]
 pub fn past(history: &[PastStep], language: Language, places: CoordinateFormat) -> Vec<String> {
     let said = match language {
         Language::English => "The user said then:",
         Language::Chinese => "用户随后说：",
     };
-    let lines = history.iter().flat_map(|step| {
+    let without_thoughts = history.len().saturating_sub(STEPS_WITH_THOUGHTS);
+    let lines = history.iter().enumerate().flat_map(|(index, step)| {
         let messages = step.user_messages.iter();
         let messages = messages.map(|message| format!("{said} {}", message.trim()));
-        std::iter::once(history::line(step, language, places)).chain(messages)
+        let line = history::line(step, language, places);
+        let thought = thought(step, language).filter(|_| index >= without_thoughts);
+        std::iter::once(line).chain(thought).chain(messages)
     });
     lines.collect()
 }
 
-/// Returns function results and extracted data, delimited.
+/// Returns the thought of an earlier step on one line; `None` if there is none.
+fn thought(step: &PastStep, language: Language) -> Option<String> {
+    let line = step.thought.split_whitespace().collect::<Vec<_>>();
+    let line = line.join(" ");
+    let line = match line.char_indices().nth(MAX_THOUGHT_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    };
+    let thought = match language {
+        Language::English => format!("  Your thought then: {line}"),
+        Language::Chinese => format!("  你当时的想法：{line}"),
+    };
+    (!line.is_empty()).then_some(thought)
+}
+
+/// Returns function results and extracted data of the whole task, delimited. If they are too long together, the latest
+/// are kept.
 #[must_use]
 pub fn data(history: &[PastStep]) -> Vec<String> {
-    let recent = &history[history.len().saturating_sub(STEPS_WITH_DATA)..];
     let of_step = |step: &PastStep| {
         let number = step.step;
         let results = step.function_results.iter().map(move |result| {
@@ -171,7 +216,23 @@ pub fn data(history: &[PastStep]) -> Vec<String> {
         });
         results.chain(extracted).collect::<Vec<_>>()
     };
-    recent.iter().flat_map(of_step).collect()
+    let mut left = MAX_DATA_TOKENS * BYTES_PER_TOKEN;
+    let latest_first = history.iter().rev().flat_map(|step| {
+        let mut of_step = of_step(step);
+        of_step.reverse();
+        of_step
+    });
+    let mut kept: Vec<String> = latest_first
+        .take_while(|text| match left.checked_sub(text.len()) {
+            Some(rest) => {
+                left = rest;
+                true
+            }
+            None => false,
+        })
+        .collect();
+    kept.reverse();
+    kept
 }
 
 fn name_of<'a>(step: &'a PastStep, call_id: &str) -> &'a str {

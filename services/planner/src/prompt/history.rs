@@ -39,6 +39,17 @@ impl CoordinateFormat {
         }
     }
 
+    /// Returns whether the model sees the numbers of elements.
+    fn is_numbered(self) -> bool {
+        !matches!(
+            self,
+            CoordinateFormat::Model {
+                numbered: false,
+                ..
+            }
+        )
+    }
+
     /// Formats a point; `None` if it is not on the model's image.
     fn point(self, point: CapturePoint, step: &PastStep) -> Option<String> {
         let CoordinateFormat::Model {
@@ -173,7 +184,7 @@ fn effect(action: &PastAction, language: Language) -> String {
 
 impl LineFormatter<'_> {
     fn done(self, action: &PastAction) -> String {
-        let what = self.words(&action.planned.action);
+        let what = self.words(action);
         let intent = match action.planned.intent.trim() {
             "" => String::new(),
             intent => format!(" ({})", cut(intent)),
@@ -182,14 +193,16 @@ impl LineFormatter<'_> {
     }
 
     /// Formats an action.
-    fn words(self, action: &Action<Target>) -> String {
+    fn words(self, past: &PastAction) -> String {
+        let label = past.target_label.as_deref();
+        let action = &past.planned.action;
         let language = self.language;
         let word = |english: &str, chinese: &str| localised(language, english, chinese);
         match action {
             Action::Move { to } => format!(
                 "{} {}",
                 word("moved the pointer to", "指针移到"),
-                self.target(to)
+                self.labelled(to, label)
             ),
             Action::Click {
                 at,
@@ -208,26 +221,30 @@ impl LineFormatter<'_> {
                 };
                 format!(
                     "{clicked} {}{}",
-                    self.place(at.as_ref()),
+                    self.place(at.as_ref(), label),
                     held(modifiers, language)
                 )
             }
             Action::MouseDown { at, .. } => {
                 let pressed = word("pressed the button at", "按下鼠标于");
-                format!("{pressed} {}", self.place(at.as_ref()))
+                format!("{pressed} {}", self.place(at.as_ref(), label))
             }
             Action::MouseUp { at, .. } => {
                 let released = word("released the button at", "松开鼠标于");
-                format!("{released} {}", self.place(at.as_ref()))
+                format!("{released} {}", self.place(at.as_ref(), label))
             }
             Action::Drag { path, .. } => {
                 let path: Vec<String> = path.iter().map(|place| self.target(place)).collect();
-                format!("{} {}", word("dragged", "拖动"), path.join(" → "))
+                let label = label.map_or_else(String::new, |label| format!(" {label}"));
+                format!("{} {}{label}", word("dragged", "拖动"), path.join(" → "))
             }
             Action::Scroll { at, amount, .. } => {
                 let (scrolled, at_word) = (word("scrolled", "滚动了"), word("at", "于"));
                 let way = way(*amount, language);
-                format!("{scrolled} {way} {at_word} {}", self.place(at.as_ref()))
+                format!(
+                    "{scrolled} {way} {at_word} {}",
+                    self.place(at.as_ref(), label)
+                )
             }
             Action::TypeText { text, .. } => {
                 format!("{} {}", word("typed", "输入了"), quoted(text))
@@ -274,11 +291,22 @@ impl LineFormatter<'_> {
         }
     }
 
-    fn place(self, at: Option<&Target>) -> String {
+    fn place(self, at: Option<&Target>, label: Option<&str>) -> String {
         at.map_or_else(
             || localised(self.language, "where the pointer was", "指针所在处"),
-            |target| self.target(target),
+            |target| self.labelled(target, label),
         )
+    }
+
+    /// Formats a target with the kind and the text that it had: its number may be another element's by now.
+    fn labelled(self, target: &Target, label: Option<&str>) -> String {
+        let place = self.target(target);
+        match (label, target) {
+            // The text is the target.
+            (None, _) | (Some(_), Target::Text(_)) => place,
+            (Some(label), Target::Element(_)) if !self.places.is_numbered() => cut(label),
+            (Some(label), _) => format!("{place} {}", cut(label)),
+        }
     }
 
     fn target(self, target: &Target) -> String {
@@ -377,6 +405,7 @@ mod tests {
                 outcome: ActionOutcome::new(ActionResult::Performed, ""),
                 effect: None,
                 retries: 0,
+                target_label: None,
             }],
             ..PastStep::default()
         }

@@ -66,7 +66,9 @@ const CONTEXT_VALUES: &[&str] = &[
     "language",
     "limits",
     "notices",
+    "page",
     "platform",
+    "step",
     "user_messages",
     "windows",
 ];

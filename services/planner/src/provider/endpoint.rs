@@ -3,6 +3,7 @@
 //! One request, one response: redirects are not followed, nothing is retried, and the caller sets the overall timeout.
 //! Only a response that stalls in the middle is detected here.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use reqwest::{Client, Proxy, Response};
 use serde_json::Value;
 use url::Url;
 
-use super::failure::ProviderFailure;
+use super::failure::{self, ProviderFailure};
 use super::schema_order::SchemaOrdered;
 use crate::models::Api;
 
@@ -44,6 +45,11 @@ pub struct EndpointConfig {
     pub ca_file: Option<PathBuf>,
     /// Value of `anthropic-version`, for Anthropic's protocol.
     pub anthropic_version: String,
+    /// Organisation and project that requests are billed to, for OpenAI's protocols.
+    pub organization: Option<String>,
+    pub project: Option<String>,
+    /// Further headers of every request.
+    pub headers: BTreeMap<String, Secret>,
     pub connect_timeout: Duration,
     pub stall_timeout: Duration,
 }
@@ -61,6 +67,12 @@ pub enum Error {
     Client(String),
     #[error("anthropic_version or the key contains characters that are not allowed in a header")]
     Header(#[from] InvalidHeaderValue),
+    #[error("headers: `{0}` is not the name of a header such as X-Team")]
+    HeaderName(String),
+    #[error("headers: the value of `{0}` contains characters that are not allowed in a header")]
+    HeaderContent(String),
+    #[error("headers: `{0}` is set by Motorium itself; for a key, use key_env or key_file")]
+    ReservedHeader(String),
 }
 
 /// An endpoint that requests are posted to. Clones share their connections.
@@ -70,8 +82,8 @@ pub struct Endpoint {
     /// Headers with the key, marked as sensitive.
     headers: HeaderMap,
     client: Client,
-    /// The key, for masking: some providers repeat it in their errors.
-    key: Option<Secret>,
+    /// The key and the values of further headers, for masking: some providers repeat them in their errors.
+    secrets: Vec<Secret>,
     /// Host and port of the proxy.
     proxy: Option<String>,
     stall_timeout: Duration,
@@ -100,7 +112,13 @@ impl Endpoint {
             url: url(&address.base_url, address.api)?,
             headers: headers(address)?,
             client,
-            key: address.key.clone(),
+            secrets: address
+                .key
+                .iter()
+                .chain(address.headers.values())
+                .filter(|secret| !secret.expose().is_empty())
+                .cloned()
+                .collect(),
             proxy: address.proxy.as_ref().and_then(host_and_port),
             stall_timeout: address.stall_timeout,
             clock: Arc::new(SystemClock),
@@ -133,7 +151,14 @@ impl Endpoint {
             let now = self.clock.now();
             return Err(ProviderFailure::of(status, &headers, body.as_bytes(), now));
         }
-        serde_json::from_slice(&body).map_err(|error| self.invalid_json(&body, &error))
+        let answer = serde_json::from_slice(&body);
+        let answer = answer.map_err(|error| self.invalid_json(&body, &error))?;
+        if !failure::is_error(&answer) {
+            return Ok(answer);
+        }
+        let body = self.without_key(&body);
+        let now = self.clock.now();
+        Err(ProviderFailure::in_success(&headers, body.as_bytes(), now))
     }
 
     fn invalid_json(&self, body: &[u8], error: &serde_json::Error) -> ProviderFailure {
@@ -178,13 +203,11 @@ impl Endpoint {
         }
     }
 
-    /// Returns a provider's text with the key masked.
+    /// Returns a provider's text with the key and the values of further headers masked.
     fn without_key(&self, body: &[u8]) -> String {
-        let text = String::from_utf8_lossy(body);
-        match &self.key {
-            Some(key) => text.replace(key.expose(), MASK),
-            None => text.into_owned(),
-        }
+        let text = String::from_utf8_lossy(body).into_owned();
+        let secrets = self.secrets.iter();
+        secrets.fold(text, |text, secret| text.replace(secret.expose(), MASK))
     }
 
     fn stalled(&self) -> ProviderFailure {
@@ -250,6 +273,18 @@ fn headers(address: &EndpointConfig) -> Result<HeaderMap, Error> {
         let version = HeaderValue::from_str(&address.anthropic_version)?;
         headers.insert("anthropic-version", version);
     }
+    if address.api != Api::AnthropicMessages {
+        let billing = [
+            ("openai-organization", &address.organization),
+            ("openai-project", &address.project),
+        ];
+        for (name, value) in billing {
+            if let Some(value) = value {
+                headers.insert(name, HeaderValue::from_str(value)?);
+            }
+        }
+    }
+    headers.extend(further_headers(&address.headers)?);
     let Some(key) = &address.key else {
         return Ok(headers);
     };
@@ -266,6 +301,33 @@ fn headers(address: &EndpointConfig) -> Result<HeaderMap, Error> {
     value.set_sensitive(true);
     headers.insert(name, value);
     Ok(headers)
+}
+
+/// Headers that a user cannot set: their values depend on the protocol, the key or the body.
+const RESERVED_HEADERS: [&str; 7] = [
+    "authorization",
+    "x-api-key",
+    "content-type",
+    "content-length",
+    "host",
+    "transfer-encoding",
+    "connection",
+];
+
+fn further_headers(headers: &BTreeMap<String, Secret>) -> Result<HeaderMap, Error> {
+    let mut further = HeaderMap::new();
+    for (name, value) in headers {
+        let parsed =
+            HeaderName::from_bytes(name.as_bytes()).map_err(|_| Error::HeaderName(name.clone()))?;
+        if RESERVED_HEADERS.contains(&parsed.as_str()) {
+            return Err(Error::ReservedHeader(name.clone()));
+        }
+        let mut value = HeaderValue::from_str(value.expose())
+            .map_err(|_| Error::HeaderContent(name.clone()))?;
+        value.set_sensitive(true);
+        further.insert(parsed, value);
+    }
+    Ok(further)
 }
 
 /// Formats an error with its causes, each once.
@@ -294,6 +356,9 @@ mod tests {
             proxy: Some(Secret::new("http://me:hunter2@proxy:3128")),
             ca_file: None,
             anthropic_version: "2023-06-01".to_owned(),
+            organization: Some("org-1".to_owned()),
+            project: Some("proj-1".to_owned()),
+            headers: BTreeMap::from([("X-Team".to_owned(), Secret::new("team-secret"))]),
             connect_timeout: CONNECT_TIMEOUT,
             stall_timeout: STALL_TIMEOUT,
         }
@@ -336,6 +401,9 @@ mod tests {
             let shown = format!("{address:?} {endpoint:?}");
             assert!(!shown.contains("very-secret"), "{shown}");
             assert!(!shown.contains("hunter2"), "{shown}");
+            assert!(!shown.contains("team-secret"), "{shown}");
+            let body = br#"{"error": "sk-very-secret of team-secret"}"#;
+            assert!(!endpoint.without_key(body).contains("secret of team"));
         }
         let malformed = EndpointConfig {
             proxy: Some(Secret::new("http://me:hunter2@:x")),
@@ -353,5 +421,27 @@ mod tests {
         let openai = headers(&address(Api::OpenaiResponses, "https://a/")).unwrap();
         assert_eq!(openai[AUTHORIZATION], "Bearer sk-very-secret");
         assert!(!openai.contains_key("anthropic-version"));
+    }
+
+    #[test]
+    fn further_headers_are_sent_and_those_of_the_protocol_cannot_be_replaced() {
+        let openai = headers(&address(Api::OpenaiChat, "https://a/")).unwrap();
+        assert_eq!(openai["openai-organization"], "org-1");
+        assert_eq!(openai["openai-project"], "proj-1");
+        assert_eq!(openai["x-team"], "team-secret");
+        let anthropic = headers(&address(Api::AnthropicMessages, "https://a/")).unwrap();
+        assert!(!anthropic.contains_key("openai-organization"));
+        assert_eq!(anthropic["x-team"], "team-secret");
+        let refused = |name: &str, value: &str| {
+            let named = BTreeMap::from([(name.to_owned(), Secret::new(value))]);
+            further_headers(&named).unwrap_err().to_string()
+        };
+        assert!(refused("Authorization", "x").contains("is set by Motorium itself"));
+        assert!(refused("a b", "x").contains("is not the name of a header"));
+        let broken = refused("X-Team", "hidden\nvalue");
+        assert!(
+            broken.contains("`X-Team`") && !broken.contains("hidden"),
+            "{broken}"
+        );
     }
 }

@@ -22,6 +22,8 @@ pub struct ProviderFailure {
 pub enum FailureKind {
     /// Temporary; with the wait that the provider asks for.
     Transient { retry_after: Option<Duration> },
+    /// No response within the time limit of the request.
+    TimedOut { limit: Duration },
     /// The request will not succeed.
     Permanent,
 }
@@ -45,6 +47,16 @@ impl ProviderFailure {
         }
     }
 
+    /// A request without a response within its time limit.
+    #[must_use]
+    pub fn timed_out(limit: Duration) -> Self {
+        Self {
+            message: format!("did not respond within {} ms", limit.as_millis()),
+            kind: FailureKind::TimedOut { limit },
+            rejected: None,
+        }
+    }
+
     /// A permanent failure: a request that cannot be sent.
     #[must_use]
     pub fn permanent(message: String) -> Self {
@@ -58,7 +70,22 @@ impl ProviderFailure {
     /// Classifies a response other than a success.
     #[must_use]
     pub fn of(status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Self {
+        Self::with(status, headers, &ProviderError::of(body), now)
+    }
+
+    /// Classifies an error that a provider, or a gateway before it, sends with the status of a success.
+    #[must_use]
+    pub fn in_success(headers: &HeaderMap, body: &[u8], now: SystemTime) -> Self {
         let error = ProviderError::of(body);
+        Self::with(error.status(), headers, &error, now)
+    }
+
+    fn with(
+        status: StatusCode,
+        headers: &HeaderMap,
+        error: &ProviderError,
+        now: SystemTime,
+    ) -> Self {
         let is_spent = error.is_quota_exhausted(status, headers);
         let may_pass = should_retry(headers).unwrap_or(is_transient(status) && !is_spent);
         let kind = if may_pass {
@@ -111,20 +138,46 @@ const QUOTA_EXHAUSTED_CODES: [&str; 5] = [
     "organization_usage_limit_exceeded",
 ];
 
-/// Maximum length of a provider's message that is passed on, in characters: it has to fit an error message.
-const MAX_MESSAGE_CHARS: usize = 300;
+/// Maximum length of a provider's message that is recorded, in characters: far longer than any that a provider writes, and
+/// short enough for a message of ours. Who shows it may shorten it.
+const MAX_MESSAGE_CHARS: usize = 4000;
+
+/// Returns whether the body of a successful response is an error: it has one, and nothing that a model could have
+/// returned.
+pub(super) fn is_error(body: &Value) -> bool {
+    let has = |key: &str| !body[key].is_null();
+    let has_answer = body["choices"][0]["message"].is_object()
+        || body["content"].is_array()
+        || body["output"]
+            .as_array()
+            .is_some_and(|items| !items.is_empty());
+    let is_named = has("error") || body["type"] == "error" || body["status"] == "failed";
+    let in_choice = body["choices"][0]["error"].is_object();
+    in_choice || is_named && !has_answer
+}
+
+/// Words in a type or code with which providers name temporary failures, and the status that they usually send with it.
+const TRANSIENT_WORDS: [(&str, u16); 9] = [
+    ("rate_limit", 429),
+    ("too_many_requests", 429),
+    ("overloaded", 529),
+    ("timeout", 504),
+    ("unavailable", 503),
+    ("server_error", 500),
+    ("internal", 500),
+    ("api_error", 500),
+    ("upstream", 502),
+];
 
 impl ProviderError {
     fn of(body: &[u8]) -> Self {
         let Ok(body) = serde_json::from_slice::<Value>(body) else {
             return Self::default();
         };
-        // Some versions of vLLM have the fields at the top level.
-        let error = if body["error"].is_object() {
-            &body["error"]
-        } else {
-            &body
-        };
+        // Some versions of vLLM have the fields at the top level, and some gateways have them in the choice.
+        let places = [&body["error"], &body["choices"][0]["error"]];
+        let error = places.into_iter().find(|error| error.is_object());
+        let error = error.unwrap_or(&body);
         let text = |value: &Value| match value {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
@@ -138,6 +191,22 @@ impl ProviderError {
                 _ => text(&error["message"]),
             },
         }
+    }
+
+    /// Returns the status of an error that was sent without one: its code if that is a status, or what its words mean.
+    fn status(&self) -> StatusCode {
+        let code = self.code.parse().ok();
+        let code = code.and_then(|code: u16| StatusCode::from_u16(code).ok());
+        if let Some(code) = code.filter(|code| code.is_client_error() || code.is_server_error()) {
+            return code;
+        }
+        let names = format!("{} {}", self.kind, self.code).to_lowercase();
+        let known = TRANSIENT_WORDS
+            .iter()
+            .find(|(word, _)| names.contains(word));
+        // Without a name that promises otherwise, the same request fails again.
+        let status = known.map_or(400, |(_, status)| *status);
+        StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST)
     }
 
     /// Returns whether a spending limit is reached, so that waiting does not help.
@@ -175,10 +244,11 @@ impl ProviderError {
 }
 
 fn is_transient(status: StatusCode) -> bool {
-    // Retried by Anthropic's or OpenAI's own client. 529 is Anthropic's status for an overload.
+    // Retried by Anthropic's or OpenAI's own client. 520 to 524 are Cloudflare's, which many providers are behind: the
+    // origin is down, or does not answer in time. 529 is Anthropic's status for an overload.
     matches!(
         status.as_u16(),
-        408 | 409 | 429 | 500 | 502 | 503 | 504 | 529
+        408 | 409 | 429 | 500 | 502 | 503 | 504 | 520..=524 | 529
     )
 }
 
@@ -274,7 +344,9 @@ mod tests {
 
     #[test]
     fn some_statuses_may_pass_and_others_not() {
-        for status in [408, 409, 429, 500, 502, 503, 504, 529] {
+        for status in [
+            408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529,
+        ] {
             check(status, &[], "", passes(None));
         }
         for status in [300, 400, 401, 402, 403, 404, 413, 422, 501] {
@@ -366,9 +438,58 @@ mod tests {
         );
     }
 
+    #[track_caller]
+    fn check_in_success(body: &str, expected: FailureKind, words: &str) {
+        assert!(is_error(&serde_json::from_str(body).unwrap()), "{body}");
+        let failure = ProviderFailure::in_success(&HeaderMap::new(), body.as_bytes(), NOW);
+        assert_eq!(failure.kind, expected, "{body}");
+        assert!(failure.message.contains(words), "{}", failure.message);
+    }
+
+    #[test]
+    fn an_error_in_a_success_is_told_from_an_answer() {
+        check_in_success(
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            passes(None),
+            "overloaded_error: Overloaded",
+        );
+        check_in_success(
+            r#"{"error":{"code":502,"message":"Upstream is down"}}"#,
+            passes(None),
+            "Upstream is down",
+        );
+        check_in_success(
+            r#"{"choices":[{"error":{"code":429,"message":"slow down"},"finish_reason":"error","message":{"content":""}}]}"#,
+            passes(None),
+            "slow down",
+        );
+        check_in_success(
+            r#"{"status":"failed","output":[],"error":{"code":"server_error","message":"try again"}}"#,
+            passes(None),
+            "try again",
+        );
+        check_in_success(
+            r#"{"status":"failed","output":[],"error":{"code":"invalid_prompt","message":"not that"}}"#,
+            FailureKind::Permanent,
+            "not that",
+        );
+        for answer in [
+            r#"{"error":null,"output":[{"type":"message"}]}"#,
+            r#"{"content":[],"stop_reason":"end_turn"}"#,
+            r#"{"choices":[{"message":{"content":"{}"}}],"error":{}}"#,
+            "[]",
+            "{}",
+        ] {
+            assert!(
+                !is_error(&serde_json::from_str(answer).unwrap()),
+                "{answer}"
+            );
+        }
+    }
+
     #[test]
     fn a_long_message_is_cut() {
-        let body = format!(r#"{{"error":"{}"}}"#, "ä".repeat(1000));
+        let body = format!(r#"{{"error":"{}"}}"#, "ä".repeat(10_000));
         let failure = ProviderFailure::of(
             StatusCode::BAD_REQUEST,
             &HeaderMap::new(),

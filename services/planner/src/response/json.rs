@@ -1,4 +1,4 @@
-//! Finds the JSON object in a model's text: inside fences, between prose, with trailing commas. The content is not
+//! Finds the JSON objects in a model's text: inside fences, between prose, with trailing commas. The content is not
 //! interpreted here.
 //!
 //! Invariant: it terminates for every text, in time linear in the length of the text.
@@ -8,13 +8,14 @@ use serde_json::{Map, Value};
 /// Maximum number of `{` that are tried as the start of the object. Bounds the work on adversarial text.
 const MAX_CANDIDATES: usize = 64;
 
-/// Returns the first complete object in a text; `None` if there is none.
+/// Returns the complete objects in a text, in order. Objects inside another one are a part of it.
 #[must_use]
-pub fn object(text: &str) -> Option<Map<String, Value>> {
+pub fn objects(text: &str) -> Vec<Map<String, Value>> {
     if let Some(object) = parsed(text.trim()) {
-        return Some(object);
+        return vec![object];
     }
     let starts = text.match_indices('{').map(|(start, _)| start);
+    let mut found = Vec::new();
     let mut after = 0;
     for start in starts.take(MAX_CANDIDATES) {
         if start < after {
@@ -24,14 +25,12 @@ pub fn object(text: &str) -> Option<Map<String, Value>> {
             continue;
         };
         let candidate = &text[start..start + end];
-        match parsed(candidate).or_else(|| parsed(&repaired(candidate))) {
-            Some(object) => return Some(object),
-            // `{curly}` words in prose are skipped whole. Objects nested in a malformed one are not tried: they are not
-            // the response.
-            None => after = start + end,
-        }
+        found.extend(parsed(candidate).or_else(|| parsed(&repaired(candidate))));
+        // `{curly}` words in prose are skipped whole. Objects nested in a malformed one are not tried: they are not the
+        // response.
+        after = start + end;
     }
-    None
+    found
 }
 
 fn parsed(text: &str) -> Option<Map<String, Value>> {
@@ -108,6 +107,10 @@ mod tests {
 
     use super::*;
 
+    fn object(text: &str) -> Option<Map<String, Value>> {
+        objects(text).into_iter().next()
+    }
+
     #[track_caller]
     fn check(text: &str, expected: Option<Value>) {
         assert_eq!(object(text).map(Value::Object), expected, "{text}");
@@ -126,6 +129,17 @@ mod tests {
         check("[1, 2]", None);
         check("\"{\"", None);
         check("}{", None);
+    }
+
+    #[test]
+    fn every_object_is_found_and_none_inside_another() {
+        let text = r#"{"a": 1} then {"b": {"c": 2},} and {so} {"d": 3}"#;
+        let found: Vec<Value> = objects(text).into_iter().map(Value::Object).collect();
+        assert_eq!(
+            found,
+            [json!({"a": 1}), json!({"b": {"c": 2}}), json!({"d": 3})]
+        );
+        assert!(objects("none").is_empty());
     }
 
     #[test]

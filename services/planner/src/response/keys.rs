@@ -80,6 +80,27 @@ pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Key>, 
     limited(keys.into_iter().map(small).collect())
 }
 
+/// Parses a list of names as the chords that are pressed in order. Modifiers are held for what follows them
+/// (`["CTRL", "S"]`); without any, every name is a key press of its own (`["DOWN", "DOWN", "ENTER"]`), as in the sample
+/// programs of the provider.
+///
+/// # Errors
+/// Fails with a message for the model.
+pub fn listed_presses<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<Vec<Key>>, String> {
+    let names: Vec<&str> = names.into_iter().collect();
+    let mut presses = Vec::new();
+    for name in &names {
+        presses.push(listed([*name])?);
+    }
+    let is_modifier = |press: &Vec<Key>| press.iter().all(|key| key.is_modifier());
+    if presses.len() < 2 || presses.iter().any(is_modifier) {
+        return listed(names).map(|chord| vec![chord]);
+    }
+    Ok(presses)
+}
+
 /// Parses modifier keys that are held during another action; empty if none is named.
 ///
 /// # Errors
@@ -227,6 +248,21 @@ mod tests {
         check_list(&["ENTER"], "enter");
         check_list(&["ESC"], "escape");
         assert_eq!(listed([]), Err("No key is named.".to_owned()));
+    }
+
+    #[test]
+    fn keys_of_a_list_without_modifiers_are_pressed_one_after_the_other() {
+        let check = |names: &[&str], expected: &[&str]| {
+            let presses = listed_presses(names.iter().copied()).unwrap();
+            let presses: Vec<String> = presses.iter().map(|chord| words(chord)).collect();
+            assert_eq!(presses, expected, "{names:?}");
+        };
+        check(&["DOWN", "DOWN", "ENTER"], &["down", "down", "enter"]);
+        check(&["CTRL+A", "DELETE"], &["ctrl+a", "delete"]);
+        check(&["CTRL", "SHIFT", "T"], &["ctrl+shift+t"]);
+        check(&["ENTER"], &["enter"]);
+        check(&["SHIFT"], &["shift"]);
+        assert!(listed_presses([]).is_err() && listed_presses(["DOWN", "FLURB"]).is_err());
     }
 
     #[test]

@@ -29,6 +29,9 @@ impl Default for CircuitBreakerConfig {
     }
 }
 
+/// Maximum time for which a provider's own words keep a circuit open: a day, after which a trial call costs nothing.
+const MAX_OPEN_DURATION: Duration = Duration::from_secs(24 * 3600);
+
 /// Circuit breaker of one backend, shared by all callers.
 #[derive(Debug)]
 pub(super) struct CircuitBreaker {
@@ -55,8 +58,25 @@ impl CircuitBreaker {
 
     /// Returns whether the circuit is open.
     pub(super) fn is_open(&self) -> bool {
+        !self.remaining().is_zero()
+    }
+
+    /// Returns the time until the backend is called again; zero if the circuit is closed.
+    pub(super) fn remaining(&self) -> Duration {
         let until = self.state().open_until;
-        until.is_some_and(|until| until > Instant::now())
+        until.map_or(Duration::ZERO, |until| {
+            until.saturating_duration_since(Instant::now())
+        })
+    }
+
+    /// Returns when a caller should try again after a temporary failure: when the circuit closes, or after as long as an
+    /// open circuit would last. `None` if the circuit breaker is disabled.
+    pub(super) fn next_try(&self) -> Option<Duration> {
+        let remaining = self.remaining();
+        if !remaining.is_zero() {
+            return Some(remaining);
+        }
+        (self.config.failure_threshold > 0).then_some(self.config.open_duration)
     }
 
     fn state(&self) -> MutexGuard<'_, BreakerState> {
@@ -88,11 +108,16 @@ impl CircuitBreaker {
         *self.state() = BreakerState::default();
     }
 
-    fn failed(&self) {
+    /// Counts a failure. A wait that the provider asks for opens the circuit for that long, whatever the count.
+    fn failed(&self, retry_after: Option<Duration>) {
         let mut state = self.state();
         state.failures = state.failures.saturating_add(1);
-        if self.config.failure_threshold > 0 && state.failures >= self.config.failure_threshold {
-            state.open_until = Some(Instant::now() + self.config.open_duration);
+        let is_too_often =
+            self.config.failure_threshold > 0 && state.failures >= self.config.failure_threshold;
+        let rest = is_too_often.then_some(self.config.open_duration);
+        let rest = rest.max(retry_after.map(|asked| asked.min(MAX_OPEN_DURATION)));
+        if let Some(rest) = rest {
+            state.open_until = Some(Instant::now() + rest);
         }
     }
 }
@@ -106,9 +131,11 @@ struct CallPermit {
 impl CallPermit {
     fn record<A>(self, result: &Result<A, BackendError>) {
         match result {
-            Err(BackendError::Transient { .. } | BackendError::TimedOut { .. }) => {
-                self.breaker.failed();
+            Err(BackendError::Transient { retry_after_ms, .. }) => {
+                let asked = retry_after_ms.map(|wait| Duration::from_millis(wait.into()));
+                self.breaker.failed(asked);
             }
+            Err(BackendError::TimedOut { .. }) => self.breaker.failed(None),
             // The backend was not called.
             Err(
                 BackendError::Declined { .. }
@@ -223,6 +250,21 @@ mod tests {
         answers(&breaker);
         fails(&breaker);
         assert!(!breaker.is_open());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_provider_is_not_asked_before_it_wants_to_be() {
+        let breaker = breaker();
+        let asked: Result<(), _> = Err(BackendError::Transient {
+            message: String::new(),
+            retry_after_ms: Some(3_600_000),
+        });
+        breaker.acquire().ok().unwrap().record(&asked);
+        assert_eq!(breaker.next_try(), Some(Duration::from_secs(3600)));
+        tokio::time::advance(Duration::from_secs(3599)).await;
+        assert!(breaker.acquire().is_err());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(breaker.acquire().is_ok());
     }
 
     #[tokio::test(start_paused = true)]

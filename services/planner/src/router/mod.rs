@@ -1,35 +1,35 @@
 //! Calls backends in order until one decides.
 //!
 //! - [`stack`]: the middleware of each backend
-//! - [`retry`], [`circuit_breaker`], [`sleeper`]: its parts
+//! - [`circuit_breaker`]: a part of it
 //!
 //! Each backend receives only its own conversation. One that takes over starts from the request alone and renders the
 //! history for its own model.
 
 pub mod circuit_breaker;
 mod health;
-pub mod retry;
-pub mod sleeper;
 pub mod stack;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use motorium_proto::domain::decision::{Decision, Next, Usage};
+use motorium_kit::deadline::Deadline;
+use motorium_proto::domain::decision::{Decision, Next, RemainingLimits, Usage};
 use motorium_proto::service::{
     BackendAttempt, BackendInfo, BackendState, PlanRequest, PlannedDecision,
 };
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 use self::circuit_breaker::{CircuitBreaker, CircuitBreakerConfig};
 use self::health::Health;
-use self::retry::RetryPolicy;
-use self::sleeper::{Sleeper, TokioSleeper};
 use self::stack::{BackendCall, BackendReply, BackendRequest, CallLimits, Stack};
+use crate::backends::call::RequestLimits;
+use crate::backends::call::sleeper::{Sleeper, TokioSleeper};
 use crate::backends::question::{Question, QuestionResult};
-use crate::backends::{Backend, BackendDecision, BackendError, UsageMeter, estimate};
+use crate::backends::{Backend, BackendDecision, BackendError, CallContext, estimate};
 use crate::error::Error;
 
 /// Limits and policies for calling backends.
@@ -41,15 +41,18 @@ pub struct RouterConfig {
 }
 
 impl RouterConfig {
-    /// Returns the defaults with this timeout for a decision.
+    /// Returns the defaults with this timeout for a decision of one backend.
     #[must_use]
     pub fn with_timeout(timeout: Duration) -> Self {
         Self {
             limits: CallLimits {
+                decision_timeout: DEFAULT_DECISION_TIMEOUT,
                 timeout,
-                attempt_timeout: timeout,
                 concurrency: 64,
-                retry: RetryPolicy::default(),
+                requests: RequestLimits {
+                    attempt_timeout: timeout,
+                    ..RequestLimits::default()
+                },
             },
             circuit_breaker: CircuitBreakerConfig::default(),
             sleeper: Arc::new(TokioSleeper),
@@ -57,10 +60,44 @@ impl RouterConfig {
     }
 }
 
+/// Default maximum time for a decision over all backends.
+// Callers wait for 3 minutes; the rest leaves time for the answer that no backend decided.
+pub const DEFAULT_DECISION_TIMEOUT: Duration = Duration::from_secs(170);
+
 /// Backends in the order in which they are tried.
 #[derive(Debug)]
 pub struct Router {
     slots: Vec<BackendSlot>,
+    config: RouterConfig,
+}
+
+/// The time for a decision over all backends.
+#[derive(Debug, Clone, Copy)]
+struct DecisionTime {
+    end: Instant,
+    /// Maximum time of one backend.
+    timeout: Duration,
+}
+
+impl DecisionTime {
+    /// Starts the time: the configured one, or less if the task or the caller has less.
+    fn start(limits: CallLimits, remaining: RemainingLimits) -> Self {
+        let callers = Deadline::current().map(|deadline| deadline.for_nested_call().remaining());
+        let left = [remaining.time, callers].into_iter().flatten();
+        let whole = left.fold(limits.decision_timeout, Duration::min);
+        Self {
+            end: Instant::now() + whole,
+            timeout: limits.timeout,
+        }
+    }
+
+    /// Returns the time of the next backend, if this many with a model are still to be tried, it included. Each keeps an
+    /// equal share, so that backends that hang do not use up the time of those after them.
+    fn share(self, backends: usize) -> Duration {
+        let left = self.end.saturating_duration_since(Instant::now());
+        let backends = u32::try_from(backends.max(1)).unwrap_or(u32::MAX);
+        self.timeout.min(left / backends)
+    }
 }
 
 /// A backend with its middleware and statistics.
@@ -72,23 +109,23 @@ struct BackendSlot {
     health: Health,
 }
 
+/// Minimum time after which callers are told to try again.
+const MIN_RETRY_AFTER: Duration = Duration::from_secs(1);
+
 /// A failed call of a backend.
 #[derive(Debug)]
 struct FailedAttempt {
     backend: String,
     error: BackendError,
     usage: Usage,
+    /// Time after which the backend may be called again; `None` if that does not help.
+    retry_after: Option<Duration>,
 }
 
 impl BackendSlot {
     fn new(backend: Arc<dyn Backend>, rules: &RouterConfig) -> Self {
         let breaker = CircuitBreaker::new(rules.circuit_breaker);
-        let stack = stack::build(
-            Arc::clone(&backend),
-            rules.limits,
-            Arc::clone(&breaker),
-            Arc::clone(&rules.sleeper),
-        );
+        let stack = stack::build(Arc::clone(&backend), rules.limits, Arc::clone(&breaker));
         Self {
             backend,
             stack,
@@ -102,14 +139,20 @@ impl BackendSlot {
     }
 
     /// Calls the backend, and returns its reply with the usage of all attempts, including failed ones.
-    async fn ask(&self, asked: BackendRequest) -> Result<(BackendReply, Usage), FailedAttempt> {
-        let (began, spent) = (Instant::now(), UsageMeter::default());
+    async fn ask(
+        &self,
+        asked: BackendRequest,
+        context: CallContext,
+        timeout: Duration,
+    ) -> Result<(BackendReply, Usage), FailedAttempt> {
+        let began = Instant::now();
         let call = BackendCall {
             request: asked,
-            usage: spent.clone(),
+            context: context.clone(),
+            timeout,
         };
         let reply = self.stack.clone().oneshot(call).await;
-        let usage = spent.total();
+        let usage = context.usage.total();
         self.health.record_usage(usage);
         match reply {
             Ok(reply) => {
@@ -121,10 +164,21 @@ impl BackendSlot {
                 self.health.record_failure(&error);
                 Err(FailedAttempt {
                     backend: self.name().to_owned(),
+                    retry_after: self.retry_after(&error),
                     error,
                     usage,
                 })
             }
+        }
+    }
+
+    /// Returns when the same call may succeed: when the provider says, or when the circuit closes.
+    fn retry_after(&self, error: &BackendError) -> Option<Duration> {
+        match error {
+            // The trial of another call is in progress: its result is known soon.
+            BackendError::CircuitOpen { remaining } => Some((*remaining).max(MIN_RETRY_AFTER)),
+            error if error.is_retryable() => self.breaker.next_try(),
+            _ => None,
         }
     }
 
@@ -160,7 +214,15 @@ impl Router {
             slots: seats
                 .map(|backend| BackendSlot::new(backend, rules))
                 .collect(),
+            config: rules.clone(),
         }
+    }
+
+    fn context(&self) -> CallContext {
+        CallContext::new(
+            self.config.limits.requests,
+            Arc::clone(&self.config.sleeper),
+        )
     }
 
     /// Returns the description and state of the backends, in the order in which they are tried.
@@ -176,9 +238,18 @@ impl Router {
     pub async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision, Error> {
         let mut request = Arc::new(request);
         let mut attempts = Vec::new();
-        for seat in self.order(&request.backends)? {
+        let mut responses = Vec::new();
+        let seats = self.order(&request.backends)?;
+        let time = DecisionTime::start(self.config.limits, request.remaining);
+        for (index, seat) in seats.iter().enumerate() {
             let asked = for_backend(&request, seat.name());
-            match seat.ask(BackendRequest::Plan(asked)).await {
+            let share = time.share(slow_backends(&seats[index..]));
+            let context = self.context();
+            let reply = seat
+                .ask(BackendRequest::Plan(asked), context.clone(), share)
+                .await;
+            responses.extend(context.responses());
+            match reply {
                 Ok((BackendReply::Decision(decided), usage)) => {
                     let BackendDecision {
                         mut decision,
@@ -190,6 +261,7 @@ impl Router {
                         decision,
                         attempts: attempt_reports(attempts),
                         annotated_image,
+                        responses: texts(&responses),
                     });
                 }
                 Ok((BackendReply::Answer(_), _)) => unreachable!("a decision was asked for"),
@@ -199,7 +271,7 @@ impl Router {
                 }
             }
         }
-        conclude(attempts)
+        conclude(attempts, &responses)
     }
 
     /// Returns whether any of these backends, or of all if none is named, has a model.
@@ -223,12 +295,13 @@ impl Router {
     ) -> Result<QuestionResult, Error> {
         let mut question = Arc::new(question);
         let mut attempts: Vec<FailedAttempt> = Vec::new();
-        let seats = self.order(names)?.into_iter();
-        for seat in seats.filter(|seat| seat.backend.has_model()) {
-            match seat
-                .ask(BackendRequest::Answer(Arc::clone(&question)))
-                .await
-            {
+        let mut seats = self.order(names)?;
+        seats.retain(|seat| seat.backend.has_model());
+        let time = DecisionTime::start(self.config.limits, question.remaining);
+        for (index, seat) in seats.iter().enumerate() {
+            let asked = BackendRequest::Answer(Arc::clone(&question));
+            let share = time.share(seats.len() - index);
+            match seat.ask(asked, self.context(), share).await {
                 Ok((BackendReply::Answer(value), usage)) => {
                     let in_vain = attempts.iter().map(|attempt| attempt.usage);
                     let usage = in_vain.fold(usage, Usage::plus);
@@ -274,6 +347,12 @@ impl Router {
     }
 }
 
+/// Returns the number of backends that may take long.
+fn slow_backends(seats: &[&BackendSlot]) -> usize {
+    let slow = seats.iter().filter(|seat| seat.backend.may_be_slow());
+    slow.count()
+}
+
 /// Returns the request without the conversation of another backend.
 fn for_backend(request: &Arc<PlanRequest>, name: &str) -> Arc<PlanRequest> {
     if request.conversation.is_empty() || request.conversation_backend == name {
@@ -296,6 +375,24 @@ fn with_usage_deducted(request: &Arc<PlanRequest>, usage: Usage) -> Arc<PlanRequ
     })
 }
 
+/// Maximum length of all responses of a decision together, in bytes: they are kept with the step and must fit a message.
+const MAX_RESPONSES_BYTES: usize = 1 << 20;
+
+/// Returns the responses as JSON. One that would make them too long together is replaced by a note.
+fn texts(responses: &[Value]) -> Vec<String> {
+    let mut left = MAX_RESPONSES_BYTES;
+    let text = |response: &Value| {
+        let text = response.to_string();
+        if let Some(rest) = left.checked_sub(text.len()) {
+            left = rest;
+            return text;
+        }
+        let length = text.len();
+        json!({"left_out": format!("a response of {length} bytes")}).to_string()
+    };
+    responses.iter().map(text).collect()
+}
+
 fn attempt_reports(attempts: Vec<FailedAttempt>) -> Vec<BackendAttempt> {
     let told = attempts.into_iter().map(|attempt| BackendAttempt {
         reason: attempt.error.reason().to_owned(),
@@ -307,7 +404,7 @@ fn attempt_reports(attempts: Vec<FailedAttempt>) -> Vec<BackendAttempt> {
 }
 
 /// Returns the result when no backend decided.
-fn conclude(attempts: Vec<FailedAttempt>) -> Result<PlannedDecision, Error> {
+fn conclude(attempts: Vec<FailedAttempt>, responses: &[Value]) -> Result<PlannedDecision, Error> {
     let all_declined = attempts
         .iter()
         .all(|attempt| matches!(attempt.error, BackendError::Declined { .. }));
@@ -331,12 +428,17 @@ fn conclude(attempts: Vec<FailedAttempt>) -> Result<PlannedDecision, Error> {
         decision,
         attempts: attempt_reports(attempts),
         annotated_image: None,
+        responses: texts(responses),
     })
 }
 
 fn all_failed(attempts: Vec<FailedAttempt>) -> Error {
     Error::AllBackendsFailed {
         retryable: attempts.iter().any(|attempt| attempt.error.is_retryable()),
+        retry_after: attempts
+            .iter()
+            .filter_map(|attempt| attempt.retry_after)
+            .min(),
         attempts: attempt_reports(attempts),
     }
 }

@@ -51,9 +51,14 @@ pub enum CoordinateError {
     #[error("the point ({x}, {y}) is outside the screenshot: {range}")]
     Outside { x: f64, y: f64, range: Range },
     #[error(
-        "the point ({x}, {y}) seems to be given in fractions of the screenshot, but pixels are wanted: {range}"
+        "the point ({x}, {y}) seems to be given in fractions of the screenshot, but {unit} are wanted: {range}"
     )]
-    Fractional { x: f64, y: f64, range: Range },
+    Fractional {
+        x: f64,
+        y: f64,
+        unit: &'static str,
+        range: Range,
+    },
     #[error("the region from ({x1}, {y1}) to ({x2}, {y2}) has no inside")]
     EmptyRegion { x1: f64, y1: f64, x2: f64, y2: f64 },
 }
@@ -168,6 +173,7 @@ impl SentImage {
     /// # Errors
     /// Fails if the point is outside the image, not a number, or in another convention.
     pub fn to_capture(&self, said: ReportedPoint) -> Result<CapturePoint, CoordinateError> {
+        self.check_unit(said)?;
         match self.unit() {
             None => self.pixel_to_capture(said),
             Some(unit) => self.fraction_to_capture(said, unit),
@@ -180,12 +186,24 @@ impl SentImage {
         if !self.counted.contains(point) {
             return Err(self.outside(said));
         }
-        let (unit, whole) = (0.0..=1.0, |value: f64| value.fract() == 0.0);
-        if unit.contains(&x) && unit.contains(&y) && !(whole(x) && whole(y)) {
-            let range = self.range();
-            return Err(CoordinateError::Fractional { x, y, range });
-        }
         Ok(self.counted.to_capture(point))
+    }
+
+    /// Rejects fractions from a model that counts in another unit: they would all lie at the top left corner.
+    fn check_unit(&self, said: ReportedPoint) -> Result<(), CoordinateError> {
+        let unit = match self.convention {
+            CoordinateConvention::SentPixels | CoordinateConvention::SeenPixels => "pixels",
+            CoordinateConvention::Thousandths => "thousandths",
+            CoordinateConvention::Fractions => return Ok(()),
+        };
+        let ReportedPoint { x, y, .. } = said;
+        // Whole numbers are accepted: 0 and 1 are also pixels, and thousandths.
+        let (fraction, whole) = (0.0..=1.0, |value: f64| value.fract() == 0.0);
+        if fraction.contains(&x) && fraction.contains(&y) && !(whole(x) && whole(y)) {
+            let range = self.range();
+            return Err(CoordinateError::Fractional { x, y, unit, range });
+        }
+        Ok(())
     }
 
     fn fraction_to_capture(
@@ -240,6 +258,8 @@ impl SentImage {
         let unit = self.unit();
         let size = self.counted.model_size();
         let (x_unit, y_unit) = unit.map_or((size.width, size.height), |unit| (unit, unit));
+        // A box may begin at the corner itself, but not both of its corners are fractions.
+        self.check_unit(other)?;
         for corner in [one, other] {
             if !((0.0..=x_unit).contains(&corner.x) && (0.0..=y_unit).contains(&corner.y)) {
                 return Err(self.outside(corner));

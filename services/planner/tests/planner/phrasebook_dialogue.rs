@@ -3,7 +3,7 @@
 use crate::request::request;
 use motorium_phrasebook::screens::{DescribedScreen, screen};
 use motorium_planner::backends::phrasebook::Phrasebook;
-use motorium_planner::backends::{Backend, BackendError, UsageMeter};
+use motorium_planner::backends::{Backend, BackendError, CallContext};
 use motorium_proto::domain::action::{Action, ScrollAmount, Target, Text, WindowSelector};
 use motorium_proto::domain::decision::{Decision, Next, PastAction, PastStep};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap, Effect, Verdict};
@@ -26,7 +26,7 @@ impl Task {
     fn decide(&mut self, seen: &str) -> Result<Decision, BackendError> {
         let DescribedScreen { frame, scene } = screen(seen);
         (self.request.frame, self.request.scene) = (frame, scene);
-        let usage = UsageMeter::default();
+        let usage = CallContext::default();
         let planned = futures::executor::block_on(Phrasebook.plan(&self.request, &usage))?;
         let decision = planned.decision;
         self.request.conversation = decision.conversation.clone();
@@ -57,6 +57,7 @@ impl Task {
             outcome: ActionOutcome::new(result, "a rule of the test"),
             effect: (result == ActionResult::Performed).then(|| effect(verdict)),
             retries: 0,
+            target_label: None,
         };
         let step = PastStep {
             actions: actions.iter().map(performed).collect(),

@@ -29,6 +29,7 @@ pub(crate) fn request(goal: &str, seen: &str) -> PlanRequest {
         language: None,
         notices: Vec::new(),
         applications: Vec::new(),
+        current_url: None,
     }
 }
 

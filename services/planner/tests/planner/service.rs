@@ -11,7 +11,7 @@ use motorium_kit::server;
 use motorium_kit::shutdown::Shutdown;
 use motorium_planner::backends::phrasebook::Phrasebook;
 use motorium_planner::backends::recorded::{self, RecordedBackend};
-use motorium_planner::backends::{Backend, BackendDecision, BackendError, UsageMeter};
+use motorium_planner::backends::{Backend, BackendDecision, BackendError, CallContext};
 use motorium_planner::prompt::Prompts;
 use motorium_planner::router::{Router, RouterConfig};
 use motorium_planner::{PlannerService, Settings};
@@ -50,7 +50,11 @@ impl Backend for FakeBackend {
         Phrasebook.info()
     }
 
-    async fn plan(&self, _: &PlanRequest, _: &UsageMeter) -> Result<BackendDecision, BackendError> {
+    async fn plan(
+        &self,
+        _: &PlanRequest,
+        _: &CallContext,
+    ) -> Result<BackendDecision, BackendError> {
         match self {
             FakeBackend::Fails(error) => Err(error.clone()),
             FakeBackend::NeverAnswers => std::future::pending().await,
@@ -182,7 +186,7 @@ async fn a_backend_does_not_see_the_conversation_of_another() {
 #[tokio::test]
 async fn a_recording_is_given_again() {
     let first = Phrasebook
-        .plan(&request(r#"click "Save""#, SCREEN), &UsageMeter::default())
+        .plan(&request(r#"click "Save""#, SCREEN), &CallContext::default())
         .await
         .unwrap()
         .decision;
@@ -213,6 +217,27 @@ async fn a_recording_is_given_again() {
     assert_eq!(RecordedBackend::new("r", Vec::new()).info().name, "r");
 }
 
+#[tokio::test]
+async fn the_whole_text_is_read_without_a_model() {
+    let planner = service(vec![Arc::new(Phrasebook)]);
+    let seen = screen("button 20,40 80x30 \"Save\"\nlabel 20,90 80x30 \"7 items\"");
+    let asked = |page_text: Option<&str>| ExtractRequest {
+        json_schema: String::new(),
+        instruction: String::new(),
+        frame: seen.frame.clone(),
+        image: None,
+        scene: seen.scene.clone(),
+        page_text: page_text.map(str::to_owned),
+        backends: Vec::new(),
+        remaining: RemainingLimits::default(),
+    };
+    let text = planner.extract(asked(Some("Cart\n7 items"))).await.unwrap();
+    assert_eq!(text.json, "\"Cart\\n7 items\"");
+    assert_eq!(text.usage.calls, 0);
+    let text = planner.extract(asked(None)).await.unwrap();
+    assert_eq!(text.json, "\"Save\\n7 items\"");
+}
+
 /// A backend that counts concurrent calls, and takes a short time for each.
 #[derive(Debug, Default)]
 struct Counter {
@@ -230,7 +255,11 @@ impl Backend for Counter {
         Phrasebook.info()
     }
 
-    async fn plan(&self, _: &PlanRequest, _: &UsageMeter) -> Result<BackendDecision, BackendError> {
+    async fn plan(
+        &self,
+        _: &PlanRequest,
+        _: &CallContext,
+    ) -> Result<BackendDecision, BackendError> {
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         for _ in 0..20 {
@@ -383,7 +412,7 @@ async fn targets_are_resolved_against_the_scene() {
 async fn a_task_is_summed_up_without_a_model() {
     let planner = service(vec![Arc::new(Phrasebook)]);
     let decision = Phrasebook
-        .plan(&request(r#"click "Save""#, SCREEN), &UsageMeter::default())
+        .plan(&request(r#"click "Save""#, SCREEN), &CallContext::default())
         .await
         .unwrap()
         .decision;
@@ -395,6 +424,7 @@ async fn a_task_is_summed_up_without_a_model() {
         outcome: ActionOutcome::new(ActionResult::Performed, ""),
         effect: None,
         retries: 0,
+        target_label: None,
     };
     let history = vec![PastStep {
         actions: actions.into_iter().map(past).collect(),

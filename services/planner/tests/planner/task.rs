@@ -51,6 +51,7 @@ impl Task {
             outcome: ActionOutcome::new(ActionResult::Performed, ""),
             effect: None,
             retries: 0,
+            target_label: None,
         });
         let number = self.request.history.len() as u32 + 1;
         self.request.history.push(PastStep {

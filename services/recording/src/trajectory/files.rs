@@ -97,10 +97,16 @@ pub fn artifact_files(recorded: &RecordedEvent) -> Vec<(String, &Artifact)> {
         .filter_map(|(place, artifact)| step_file(step, place, artifact.as_ref()))
         .collect(),
         Event::Decided {
-            annotated_image, ..
-        } => step_file(step, StepFile::Annotated, annotated_image.as_ref())
-            .into_iter()
-            .collect(),
+            annotated_image,
+            responses,
+            ..
+        } => [
+            (StepFile::Annotated, annotated_image),
+            (StepFile::Responses, responses),
+        ]
+        .into_iter()
+        .filter_map(|(place, artifact)| step_file(step, place, artifact.as_ref()))
+        .collect(),
         Event::PointerChecked(checked) => evidence(checked.image.iter()),
         Event::ApprovalRequested(approval) => evidence(approval.evidence.iter()),
         Event::InjectionSuspected {

@@ -125,6 +125,7 @@ mod tests {
             elapsed: Duration::from_millis(180),
             fingerprint: Fingerprint::default(),
             scene: None,
+            current_url: Some("https://shop.example/form".into()),
         }))
     }
 
@@ -150,6 +151,7 @@ mod tests {
             }),
             elapsed: Duration::from_millis(2300),
             annotated_image: None,
+            responses: None,
         }
     }
 
@@ -181,6 +183,7 @@ mod tests {
                 modifiers: vec![],
             },
             target: Some(target),
+            target_label: None,
         };
         let effect = Effect {
             verdict,

@@ -22,6 +22,7 @@ pub enum StepFile {
     Frame,
     Annotated,
     Scene,
+    Responses,
 }
 
 /// Returns the path of a step's artifact in the folder.
@@ -31,6 +32,7 @@ pub fn path(step: u32, place: StepFile, artifact: &Artifact) -> String {
         StepFile::Frame => format!("frames/step-{step:03}.{extension}"),
         StepFile::Annotated => format!("frames/step-{step:03}-annotated.{extension}"),
         StepFile::Scene => format!("scenes/step-{step:03}.json"),
+        StepFile::Responses => format!("responses/step-{step:03}.json"),
     }
 }
 
@@ -52,6 +54,10 @@ pub(super) struct ExportedStep {
     pub(super) element_count: u32,
     pub(super) image: Option<Artifact>,
     pub(super) annotated: Option<Artifact>,
+    responses: Option<Artifact>,
+    current_url: Option<String>,
+    /// Resources used by the step, as in the task's view.
+    usage: Usage,
     pub(super) scene: Option<Artifact>,
     pub(super) decision: Option<Decision>,
     pub(super) actions: Vec<ActionSummary>,
@@ -136,6 +142,9 @@ impl ExportedStep {
             element_count: observed.element_count,
             image: observed.image.clone(),
             annotated: observed.annotated_image.clone(),
+            responses: None,
+            current_url: observed.current_url.clone(),
+            usage: Usage::default(),
             scene: observed.scene.clone(),
             decision: None,
             actions: Vec::new(),
@@ -151,13 +160,18 @@ impl ExportedStep {
             Event::Decided {
                 decision,
                 annotated_image,
+                responses,
                 ..
             } => {
+                self.usage = self.usage.plus(decision.usage);
+                self.responses.clone_from(responses);
                 self.decision = Some((**decision).clone());
                 if annotated_image.is_some() {
                     self.annotated.clone_from(annotated_image);
                 }
             }
+            Event::BackendSkipped(attempt) => self.usage = self.usage.plus(attempt.usage),
+            Event::PointerChecked(checked) => self.usage = self.usage.plus(checked.usage),
             Event::ActionIntended(intended) => self.intended(intended),
             Event::ActionPerformed { action_id, outcome } => {
                 if let Some(act) = self.act(action_id.as_str()) {
@@ -185,7 +199,10 @@ impl ExportedStep {
                     called.elapsed = Some(*elapsed);
                 }
             }
-            Event::Extracted { json, .. } => self.extracted = Some(json.clone()),
+            Event::Extracted { json, usage, .. } => {
+                self.usage = self.usage.plus(*usage);
+                self.extracted = Some(json.clone());
+            }
             Event::StepFinished { timings } => {
                 self.ended_at = Some(recorded.at);
                 let timings = timings.iter();
@@ -259,6 +276,8 @@ impl ExportedStep {
             "frame": file(StepFile::Frame, &self.image),
             "annotated_frame": file(StepFile::Annotated, &self.annotated),
             "scene": file(StepFile::Scene, &self.scene),
+            "responses": file(StepFile::Responses, &self.responses),
+            "current_url": self.current_url,
             "window": self.frame.active_window().map(|window| window.title.clone()),
             "elements": self.element_count,
             "thought": decision.map(|decision| decision.thought.clone()),
@@ -266,7 +285,7 @@ impl ExportedStep {
             "decision": decision.map(|_| self.decided()),
             "backend": decision.map(|decision| decision.backend.clone()),
             "model": decision.map(|decision| decision.model.clone()),
-            "usage": decision.map(|decision| usage(decision.usage)),
+            "usage": decision.map(|_| usage(self.usage)),
             "actions": self.actions.iter().map(ActionSummary::json).collect::<Vec<_>>(),
             "function_calls": self.functions.iter().map(CallSummary::json).collect::<Vec<_>>(),
             "extracted": self.extracted.as_deref().map(parsed),

@@ -140,15 +140,18 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             elapsed: Some(convert::wire_duration(observed.elapsed)),
             fingerprint: observed.fingerprint.0.to_vec().into(),
             scene: observed.scene.map(|scene| wire_artifact(task, scene)),
+            current_url: observed.current_url.unwrap_or_default(),
         }),
         Event::Decided {
             decision,
             elapsed,
             annotated_image,
+            responses,
         } => Kind::Decided(wire::Decided {
             decision: Some((*decision).into()),
             elapsed: Some(convert::wire_duration(elapsed)),
             annotated_image: annotated_image.map(|image| wire_artifact(task, image)),
+            responses: responses.map(|responses| wire_artifact(task, responses)),
         }),
         Event::ProgressAdded { text } => Kind::ProgressAdded(wire::ProgressAdded { text }),
         Event::ProgressCorrected { sequence, text } => {
@@ -172,6 +175,7 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             planned: Some(intended.planned.into()),
             action: Some(intended.action.into()),
             target: intended.target.map(Into::into),
+            target_label: intended.target_label.unwrap_or_default(),
         }),
         Event::ActionPerformed { action_id, outcome } => {
             Kind::ActionPerformed(wire::ActionPerformed {
@@ -402,7 +406,13 @@ fn observed(observed: wire::Observed) -> Result<Event, FieldError> {
             .map(Fingerprint)
             .unwrap_or_default(),
         scene: optional_artifact("scene", observed.scene)?,
+        current_url: given(observed.current_url),
     })))
+}
+
+/// Returns a text that is empty if it is absent.
+fn given(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
 }
 
 fn pointer_checked(checked: wire::PointerChecked) -> Result<Event, FieldError> {
@@ -418,13 +428,14 @@ fn pointer_checked(checked: wire::PointerChecked) -> Result<Event, FieldError> {
 }
 
 fn intended(intended: wire::ActionIntended) -> Result<Event, FieldError> {
-    let retry_of = Some(intended.retry_of).filter(|id| !id.is_empty());
+    let retry_of = given(intended.retry_of);
     Ok(Event::ActionIntended(Box::new(ActionIntended {
         action_id: ActionId::new(intended.action_id),
         retry_of: retry_of.map(ActionId::new),
         planned: require("planned", intended.planned)?,
         action: require("action", intended.action)?,
         target: optional("target", intended.target)?,
+        target_label: given(intended.target_label),
     })))
 }
 
@@ -484,6 +495,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             decision: Box::new(require("decision", event.decision)?),
             elapsed: elapsed(event.elapsed)?,
             annotated_image: optional_artifact("annotated_image", event.annotated_image)?,
+            responses: optional_artifact("responses", event.responses)?,
         },
         Kind::ProgressAdded(event) => Event::ProgressAdded { text: event.text },
         Kind::ProgressCorrected(event) => Event::ProgressCorrected {

@@ -13,8 +13,13 @@ use crate::retry_strategy::RetryStrategy;
 use crate::risk;
 
 impl Task {
-    pub(super) fn decided(&mut self, decision: &Decision, annotated_image: Option<&Artifact>) {
-        self.usage = self.usage.plus(decision.usage);
+    pub(super) fn decided(
+        &mut self,
+        decision: &Decision,
+        annotated_image: Option<&Artifact>,
+        responses: Option<&Artifact>,
+    ) {
+        self.count(decision.usage);
         self.conversation = decision.conversation.clone();
         self.conversation_backend.clone_from(&decision.backend);
         self.notices.clear();
@@ -25,6 +30,7 @@ impl Task {
         }
         if let Some(step) = self.open_step_mut() {
             step.decision = Some(decision.clone());
+            step.responses = responses.cloned();
             if let Some(image) = annotated_image {
                 step.annotated_image = Some(image.clone());
             }
@@ -53,6 +59,7 @@ impl Task {
             planned: intended.planned.clone(),
             action: intended.action.clone(),
             target: intended.target,
+            target_label: intended.target_label.clone(),
             outcome: None,
             effect: None,
             retries: 0,

@@ -201,6 +201,7 @@ fn decision(next: Next) -> Event {
         decision: Box::new(decision),
         elapsed: Duration::ZERO,
         annotated_image: None,
+        responses: None,
     }
 }
 
@@ -224,6 +225,7 @@ fn observed(number: usize) -> Event {
         elapsed: Duration::ZERO,
         fingerprint: Fingerprint([u8::try_from(number).unwrap(); 8]),
         scene: None,
+        current_url: None,
     }))
 }
 
@@ -260,6 +262,7 @@ fn event(entry: Entry, number: usize) -> Event {
             planned: planned(id.1),
             action: click(CapturePoint::new(5, 5)),
             target: None,
+            target_label: None,
         })),
         Entry::Outcome(id, left) => Event::ActionPerformed {
             action_id: action_id(id),

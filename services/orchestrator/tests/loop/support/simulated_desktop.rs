@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use bytes::Bytes;
 use motorium_planner::backends::phrasebook::Phrasebook;
-use motorium_planner::backends::{Backend as _, UsageMeter};
+use motorium_planner::backends::{Backend as _, CallContext};
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::action::{Action, ActionKind, Button, Target};
 use motorium_proto::domain::decision::{Decision, Next, SafetyCheck, SuspectedInjection, Usage};
@@ -30,10 +30,10 @@ use motorium_proto::service::{
     AcquireRequest, ActionProgress, BackendAttempt, BackendInfo, BackendState, Capabilities,
     CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, DownloadedFile,
     Executor, ExtractRequest, Extraction, FileInfo, FileRequest, HumanInput, HumanInputKind,
-    IdleReport, LookUpRequest, Observation, ObserveRequest, Perception, PerformRequest,
-    PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReleaseRequest,
-    RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream, TargetQuery,
-    WaitForIdleRequest, not_served,
+    IdleReport, LookUpRequest, Observation, ObserveRequest, PageText, Perception, PerformRequest,
+    PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReadPageRequest,
+    ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream,
+    TargetQuery, WaitForIdleRequest, not_served,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
@@ -93,6 +93,8 @@ struct DesktopState {
     changes: u64,
     changed_at: Option<CapturePoint>,
     in_vain: u32,
+    /// URL of the page, if the window is a browser.
+    page: Option<String>,
 
     epoch: u64,
     holder: Option<String>,
@@ -237,6 +239,11 @@ impl SimulatedDesktop {
     pub(crate) fn fail(&self, call: &'static str, times: usize, report: &ErrorReport) {
         let faults = std::iter::repeat_n(report.clone(), times);
         self.state().faults.entry(call).or_default().extend(faults);
+    }
+
+    /// Makes the window a browser that shows this page.
+    pub(crate) fn show_page(&self, url: &str) {
+        self.state().page = Some(url.to_owned());
     }
 
     /// Makes the next actions have no effect on the screen.
@@ -540,6 +547,7 @@ impl SimulatedDesktop {
             title,
             bounds: Some(whole().into()),
             active: true,
+            application: state.page.as_ref().map_or("", |_| "chromium").to_owned(),
             ..wire::Window::default()
         };
         let frame = wire::Frame {
@@ -838,11 +846,12 @@ impl Planner for FakeServices {
         self.0.state().plans.push(request.clone());
         self.0.enter("plan").await?;
         if self.0.state().uses_phrasebook {
-            let decided = Phrasebook.plan(&request, &UsageMeter::default()).await;
+            let decided = Phrasebook.plan(&request, &CallContext::default()).await;
             return Ok(PlannedDecision {
                 decision: decided.expect("the phrasebook takes the goal").decision,
                 attempts: Vec::new(),
                 annotated_image: None,
+                responses: Vec::new(),
             });
         }
         let position = request.conversation.first().copied().unwrap_or_default();
@@ -870,6 +879,7 @@ impl Planner for FakeServices {
             decision,
             attempts: state.attempts.clone(),
             annotated_image,
+            responses: vec![format!(r#"{{"thought":{position}}}"#)],
         })
     }
 
@@ -961,6 +971,17 @@ fn stopped() -> ActionOutcome {
 
 #[async_trait]
 impl Executor for FakeServices {
+    async fn read_page(&self, _: ReadPageRequest) -> Result<PageText> {
+        let page = self.0.state().page.clone();
+        let url = page.ok_or_else(|| not_served("ReadPage"))?;
+        Ok(PageText {
+            url,
+            title: "Cart".to_owned(),
+            text: "7 items".to_owned(),
+            truncated: false,
+        })
+    }
+
     async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease> {
         self.0.enter("acquire_desktop").await?;
         let mut state = self.0.state();

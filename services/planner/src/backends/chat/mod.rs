@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::backends::dialect::{ModelRequest, RequestError, StepContext};
 use crate::backends::som_prompt;
 use crate::models::Api;
-use crate::prompt::Language;
+use crate::prompt::{Language, context};
 use crate::response::ResponseError;
 use crate::response::text::ResponseText;
 use crate::screenshot::{Checksum, Error, RenderedImage};
@@ -53,8 +53,7 @@ pub(super) fn language(step: &StepContext<'_>) -> Language {
 
 /// Number of the step that is being decided.
 pub(super) fn number(step: &StepContext<'_>) -> u32 {
-    let last = step.request.history.last();
-    last.map_or(1, |last| last.step.saturating_add(1))
+    context::step_number(step.request)
 }
 
 /// Sets the temperature to 0, so that the most likely response is chosen, if the model and the endpoint accept it.

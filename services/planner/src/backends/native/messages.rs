@@ -4,7 +4,7 @@ use motorium_proto::domain::decision::PastStep;
 use serde::Serialize;
 
 use crate::backends::dialect::StepContext;
-use crate::prompt::context::PromptContext;
+use crate::prompt::context::{self, PromptContext};
 use crate::prompt::history::CoordinateFormat;
 use crate::prompt::{Error, Language};
 
@@ -12,6 +12,8 @@ use crate::prompt::{Error, Language};
 struct NewMessages<'a> {
     user_messages: Vec<&'a str>,
     notices: &'a [String],
+    /// Address of the page in the browser, delimited; empty if there is none.
+    page: String,
 }
 
 /// Returns the system prompt. It is the same during a whole task and contains no text from the screen.
@@ -26,7 +28,7 @@ pub(crate) fn first(step: &StepContext<'_>) -> Result<String, Error> {
         .render("computer_first", language(step), situation(step))
 }
 
-/// Returns the user messages and notices since the last decision; empty if none. An answer to the model's question is
+/// Returns the user messages and notices since the last decision, and the address of the page; empty if none. An answer to the model's question is
 /// sent as the result of that call, and not repeated here.
 pub(crate) fn new_messages(
     step: &StepContext<'_>,
@@ -42,6 +44,7 @@ pub(crate) fn new_messages(
     let values = NewMessages {
         user_messages: said.map(String::as_str).filter(|_| !answered).collect(),
         notices: &request.notices,
+        page: context::page(request),
     };
     let text = step
         .prompts

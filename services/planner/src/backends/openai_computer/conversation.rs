@@ -176,7 +176,16 @@ impl Conversation {
         let calls = self.state.take_calls();
         let current = ConversationImage::current(step.images)?;
         let settled = calls::resolve_calls(&calls, last, step.request, None);
-        let outputs = settled.iter().map(|settled| output(settled, &current));
+        let url = page_url(step, setup);
+        let outputs = settled.iter().map(|settled| {
+            let mut item = output(settled, &current);
+            if let (Some(url), "computer_call_output") =
+                (url, item["type"].as_str().unwrap_or_default())
+            {
+                item["output"]["current_url"] = json!(url);
+            }
+            item
+        });
         self.items.extend(outputs);
         let answered = calls.iter().any(|call| call.fate == CallStatus::Asked);
         let of_computer = |settled: &&CallResult<'_>| is_computer(settled.call);
@@ -198,6 +207,13 @@ impl Conversation {
         }
         Ok(())
     }
+}
+
+/// Returns the URL for the outputs of computer calls. Only the older tool has a place for it; the newer one reads it in
+/// the text beside.
+fn page_url<'a>(step: &StepContext<'a>, setup: &Setup) -> Option<&'a str> {
+    let url = step.request.current_url.as_deref();
+    url.filter(|_| setup.is_preview && !step.degraded.without_current_url)
 }
 
 /// Returns the items of a response verbatim. Trailing reasoning without a following item is removed, because the API

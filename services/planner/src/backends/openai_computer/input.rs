@@ -138,7 +138,7 @@ fn ending(said: &Value) -> Option<CallMeaning> {
         .then(|| actions::ending(kind, said["status"].as_str(), said["text"].as_str()))
 }
 
-/// Parses one action; nothing for a screenshot, and two for a text with a place.
+/// Parses one action; nothing for a screenshot, and several for a text with a place or a list of keys.
 fn one(said: &Value, sight: &ScreenshotContext<'_>) -> Result<Vec<PlannedAction>, String> {
     let kind = said["type"].as_str().unwrap_or_default();
     let input =
@@ -149,6 +149,7 @@ fn one(said: &Value, sight: &ScreenshotContext<'_>) -> Result<Vec<PlannedAction>
     input.check_fields(kind)?;
     let read = match kind {
         "type" => typed(&input, sight)?,
+        "keypress" | "press" | "key" => presses(&input)?,
         _ => vec![action(kind, &input, sight)?],
     };
     let within = read.into_iter().map(actions::within_limits);
@@ -173,10 +174,6 @@ fn action(
         }),
         "drag" => drag(input, sight),
         "scroll" => scroll(input, sight),
-        "keypress" | "press" | "key" => Ok(Action::KeyChord {
-            keys: keys::listed(input.key_names())?,
-            repeat: 1,
-        }),
         "wait" => Ok(Action::Wait {
             duration: DEFAULT_WAIT,
         }),
@@ -189,6 +186,12 @@ fn typed(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Vec<Action<Targ
     let has_place = input.x.is_some() || input.y.is_some();
     let place = has_place.then(|| at("type", input, sight)).transpose()?;
     Ok(actions::type_into(place, text))
+}
+
+fn presses(input: &Input) -> Result<Vec<Action<Target>>, String> {
+    let chords = keys::listed_presses(input.key_names())?;
+    let press = |keys| Action::KeyChord { keys, repeat: 1 };
+    Ok(chords.into_iter().map(press).collect())
 }
 
 fn at(kind: &str, input: &Input, sight: &ScreenshotContext<'_>) -> Result<Target, String> {

@@ -103,7 +103,7 @@ impl Dialect for OpenAiComputer {
                 Vec::new(),
                 Vec::new(),
             )?;
-            return Ok(decided(step, ended(&heard.said)?, heard, memory));
+            return Ok(decided(step, heard.said.decision()?, heard, memory));
         }
         let memory = memory.after(
             ConversationStorage::of(asked),
@@ -153,6 +153,12 @@ impl Dialect for OpenAiComputer {
         if is_not_kept && !made.without_storage {
             return Some(DegradedFeatures {
                 without_storage: true,
+                ..made
+            });
+        }
+        if words.contains("current_url") && !made.without_current_url {
+            return Some(DegradedFeatures {
+                without_current_url: true,
                 ..made
             });
         }
@@ -223,7 +229,7 @@ fn again(
 /// The parsed content of a response.
 struct ParsedTurn {
     turn: Turn,
-    said: String,
+    said: ModelWords,
     /// Safety checks that the user has to see before anything is performed.
     checks: Vec<SafetyCheck>,
 }
@@ -288,7 +294,7 @@ fn heard(
     let current = ConversationImage::current(step.images).ok();
     Ok(ParsedTurn {
         turn: turn::decide(calls, current.as_ref()),
-        said: said(items(answer)),
+        said: ModelWords::of(items(answer)),
         checks,
     })
 }
@@ -354,36 +360,83 @@ fn refusal(message: &Value) -> Result<(), ResponseError> {
     }
 }
 
-/// Returns the model's text; the summary of its reasoning if there is no text.
-fn said(items: &[Value]) -> String {
-    let texts = |kind: &str, parts: &str| {
-        let of_kind = items.iter().filter(|item| item["type"] == kind);
-        let parts = of_kind.filter_map(|item| item[parts].as_array()).flatten();
-        let texts: Vec<&str> = parts
-            .filter_map(|part| part["text"].as_str().map(str::trim))
-            .filter(|text| !text.is_empty())
-            .collect();
-        texts.join("\n")
-    };
-    let message = texts("message", "content");
-    if message.is_empty() {
-        texts("reasoning", "summary")
-    } else {
-        message
+/// The model's own words in a response.
+struct ModelWords {
+    /// Text of its messages to the user.
+    message: String,
+    /// Summary of its reasoning.
+    reasoning: String,
+}
+
+impl ModelWords {
+    fn of(items: &[Value]) -> Self {
+        let texts = |kind: &str, parts: &str| {
+            let of_kind = items.iter().filter(|item| item["type"] == kind);
+            let parts = of_kind.filter_map(|item| item[parts].as_array()).flatten();
+            let texts: Vec<&str> = parts
+                .filter_map(|part| part["text"].as_str().map(str::trim))
+                .filter(|text| !text.is_empty())
+                .collect();
+            texts.join("\n")
+        };
+        Self {
+            message: texts("message", "content"),
+            reasoning: texts("reasoning", "summary"),
+        }
+    }
+
+    /// Returns the message; the reasoning if there is none.
+    fn thought(&self) -> &str {
+        if self.message.is_empty() {
+            &self.reasoning
+        } else {
+            &self.message
+        }
+    }
+
+    /// Returns the decision of a turn without calls: a question to the user, or the end of the task. Reasoning alone
+    /// says nothing to the user, so it decides nothing.
+    fn decision(&self) -> Result<Next, ResponseError> {
+        if self.message.is_empty() {
+            return Err(ResponseError::invalid(
+                "Your turn has neither a call nor an answer. Use the computer, call ask_user, or call finish if the goal is reached.",
+            ));
+        }
+        let text = self.message.clone();
+        Ok(if is_question(&text) {
+            Next::Ask {
+                question: text,
+                requires_manual_action: false,
+            }
+        } else {
+            Next::Done {
+                answer: text,
+                evidence: Vec::new(),
+            }
+        })
     }
 }
 
-/// Ends the task with the text of a turn without calls.
-fn ended(said: &str) -> Result<Next, ResponseError> {
-    if said.is_empty() {
-        return Err(ResponseError::invalid(
-            "Your turn has neither a call nor an answer. Use the computer, or say what you have done.",
-        ));
-    }
-    Ok(Next::Done {
-        answer: said.to_owned(),
-        evidence: Vec::new(),
-    })
+/// Polite offers at the end of an answer. They are questions in form only.
+const OFFERS: [&str; 7] = [
+    "anything else",
+    "something else",
+    "further help",
+    "more help",
+    "还需要",
+    "还有其他",
+    "还有什么",
+];
+
+/// Returns whether a message to the user ends with a question that wants an answer.
+fn is_question(text: &str) -> bool {
+    let text = text.trim_end_matches(['"', '*', ')', '”', '」', '）', '_', ' ', '\n']);
+    let Some(asked) = text.strip_suffix(['?', '？']) else {
+        return false;
+    };
+    let begins = asked.rfind(['.', '!', '?', '\n', '。', '！', '？']);
+    let sentence = asked[begins.unwrap_or(0)..].to_lowercase();
+    !OFFERS.iter().any(|offer| sentence.contains(offer))
 }
 
 fn pause(step: &StepContext<'_>, asked: &ModelRequest) -> Result<Next, ResponseError> {
@@ -407,8 +460,8 @@ fn decided(
     let suspected = memory.state.take_suspected();
     let ground = ground(step);
     ParsedResponse::Decision(Box::new(ParsedDecision {
-        progress: progress::progress(&heard.said, &next),
-        thought: heard.said,
+        progress: progress::progress(heard.said.thought(), &next),
+        thought: heard.said.thought().to_owned(),
         next,
         conversation: Bytes::from(memory.to_json().to_string()),
         safety_checks: heard.checks,

@@ -12,13 +12,14 @@ mod history;
 mod sections;
 
 use bytes::Bytes;
+use motorium_proto::service::PlanRequest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::chat::{self, history_text};
 use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use crate::models::Api;
-use crate::prompt::Language;
+use crate::prompt::{Language, context};
 use crate::response::pyautogui;
 use crate::response::{ParsedDecision, ResponseError};
 use crate::screenshot::RenderedImage;
@@ -122,6 +123,8 @@ impl OpenCua {
                 "advice": step.prompts.advice(&step.request.frame, language),
                 "messages": history_text::user_words(step.request),
                 "notices": step.request.notices,
+                "page": context::page(step.request),
+                "step": chat::number(step),
             }),
         )?;
         let mut messages = vec![chat::message("system", system)];
@@ -149,6 +152,7 @@ impl Dialect for OpenCua {
     }
 
     fn build_request(&self, step: &StepContext<'_>) -> Result<ModelRequest, RequestError> {
+        check_functions(step.request)?;
         let language = chat::language(step);
         let current = step.images.current(step.model.image_spec)?;
         let mut body = json!({
@@ -208,6 +212,20 @@ impl Dialect for OpenCua {
     ) -> ModelRequest {
         chat::repaired(asked, answer, misread, chat::language(step))
     }
+}
+
+/// Checks that the task has no functions: the model answers with code for mouse and keyboard only, and would never call
+/// them.
+fn check_functions(request: &PlanRequest) -> Result<(), RequestError> {
+    let functions = request.functions.iter();
+    let names: Vec<&str> = functions.map(|function| function.name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    Err(RequestError::Unsuitable(format!(
+        "it cannot call functions, and the task has some ({}); use another backend for this task",
+        names.join(", ")
+    )))
 }
 
 fn first_line(text: &str) -> &str {

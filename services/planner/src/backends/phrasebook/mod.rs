@@ -24,7 +24,7 @@ use motorium_proto::domain::decision::{
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Verdict};
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 
-use super::{Backend, BackendDecision, BackendError, UsageMeter};
+use super::{Backend, BackendDecision, BackendError, CallContext};
 use clause_planner::{ClauseDecision, ClausePlanner, RETRY_INTERVAL, plan_clause};
 use cursor::{ClauseCursor, OpenQuestion};
 use messages::{Messages, Reply};
@@ -71,7 +71,7 @@ impl Backend for Phrasebook {
     async fn plan(
         &self,
         request: &PlanRequest,
-        _: &UsageMeter,
+        _: &CallContext,
     ) -> Result<BackendDecision, BackendError> {
         plan(request).map(BackendDecision::from)
     }

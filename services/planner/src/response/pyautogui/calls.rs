@@ -19,7 +19,7 @@ const MAX_WHEEL: i32 = 100;
 // Bounds how long one response can block a step.
 const MAX_SECONDS: f64 = 60.0;
 /// Duration of `computer.wait()` without an argument. A model that needs more looks at the screen and waits again.
-const DEFAULT_WAIT: Duration = Duration::from_secs(5);
+pub(super) const DEFAULT_WAIT: Duration = Duration::from_secs(5);
 
 /// Parameters, in Python's order. Those without meaning here (tweening, logging) are accepted and ignored.
 const CLICK: &[&str] = &[
@@ -95,6 +95,7 @@ const WRITE: &[&str] = &["message", "interval", "logScreenshot", "_pause"];
 const PRESS: &[&str] = &["keys", "presses", "interval", "logScreenshot", "_pause"];
 const ONE_KEY: &[&str] = &["keys", "logScreenshot", "_pause"];
 const SECONDS: &[&str] = &["seconds"];
+const ENDING: &[&str] = &["message"];
 const TERMINATE: &[&str] = &["status", "answer"];
 
 /// Collects the actions that the calls ask for.
@@ -110,10 +111,16 @@ impl ActionBuilder {
     /// Adds one call.
     pub(super) fn add(&mut self, call: &PythonCall) -> Result<(), String> {
         if self.ending.is_some() {
-            return Err("nothing can follow computer.terminate".to_owned());
+            return Err("nothing can follow the end of the task".to_owned());
         }
         match (call.module.as_str(), call.function.as_str()) {
             ("computer", "terminate") => self.ending = Some(ending(&call.arguments(TERMINATE)?)?),
+            ("computer", "done") => {
+                self.ending = Some(TaskEnding::Done(words_of_ending(&call.arguments(ENDING)?)?));
+            }
+            ("computer", "fail") => {
+                self.ending = Some(TaskEnding::Fail(words_of_ending(&call.arguments(ENDING)?)?));
+            }
             ("computer" | "pyautogui", "wait") | ("time" | "pyautogui", "sleep") => {
                 self.wait(call)?
             }
@@ -146,7 +153,7 @@ impl ActionBuilder {
             }
             "hscroll" => self.scroll(call, |clicks| ScrollAmount::Notches { x: clicks, y: 0 }),
             "write" | "typewrite" => self.write(&call.arguments(WRITE)?),
-            "press" => self.press(&call.arguments(PRESS)?),
+            "press" | "key" => self.press(&call.arguments(PRESS)?),
             "hotkey" => self.hotkey(call),
             "keyDown" => self.key(call, KeyStep::Down),
             "keyUp" => self.key(call, KeyStep::Up),
@@ -389,6 +396,10 @@ impl ActionBuilder {
 
 fn unknown(call: &PythonCall) -> String {
     format!("there is no function {}.{}", call.module, call.function)
+}
+
+fn words_of_ending(arguments: &CallArguments) -> Result<String, String> {
+    Ok(arguments.text("message")?.unwrap_or_default().to_owned())
 }
 
 fn ending(arguments: &CallArguments) -> Result<TaskEnding, String> {

@@ -14,13 +14,14 @@ mod calls;
 mod held_keys;
 mod literal;
 
+use motorium_proto::domain::action::Action;
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Alias, Stmt, StmtImport};
 use ruff_python_parser::lexer::lex;
 use ruff_python_parser::{Mode, parse_module};
 use ruff_text_size::{Ranged, TextRange};
 
-use super::model_actions::ModelActions;
+use super::model_actions::{ModelActions, TaskEnding};
 
 /// Maximum length of code, in characters: a single step needs far less.
 pub const MAX_CODE_CHARS: usize = 16_384;
@@ -46,6 +47,9 @@ pub struct CodeError {
 /// # Errors
 /// Fails if the text is not Python, contains anything that is not supported, or has no action.
 pub fn read(code: &str) -> Result<ModelActions, CodeError> {
+    if let Some(actions) = special_code(code.trim()) {
+        return Ok(actions);
+    }
     check_size(code)?;
     let module = parse_module(code).map_err(|error| CodeError {
         line: line_of(code, error.location),
@@ -67,6 +71,25 @@ pub fn read(code: &str) -> Result<ModelActions, CodeError> {
     steps
         .into_commands()
         .map_err(|problem| at_line(last, problem))
+}
+
+/// Returns the meaning of a code that is one word alone, as the agents that the models were trained in have it.
+fn special_code(code: &str) -> Option<ModelActions> {
+    let ended = |ending| ModelActions {
+        actions: Vec::new(),
+        ending: Some(ending),
+    };
+    match code {
+        "DONE" => Some(ended(TaskEnding::Done(String::new()))),
+        "FAIL" => Some(ended(TaskEnding::Fail(String::new()))),
+        "WAIT" => Some(ModelActions {
+            actions: vec![Action::Wait {
+                duration: calls::DEFAULT_WAIT,
+            }],
+            ending: None,
+        }),
+        _ => None,
+    }
 }
 
 /// Rejects code that is too large to be parsed safely.

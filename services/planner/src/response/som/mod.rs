@@ -24,6 +24,14 @@ pub const MAX_ACTIONS: usize = 8;
 /// Maximum length of a progress line, in characters: it has to fit one line of a terminal or page.
 const MAX_PROGRESS_CHARS: usize = 200;
 
+/// Returns whether an object is meant as a decision, valid or not: it says what comes next.
+#[must_use]
+pub fn is_decision(object: &Map<String, Value>) -> bool {
+    ["next", "actions", "action"]
+        .iter()
+        .any(|name| object.contains_key(*name))
+}
+
 /// Parses a response.
 ///
 /// # Errors
@@ -209,6 +217,12 @@ fn message(fields: Fields<'_>, what: &str) -> Result<String, ResponseError> {
 
 fn extract(fields: Fields<'_>) -> Result<Next, ResponseError> {
     let json_schema = fields.text("json_schema");
+    if json_schema.trim().is_empty() {
+        return Ok(Next::Extract {
+            json_schema: String::new(),
+            instruction: fields.text("message").trim().to_owned(),
+        });
+    }
     if !validate::is_schema(&json_schema) {
         return Err(ResponseError::invalid("`json_schema` is no JSON Schema"));
     }

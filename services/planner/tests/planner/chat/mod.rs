@@ -128,6 +128,7 @@ impl FakeTask {
             outcome: ActionOutcome::new(ActionResult::Performed, ""),
             effect: Some(effect(verdict)),
             retries: 0,
+            target_label: None,
         };
         self.request.history.push(PastStep {
             step: number,

@@ -8,6 +8,9 @@ use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::effect::Verdict;
 use serde_json::json;
 
+use motorium_planner::backends::dialect::Dialect as _;
+use motorium_planner::screenshot::RequestImages;
+
 use super::{FakeTask, chat, clicked, told};
 
 fn said(thought: &str, action: &str, code: &str) -> String {
@@ -116,6 +119,36 @@ fn each_kind_of_history_says_what_it_is_called_after() {
     };
     assert!(by_name("xlangai/OpenCUA-72B").contains("## Thought:\nA dialog."));
     assert!(!by_name("xlangai/OpenCUA-32B").contains("## Thought:\nA dialog."));
+}
+
+#[test]
+fn a_task_with_functions_is_left_to_another_backend_with_the_reason() {
+    let dialect = OpenCua::default();
+    let mut world = FakeTask::new("opencua-7b");
+    world.request.functions = vec![motorium_proto::domain::decision::FunctionDeclaration {
+        name: "billing.lookup".to_owned(),
+        description: String::new(),
+        parameters_json_schema: String::new(),
+    }];
+    let pictures = RequestImages::of(&world.request);
+    let error = dialect.build_request(&world.step(&pictures)).unwrap_err();
+    let told = error.to_string();
+    assert!(
+        told.contains("cannot call functions") && told.contains("billing.lookup"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_page_is_told_to_models_of_chat_endpoints() {
+    let mut world = FakeTask::new("opencua-7b");
+    world.request.current_url = Some("https://shop.example/cart".to_owned());
+    let text = told(&world.ask(&OpenCua::default()).body);
+    assert!(text.contains("https://shop.example/cart"), "{text}");
+    let mut world = FakeTask::new("qwen3-vl-plus");
+    world.request.current_url = Some("https://shop.example/cart".to_owned());
+    let text = told(&world.ask(&motorium_planner::backends::qwen_vl::QwenVl).body);
+    assert!(text.contains("https://shop.example/cart"), "{text}");
 }
 
 #[test]

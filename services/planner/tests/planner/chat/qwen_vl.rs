@@ -51,6 +51,25 @@ fn each_generation_counts_in_its_own_way() {
     assert_eq!(at("qwen3-vl-plus", 999, 999), (999, 799));
 }
 
+#[test]
+fn a_fraction_is_told_and_never_clicked_at_the_corner() {
+    for model in ["qwen3-vl-plus", "qwen2.5-vl-72b-instruct"] {
+        for point in ["[0.4531, 0.5]", "[0.002, 1]", "[0, 0.9]"] {
+            let said = call(&format!(
+                "\"action\": \"left_click\", \"coordinate\": {point}"
+            ));
+            let misread = FakeTask::new(model)
+                .read(&QwenVl, &chat(&said))
+                .unwrap_err();
+            let told = misread.to_string();
+            assert!(
+                told.contains("seems to be given in fractions of the screenshot"),
+                "{model} {point}: {told}"
+            );
+        }
+    }
+}
+
 /// Five steps: three are shown as images, the others as text.
 fn under_way() -> FakeTask {
     let mut world = FakeTask::new("qwen3-vl-plus");

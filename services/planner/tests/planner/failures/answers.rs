@@ -27,6 +27,30 @@ async fn prose_around_json() {
 }
 
 #[tokio::test]
+async fn a_small_object_before_the_decision() {
+    let text = format!(r#"I see {{"windows": 2}}, so: {}"#, decision("click", 1));
+    check(vec![says(&text)], accepted()).await;
+}
+
+#[tokio::test]
+async fn the_decision_twice_over() {
+    let text = format!("{0}\n{0}", decision("click", 1));
+    check(vec![says(&text)], accepted()).await;
+}
+
+#[tokio::test]
+async fn two_decisions_in_one_answer() {
+    let text = format!("{}\n{}", decision("click", 1), decision("double_click", 1));
+    let stage = Setup::with(vec![says(&text), good()]).await;
+    judge(&stage, repaired()).await;
+    let complaint = stage.claude.received()[1]["messages"][2]["content"].to_string();
+    assert!(
+        complaint.contains("the answer has 2 decisions"),
+        "{complaint}"
+    );
+}
+
+#[tokio::test]
 async fn empty_content_once() {
     let empty = json!({"content": [], "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 0}});
     check(vec![Reply::success(&empty), good()], repaired()).await;
@@ -101,6 +125,52 @@ async fn an_unknown_action() {
         complaint.contains("actions[0]: there is no action `levitate`"),
         "{complaint}"
     );
+}
+
+#[tokio::test]
+async fn two_different_mistakes_in_one_step() {
+    let mut point = decision("click", -1);
+    point["actions"][0]["x"] = json!("left");
+    let script = vec![
+        says(&decision("levitate", 1).to_string()),
+        says(&point.to_string()),
+        says("no"),
+        good(),
+    ];
+    let expected = Expected {
+        requests: 4,
+        ..repaired()
+    };
+    let stage = Setup::with(script).await;
+    judge(&stage, expected).await;
+    let last = stage.claude.received()[3]["messages"].to_string();
+    for complaint in ["levitate", "`x` is \\\"left\\\"", "no whole JSON object"] {
+        assert!(last.contains(complaint), "{complaint} in {last}");
+    }
+}
+
+#[tokio::test]
+async fn repairs_have_an_end() {
+    let wrong = |element| says(&decision("click", element).to_string());
+    let expected = Expected {
+        requests: 4,
+        ..for_good("INVALID_RESPONSE", "there is no element 94")
+    };
+    check((91..100).map(wrong).collect(), expected).await;
+}
+
+#[tokio::test]
+async fn a_repair_that_fails_for_now_does_not_repeat_what_was_paid_for() {
+    let stage = Setup::with(vec![says("no"), Reply::of(503, "", "{}"), good()]).await;
+    let expected = Expected {
+        requests: 3,
+        waited: &[500],
+        ..repaired()
+    };
+    judge(&stage, expected).await;
+    let received = stage.claude.received();
+    assert_eq!(received[1], received[2], "the repair alone is sent again");
+    assert_ne!(received[0], received[1]);
 }
 
 #[tokio::test]

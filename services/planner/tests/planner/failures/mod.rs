@@ -17,6 +17,7 @@ use motorium_imaging::codec;
 use motorium_kit::config::Secret;
 use motorium_planner::PlannerService;
 use motorium_planner::backends::Backend;
+use motorium_planner::backends::call::sleeper::Sleeper;
 use motorium_planner::backends::chat_som::ChatSom;
 use motorium_planner::backends::claude_som::ClaudeSom;
 use motorium_planner::backends::dialect::Dialect;
@@ -25,7 +26,7 @@ use motorium_planner::models::ModelTable;
 use motorium_planner::prompt::Prompts;
 use motorium_planner::provider::Endpoint;
 use motorium_planner::provider::endpoint::EndpointConfig;
-use motorium_planner::router::sleeper::Sleeper;
+
 use motorium_planner::router::{Router, RouterConfig};
 use motorium_proto::service::{ImageFormat, PlanRequest, PlannedDecision, Planner as _, Result};
 use serde_json::{Value, json};
@@ -98,7 +99,7 @@ impl Setup {
             ),
         ];
         let mut rules = RouterConfig::with_timeout(Duration::from_secs(20));
-        rules.limits.attempt_timeout = ATTEMPT_TIMEOUT;
+        rules.limits.requests.attempt_timeout = ATTEMPT_TIMEOUT;
         rules.sleeper = Arc::new(pauses.clone());
         let prompts = Arc::new(Prompts::built_in().unwrap());
         Self {
@@ -126,6 +127,9 @@ fn backend(name: &str, dialect: Arc<dyn Dialect>, model: &str, base: &str) -> Ar
         proxy: None,
         ca_file: None,
         anthropic_version: "2023-06-01".to_owned(),
+        organization: None,
+        project: None,
+        headers: Default::default(),
         connect_timeout: CONNECT_TIMEOUT,
         stall_timeout: STALL_TIMEOUT,
     };

@@ -170,6 +170,40 @@ async fn what_was_used_is_counted_also_where_it_came_to_nothing() {
 }
 
 #[tokio::test]
+async fn every_response_is_kept_as_it_was_sent() {
+    let stage = Setup::with(vec![says("no"), Reply::of(529, "", "{}"), good()]).await;
+    let planned = stage.plan().await.unwrap();
+    let texts: Vec<String> = planned
+        .responses
+        .iter()
+        .map(|response| {
+            let response: Value = serde_json::from_str(response).unwrap();
+            response["content"][1]["text"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(texts.len(), 2, "also the one that was no decision");
+    assert_eq!(texts[0], "no");
+    assert!(texts[1].contains("\"click\""), "{texts:?}");
+
+    // Also those of a backend before.
+    let stage = Setup::with(vec![says("no")]).await;
+    let planned = stage.plan().await.unwrap();
+    assert_eq!(planned.decision.backend, "operator");
+    assert_eq!(planned.responses.len(), 3);
+
+    let long = "x".repeat(600_000);
+    let stage = Setup::with(vec![says(&long), good()]).await;
+    let stage_of_two = Setup::with(vec![says(&long), says(&format!("{long}y")), good()]).await;
+    assert!(!stage.plan().await.unwrap().responses[0].contains("left_out"));
+    let kept = stage_of_two.plan().await.unwrap().responses;
+    assert!(
+        kept[1].contains("left_out") && kept.len() == 3,
+        "{}",
+        kept[1].len()
+    );
+}
+
+#[tokio::test]
 async fn what_was_used_is_counted_with_the_repair() {
     let stage = Setup::with(vec![says("no"), good()]).await;
     let planned = stage.plan().await.unwrap();

@@ -94,12 +94,62 @@ async fn status_429_with_a_time_in_milliseconds() {
     .await;
 }
 
-#[tokio::test]
-async fn status_429_with_too_long_a_time_is_not_waited_for() {
+#[tokio::test(start_paused = true)]
+async fn status_429_with_too_long_a_time_is_not_waited_for_and_not_ignored() {
     let body = error("rate_limit_error", "slow down");
-    check(
+    let stage = Setup::with(vec![Reply::of(429, "retry-after: 3600\r\n", &body), good()]).await;
+    let expected = for_good("TRANSIENT", "the provider asks to retry after 3600 s");
+    judge(&stage, expected).await;
+    // Nobody asks again before then, and the next backend decides.
+    let again = stage.plan().await.unwrap();
+    assert_eq!(again.attempts[0].reason, "CIRCUIT_OPEN");
+    assert_eq!(again.decision.backend, "operator");
+    tokio::time::advance(Duration::from_secs(3599)).await;
+    stage.plan().await.unwrap();
+    assert_eq!(stage.claude.received().len(), 1);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(stage.plan().await.unwrap().decision.backend, "claude_som");
+    assert_eq!(stage.claude.received().len(), 2);
+}
+
+#[tokio::test]
+async fn a_wait_that_every_backend_asks_for_is_told_to_the_caller() {
+    let body = error("rate_limit_error", "slow down");
+    let stage = Setup::with_both(
         vec![Reply::of(429, "retry-after: 3600\r\n", &body)],
-        for_good("TRANSIENT", "the provider asks to retry after 3600 s"),
+        vec![Reply::of(429, "retry-after: 1800\r\n", &body)],
+    )
+    .await;
+    let failed = stage.plan().await.unwrap_err();
+    assert_eq!(failed.reason, "ALL_BACKENDS_FAILED");
+    let wait = failed.retry_after.unwrap().as_secs();
+    assert!((1790..=1800).contains(&wait), "the shorter one: {wait}");
+    assert!(failed.message.contains("slow down"), "{}", failed.message);
+}
+
+#[tokio::test]
+async fn statuses_of_a_gateway_may_pass() {
+    for status in [520, 522, 524] {
+        check(
+            vec![Reply::of(status, "", "<html>")],
+            for_now("the provider failed"),
+        )
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_failure_with_the_status_of_a_success() {
+    let body = error("overloaded_error", "Overloaded");
+    check(
+        vec![Reply::of(200, "", &body)],
+        for_now("overloaded_error: Overloaded"),
+    )
+    .await;
+    let body = error("invalid_request_error", "no such tool");
+    check(
+        vec![Reply::of(200, "", &body)],
+        for_good("PERMANENT", "invalid_request_error: no such tool"),
     )
     .await;
 }

@@ -239,6 +239,7 @@ impl FakeTask {
                         outcome: ActionOutcome::new(*result, "said by the test"),
                         effect: (*result == ActionResult::Performed).then(seen),
                         retries: 0,
+                        target_label: None,
                     });
                 step.actions = past.collect();
             }

@@ -256,6 +256,139 @@ fn an_answer_without_a_call_is_the_end() {
     assert!(told(&asked.body).contains("the goal is not reached yet"));
 }
 
+/// Returns a response without calls: the summary of its reasoning, and a message.
+fn words(reasoning: &str, message: &str) -> Value {
+    let mut output = vec![json!({"type": "reasoning", "id": "rs_x",
+        "summary": [{"type": "summary_text", "text": reasoning}]})];
+    if !message.is_empty() {
+        output.push(
+            json!({"type": "message", "id": "msg_x", "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": message, "annotations": []}]}),
+        );
+    }
+    json!({"id": "resp_x", "status": "completed", "output": output})
+}
+
+#[test]
+fn reasoning_alone_is_no_answer_and_is_asked_again() {
+    let thinks = || words("The file seems to be saved.", "");
+    let asked_again = FakeTask::new(STORED, "gpt-5.6-sol", None).plan(&[thinks()]);
+    let Outcome::Gave(misread) = asked_again else {
+        panic!("{asked_again:?}")
+    };
+    assert!(misread.to_string().contains("neither a call nor an answer"));
+    let reading = FakeTask::new(STORED, "gpt-5.6-sol", None).decide(&[thinks(), answer("batch")]);
+    assert!(matches!(reading.next, Next::Act(_)), "{reading:?}");
+}
+
+#[test]
+fn a_question_in_words_is_asked_and_an_offer_is_not() {
+    let next = |message: &str| {
+        let said = words("", message);
+        FakeTask::new(STORED, "gpt-5.6-sol", None)
+            .decide(&[said])
+            .next
+    };
+    for question in [
+        "I see two files. Which one shall I save?",
+        "要保存哪一个文件？",
+        "Should I overwrite `notes.txt`? ",
+    ] {
+        let Next::Ask {
+            question: asked, ..
+        } = next(question)
+        else {
+            panic!("{question}")
+        };
+        assert_eq!(asked, question.trim());
+    }
+    for answer in [
+        "It is saved.",
+        "It is saved. Is there anything else I can do for you?",
+        "已保存。还需要别的吗？",
+    ] {
+        assert!(matches!(next(answer), Next::Done { .. }), "{answer}");
+    }
+}
+
+/// Returns a response that calls one of the tools beside the computer.
+fn tool_call(name: &str, arguments: Value) -> Value {
+    json!({"id": "resp_x", "status": "completed", "output": [
+        {"type": "function_call", "id": "fc_x", "call_id": "call_x", "name": name,
+            "arguments": arguments.to_string()}]})
+}
+
+#[test]
+fn the_browser_applications_and_windows_are_functions() {
+    let done = |name: &str, arguments: Value| {
+        let reading =
+            FakeTask::new(SENT, "gpt-5.6-sol", None).decide(&[tool_call(name, arguments)]);
+        match reading.next {
+            Next::Act(actions) => format!("{:?}", actions[0].action),
+            other => format!("{other:?}"),
+        }
+    };
+    let address = json!({"url": "https://shop.example"});
+    assert!(done("go_to_url", address).contains("GoToUrl"));
+    assert_eq!(done("go_back", json!({})), "GoBack");
+    assert_eq!(done("go_forward", json!({})), "GoForward");
+    assert_eq!(done("refresh", json!({})), "Refresh");
+    assert!(done("open_application", json!({"name": "files"})).contains("\"Files\""));
+    assert!(done("focus_window", json!({"window": "Notes"})).contains("FocusWindow"));
+    assert!(done("read_page", json!({})).contains("Extract"));
+    let unknown = FakeTask::new(SENT, "gpt-5.6-sol", None)
+        .plan(&[tool_call("open_application", json!({"name": "Shell"}))]);
+    let Outcome::Gave(misread) = unknown else {
+        panic!("{unknown:?}")
+    };
+    assert!(
+        misread.to_string().contains("these can: Files"),
+        "{misread}"
+    );
+}
+
+#[test]
+fn the_page_is_told_with_the_result_of_a_call() {
+    let url = "https://shop.example/cart";
+    let mut newer = FakeTask::new(SENT, "gpt-5.6-sol", None);
+    let reading = newer.decide(&[answer("batch")]);
+    newer.carry_out(&reading, &[Performed, Performed, Performed]);
+    newer.request.current_url = Some(url.to_owned());
+    assert!(told(&newer.ask().body).contains(url));
+
+    let mut older = FakeTask::new(SENT, "computer-use-preview", None);
+    let reading = older.decide(&[answer("preview")]);
+    older.carry_out(&reading, &[Performed]);
+    older.request.current_url = Some(url.to_owned());
+    let body = older.ask().body;
+    let items = body["input"].as_array().unwrap();
+    let output = items
+        .iter()
+        .find(|item| item["type"] == "computer_call_output");
+    assert_eq!(output.unwrap()["output"]["current_url"], url);
+}
+
+#[test]
+fn a_list_of_keys_is_pressed_in_order_or_as_a_chord() {
+    let pressed = |keys: Value| {
+        let said = call(json!({"type": "keypress", "keys": keys}));
+        let reading = FakeTask::new(SENT, "gpt-5.6-sol", None).decide(&[said]);
+        let intents = actions(&reading.next).iter();
+        intents
+            .map(|planned| planned.intent.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        pressed(json!(["DOWN", "DOWN", "ENTER"])),
+        ["press down", "press down", "press enter"]
+    );
+    assert_eq!(pressed(json!(["CTRL", "S"])), ["press ctrl+s"]);
+    assert_eq!(
+        pressed(json!(["CTRL+A", "DELETE"])),
+        ["press ctrl+a", "press delete"]
+    );
+}
+
 #[test]
 fn refusals_and_failures_are_told_apart() {
     let gave = |name: &'static str| match world(SENT, name).plan(&[answer(name)]) {

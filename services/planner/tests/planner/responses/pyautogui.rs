@@ -54,6 +54,21 @@ fn clicks() {
 }
 
 #[test]
+fn ends_are_read_as_the_models_were_taught_them() {
+    check("DONE", "done \"\"");
+    check(" FAIL\n", "fail \"\"");
+    check("WAIT", "wait 5s");
+    check("computer.done()", "done \"\"");
+    check("computer.fail(message='no file')", "fail \"no file\"");
+    check("computer.terminate(status='success')", "done \"\"");
+    refused(
+        "computer.done()\npyautogui.click(1, 2)",
+        "nothing can follow the end",
+    );
+    refused("OVER", "only plain calls");
+}
+
+#[test]
 fn movements() {
     check("pyautogui.moveTo(1, 2, duration=0.5)", "move (1, 2)");
     check("pyautogui.moveTo(-1, +2)", "move (-1, 2)");

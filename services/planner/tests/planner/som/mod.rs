@@ -51,6 +51,7 @@ fn past(number: u32, verdict: Verdict, retries: u32) -> PastStep {
             outcome: ActionOutcome::new(ActionResult::Performed, ""),
             effect: Some(effect(verdict)),
             retries,
+            target_label: None,
         }],
         image: Some(picture_of(number as u8)),
         ..PastStep::default()

@@ -1,0 +1,68 @@
+//! The page that the browser in front shows, as its driver reports it.
+
+use std::time::Duration;
+
+use motorium_proto::domain::desktop::Platform;
+use motorium_proto::domain::frame::{Frame, is_browser};
+use motorium_proto::service::ReadPageRequest;
+use url::Url;
+
+use super::RunResult;
+use super::context::RunContext;
+
+/// Timeout for reading a page's URL; without it, the address bar on the screen is used.
+// A step or an action waits for it, and a page that hangs must not delay every one.
+const PAGE_URL_TIMEOUT: Duration = Duration::from_millis(700);
+
+/// Returns the URL of the page for the planner and the log; `None` if no browser is in front, or its URL is unknown.
+pub(super) async fn current_url(run: &RunContext, frame: &Frame) -> RunResult<Option<String>> {
+    let window = frame.active_window();
+    let in_browser = run.desktop.platform == Platform::Browser
+        || window.is_some_and(|window| is_browser(&window.application));
+    if !run.config.tell_page_url || !in_browser {
+        return Ok(None);
+    }
+    let url = run.guard(read_url(run)).await?;
+    Ok(url.map(|url| without_credentials(&url)))
+}
+
+/// Reads the URL of the page from the browser driver.
+pub(super) async fn read_url(run: &RunContext) -> Option<String> {
+    let request = ReadPageRequest {
+        display: run.display(),
+        max_characters: 1,
+    };
+    let asked = run.ports.executor.read_page(request);
+    let page = tokio::time::timeout(PAGE_URL_TIMEOUT, asked).await;
+    Some(page.ok()?.ok()?.url).filter(|url| !url.is_empty())
+}
+
+/// Returns a URL without the name and the password that it may contain.
+fn without_credentials(url: &str) -> String {
+    let Ok(mut parsed) = Url::parse(url) else {
+        return url.to_owned();
+    };
+    if parsed.username().is_empty() && parsed.password().is_none() {
+        return url.to_owned();
+    }
+    // Fails only for URLs that can have neither.
+    let _ = parsed.set_username("");
+    let _ = parsed.set_password(None);
+    parsed.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_in_a_url_is_not_told() {
+        assert_eq!(
+            without_credentials("https://ann:secret@shop.example/a?b#c"),
+            "https://shop.example/a?b#c"
+        );
+        for url in ["https://shop.example", "about:blank", "not a url"] {
+            assert_eq!(without_credentials(url), url);
+        }
+    }
+}
