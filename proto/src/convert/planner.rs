@@ -3,6 +3,7 @@ use super::{desktop, into_messages, non_empty, optional, require, try_from_messa
 use crate::domain::decision::{PastAction, PastStep, RemainingLimits};
 use crate::domain::desktop::Platform;
 use crate::domain::id::ElementId;
+use crate::domain::session::TaskContext;
 use crate::error::FieldError;
 use crate::limits::MAX_GOAL_CHARS;
 use crate::service::{
@@ -64,6 +65,10 @@ conversions! {
         cost_micros_usd: same,
     }
 
+    wire::TaskContext => TaskContext {
+        earlier_tasks: repeated,
+    }
+
     wire::PlanRequest => PlanRequest {
         goal: checked(goal),
         instructions: same,
@@ -81,6 +86,7 @@ conversions! {
         language: text,
         notices: same,
         applications: same,
+        context: default,
     }
 
     wire::BackendAttempt => BackendAttempt {
@@ -104,6 +110,7 @@ conversions! {
         language: text,
         backends: same,
         remaining: default,
+        fallback: same,
     }
 
     wire::SummarizeResponse => Summary {

@@ -167,7 +167,8 @@ pub struct ModelCall {
     pub past_images: u32,
     /// Number of those that the model's conversation already contains, or that are newer than the oldest it contains.
     pub conversation_images: u32,
-    /// Additional notices for the model. Not available for [`ModelCallPurpose::LocatePointer`].
+    /// Additional notices for the model. Only available for [`ModelCallPurpose::Plan`] and
+    /// [`ModelCallPurpose::Extract`].
     pub notices: Vec<String>,
 }
 
@@ -317,7 +318,11 @@ impl ModelCall {
             changed.push(format!("{shown} earlier images are sent"));
             self.past_images = shown;
         }
-        if !notices.is_empty() && self.purpose != ModelCallPurpose::LocatePointer {
+        let has_notices = matches!(
+            self.purpose,
+            ModelCallPurpose::Plan | ModelCallPurpose::Extract
+        );
+        if !notices.is_empty() && has_notices {
             changed.push(format!("the model is told: {}", notices.join("; ")));
             self.notices.extend(notices);
         }

@@ -130,6 +130,7 @@ impl Planning {
             language: task.spec.language.clone(),
             notices: task.notices.clone(),
             applications: self.applications.clone(),
+            context: task.context.clone(),
         })
     }
 
@@ -288,7 +289,7 @@ fn decided_steps(task: &Task) -> impl Iterator<Item = &StepRecord> {
     ended.filter(|step| step.decision.is_some())
 }
 
-fn history(task: &Task) -> Vec<PastStep> {
+pub(super) fn history(task: &Task) -> Vec<PastStep> {
     let mut history: Vec<PastStep> = Vec::new();
     for step in task.steps.iter().filter(|step| step.ended_at.is_some()) {
         match history.last_mut() {

@@ -29,6 +29,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and no corrections.
     #[serde(default)]
     correct_progress: bool,
+    /// Recordings of earlier versions do not have it, and no answers of tasks that end without one.
+    #[serde(default)]
+    summary_seconds: Option<f64>,
 }
 
 impl RunSettings {
@@ -52,6 +55,7 @@ impl RunSettings {
                 .map(|after| after.as_secs_f64()),
             rules: conduct.policy.document(),
             correct_progress: conduct.correct_progress,
+            summary_seconds: conduct.summary_timeout.map(|timeout| timeout.as_secs_f64()),
         }
     }
 
@@ -107,6 +111,9 @@ impl RunSettings {
             pause_on_human_input: false,
             recording: false,
             correct_progress: self.correct_progress,
+            summary_timeout: self
+                .summary_seconds
+                .map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
             // Their verdicts are in the recording.
             hooks: HookChain::new(Vec::new()),
             ..RunConfig::default()
@@ -121,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recording_from_before_corrections_has_none() {
+    fn a_recording_from_before_corrections_and_summaries_has_none() {
         let desktop = Desktop {
             name: DesktopName::from_segment("d").unwrap(),
             perception_endpoint: None,
@@ -134,10 +141,13 @@ mod tests {
         let mut json: serde_json::Value = serde_json::from_str(&settings.json()).unwrap();
         let read = |json: &serde_json::Value| {
             let settings = RunSettings::read(json.to_string().as_bytes()).unwrap();
-            settings.run_config().unwrap().correct_progress
+            let config = settings.run_config().unwrap();
+            (config.correct_progress, config.summary_timeout.is_some())
         };
-        assert!(read(&json));
-        json.as_object_mut().unwrap().remove("correct_progress");
-        assert!(!read(&json));
+        assert_eq!(read(&json), (true, true));
+        let members = json.as_object_mut().unwrap();
+        members.remove("correct_progress");
+        members.remove("summary_seconds");
+        assert_eq!(read(&json), (false, false));
     }
 }
