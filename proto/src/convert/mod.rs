@@ -16,6 +16,7 @@ mod frame;
 mod geometry;
 mod perception;
 mod planner;
+mod session;
 
 use std::time::{Duration, SystemTime};
 

@@ -3,6 +3,7 @@ use super::{desktop, into_messages, non_empty, optional, require, try_from_messa
 use crate::domain::decision::{PastAction, PastStep, RemainingLimits};
 use crate::domain::desktop::Platform;
 use crate::domain::id::ElementId;
+use crate::domain::session::TaskContext;
 use crate::error::FieldError;
 use crate::limits::MAX_GOAL_CHARS;
 use crate::service::{
@@ -65,6 +66,10 @@ conversions! {
         cost_micros_usd: same,
     }
 
+    wire::TaskContext => TaskContext {
+        earlier_tasks: repeated,
+    }
+
     wire::PlanRequest => PlanRequest {
         goal: checked(goal),
         instructions: same,
@@ -83,6 +88,7 @@ conversions! {
         notices: same,
         applications: same,
         current_url: text,
+        context: default,
     }
 
     wire::BackendAttempt => BackendAttempt {
@@ -107,6 +113,7 @@ conversions! {
         language: text,
         backends: same,
         remaining: default,
+        fallback: same,
     }
 
     wire::SummarizeResponse => Summary {

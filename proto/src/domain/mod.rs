@@ -12,3 +12,4 @@ pub mod frame;
 pub mod geometry;
 pub mod id;
 pub mod key;
+pub mod session;

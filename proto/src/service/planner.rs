@@ -13,6 +13,7 @@ use crate::domain::element::Scene;
 use crate::domain::frame::{Frame, Image};
 use crate::domain::geometry::{CapturePoint, CaptureRect};
 use crate::domain::id::ElementId;
+use crate::domain::session::TaskContext;
 use crate::limits::MAX_IMAGE_MESSAGE_BYTES;
 use crate::v1::planner::planner_service_client::PlannerServiceClient;
 use crate::v1::planner::planner_service_server::{PlannerService, PlannerServiceServer};
@@ -34,7 +35,7 @@ macro_rules! planner_service {
                 unary recorded fn plan(request: PlanRequest) -> PlannedDecision
                     = rpc Plan(PlanRequest) returns PlanResponse;
                 /// Writes the final answer for the user.
-                unary unrecorded fn summarize(request: SummarizeRequest) -> Summary
+                unary recorded fn summarize(request: SummarizeRequest) -> Summary
                     = rpc Summarize(SummarizeRequest) returns SummarizeResponse;
                 /// Extracts structured data from the screen.
                 unary recorded fn extract(request: ExtractRequest) -> Extraction
@@ -88,6 +89,8 @@ pub struct PlanRequest {
     pub applications: Vec<String>,
     /// URL of the page that the active browser window shows.
     pub current_url: Option<String>,
+    /// Background of the task besides its goal.
+    pub context: TaskContext,
 }
 
 /// A failed attempt of a backend.
@@ -122,6 +125,8 @@ pub struct SummarizeRequest {
     pub language: Option<String>,
     pub backends: Vec<String>,
     pub remaining: RemainingLimits,
+    /// Answer if no model writes one. Empty to compute it from the history.
+    pub fallback: String,
 }
 
 /// An answer for the user.

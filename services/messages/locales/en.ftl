@@ -50,6 +50,7 @@ desktop-held = { $desktop } is held by { $holder }
 desktop-unavailable = { $desktop } is unreachable or draining
 desktop-not-registered = no registered desktop matches
 start-time-awaited = waiting for its start time
+session-awaited = waiting for the end of { $task }, which belongs to the same session
 
 ## Limits of a task
 
@@ -65,6 +66,19 @@ budget-used-up = the budget of this task is used up: { $usage }
 budget-nearly-used = most of the budget of this task is used: { $usage }; come to an end with what is left, or say what is missing
 budget-tokens = { $used } of { $limit } tokens
 budget-cost = { $used } of { $limit } USD
+
+## Answer of a task that ends without one
+
+summary-succeeded = Done: { $done }.
+summary-nothing-needed = Done; no action was needed.
+summary-failed = Not done: { $reason }.
+summary-stopped = Stopped.
+summary-stopped-because = Stopped: { $reason }.
+summary-done = Done so far: { $done }.
+summary-nothing-done = Nothing was done.
+summary-remaining = What remains: { $remaining }.
+summary-goal-remains = The rest of the task remains: { $goal }.
+outcome-extracted = data was taken from the screen
 
 ## Verification of a success claim
 

@@ -50,6 +50,7 @@ desktop-held = { $desktop } 由 { $holder } 占用
 desktop-unavailable = { $desktop } 无法连接或正在停用
 desktop-not-registered = 没有符合条件的已注册桌面
 start-time-awaited = 正在等待开始时间
+session-awaited = 正在等待同一会话中的 { $task } 结束
 
 ## 任务的限额
 
@@ -71,6 +72,19 @@ budget-used-up = 此任务的预算已用完：{ $usage }
 budget-nearly-used = 此任务的预算即将用完：{ $usage }；请用剩余的预算收尾，或说明还缺什么
 budget-tokens = 已用 { $used } 个词元，上限 { $limit } 个
 budget-cost = 已用 { $used } 美元，上限 { $limit } 美元
+
+## 任务结束时没有回答时的说明
+
+summary-succeeded = 已完成：{ $done }。
+summary-nothing-needed = 已完成，无需任何操作。
+summary-failed = 未完成：{ $reason }。
+summary-stopped = 已停止。
+summary-stopped-because = 已停止：{ $reason }。
+summary-done = 到目前为止已完成：{ $done }。
+summary-nothing-done = 没有执行任何操作。
+summary-remaining = 尚未完成：{ $remaining }。
+summary-goal-remains = 任务的其余部分尚未完成：{ $goal }。
+outcome-extracted = 已从屏幕上提取数据
 
 ## 完成情况的核对
 

@@ -58,6 +58,7 @@ messages! {
     DesktopUnavailable = "desktop-unavailable" { desktop: &'a str },
     DesktopNotRegistered = "desktop-not-registered",
     StartTimeAwaited = "start-time-awaited",
+    SessionAwaited = "session-awaited" { task: &'a str },
     // Limits of a task
     TimeLimit = "time-limit" { seconds: u64 },
     TimeLimitWhileWaiting = "time-limit-while-waiting" { seconds: u64, request: &'a str },
@@ -73,6 +74,17 @@ messages! {
     BudgetNearlyUsed = "budget-nearly-used" { usage: &'a str },
     BudgetTokens = "budget-tokens" { used: &'a str, limit: &'a str },
     BudgetCost = "budget-cost" { used: &'a str, limit: &'a str },
+    // Answer of a task that ends without one
+    SummarySucceeded = "summary-succeeded" { done: &'a str },
+    SummaryNothingNeeded = "summary-nothing-needed",
+    SummaryFailed = "summary-failed" { reason: &'a str },
+    SummaryStopped = "summary-stopped",
+    SummaryStoppedBecause = "summary-stopped-because" { reason: &'a str },
+    SummaryDone = "summary-done" { done: &'a str },
+    SummaryNothingDone = "summary-nothing-done",
+    SummaryRemaining = "summary-remaining" { remaining: &'a str },
+    SummaryGoalRemains = "summary-goal-remains" { goal: &'a str },
+    OutcomeExtracted = "outcome-extracted",
     // Verification of a success claim
     ClaimWithoutEvidence = "claim-without-evidence",
     LastActionWithoutEffect = "last-action-without-effect" { intent: &'a str },

@@ -29,6 +29,8 @@ pub(crate) enum Command {
     /// Manage tasks: list, watch, pause, cancel, answer, approve, export
     #[command(after_help = exit::HELP)]
     Tasks(Tasks),
+    /// List sessions and export their transcripts
+    Sessions(Sessions),
     /// List the available desktops
     Desktops(ConnectionOptions),
     /// Query the configured tools and list their functions
@@ -123,7 +125,8 @@ pub(crate) struct Specification {
     /// Instructions in addition to the goal, for example how to name files
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
-    /// Session that the task belongs to; created if it does not exist
+    /// Session that the task follows in: it knows the earlier tasks of the session and waits for their end. Created if it
+    /// does not exist
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<String>,
     /// Label of the task; repeatable
@@ -166,11 +169,52 @@ pub(crate) struct Specification {
 
 /// `motorium tasks`.
 #[derive(Debug, Args)]
+#[command(subcommand_required = false, arg_required_else_help = true)]
 pub(crate) struct Tasks {
     #[command(flatten)]
     pub(crate) server: ConnectionOptions,
+    /// List the tasks of this session; the same as `tasks list --session`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<String>,
     #[command(subcommand)]
-    pub(crate) command: TasksCommand,
+    pub(crate) command: Option<TasksCommand>,
+}
+
+/// `motorium sessions`.
+#[derive(Debug, Args)]
+pub(crate) struct Sessions {
+    #[command(flatten)]
+    pub(crate) server: ConnectionOptions,
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+}
+
+/// The subcommands of `motorium sessions`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List sessions, newest first
+    List {
+        /// Maximum number of sessions
+        #[arg(long, default_value_t = 20)]
+        limit: i32,
+    },
+    /// Print a transcript of a session: goals, messages, steps and answers
+    Export {
+        name: String,
+        /// Format of the transcript
+        #[arg(long, value_enum, default_value_t = TranscriptFormat::Markdown)]
+        format: TranscriptFormat,
+        /// Write the transcript to this file instead of standard output
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
+    },
+}
+
+/// Format of a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TranscriptFormat {
+    Markdown,
+    Json,
 }
 
 /// The subcommands of `motorium tasks`.

@@ -60,6 +60,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Up(args) => commands::up::up(&loaded, args).await,
         Command::Run(args) => commands::run::run(&loaded, *args).await,
         Command::Tasks(args) => commands::tasks::tasks(&loaded, args).await,
+        Command::Sessions(args) => commands::sessions::sessions(&loaded, args).await,
         Command::Desktops(server) => commands::desktops::desktops(&loaded, server).await,
         Command::Tools => commands::tools::tools(&loaded).await,
         Command::See(args) => commands::see::see(&loaded, args).await,

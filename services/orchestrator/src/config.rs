@@ -23,7 +23,7 @@ use crate::desktops::Connector;
 use crate::functions::{ToolSettings, Tools};
 use crate::hooks;
 use crate::hooks::settings::HookSettings;
-use crate::run::{DEFAULT_APPROVAL_TIMEOUT, RunConfig};
+use crate::run::{DEFAULT_APPROVAL_TIMEOUT, DEFAULT_SUMMARY_TIMEOUT, RunConfig};
 use motorium_policy::PolicySource;
 use motorium_recording::ports::Ports;
 use motorium_task::effect::EffectCriterion;
@@ -96,6 +96,9 @@ pub struct Settings {
     /// waits for an approval or for a user action keeps it always: both depend on what is on the screen.
     #[schemars(example = &"2m")]
     pub release_desktop_after: Option<HumanDuration>,
+    /// Time for a model to write the final answer of a task that ends without one: by a limit, a failure, a stop, or with an
+    /// empty message. After a stop, 2 s at most. 0s computes the answer without a model.
+    pub summary_timeout: HumanDuration,
     /// Pauses a task when a person uses the mouse or the keyboard of its desktop.
     pub pause_on_human_input: bool,
     /// Tools by name: services and programs that provide functions to tasks.
@@ -131,6 +134,7 @@ impl Default for Settings {
             lexicon: None,
             approval_timeout: HumanDuration(DEFAULT_APPROVAL_TIMEOUT),
             release_desktop_after: None,
+            summary_timeout: HumanDuration(DEFAULT_SUMMARY_TIMEOUT),
             pause_on_human_input: true,
             tools: BTreeMap::new(),
             allowed_tool_addresses: Vec::new(),
@@ -299,6 +303,7 @@ impl Settings {
                 policy: policy(&self.policy, self.lexicon.as_deref())?,
                 approval_timeout: approval_timeout(self.approval_timeout.0)?,
                 release_desktop_after: self.release_desktop_after.map(|after| after.0),
+                summary_timeout: Some(self.summary_timeout.0),
                 pause_on_human_input: self.pause_on_human_input,
                 tools: Tools::resolve(self.tools, self.allowed_tool_addresses)?,
                 hooks: hooks::settings::chain(self.hooks)?,

@@ -5,7 +5,8 @@
 //! - [`run`]: runs one task and finds the next one
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the gRPC service
-//! - `queue`: why a task has not started
+//! - [`queue`]: why a task has not started
+//! - `sessions`: what a task knows of the earlier tasks of its session
 //! - [`replay`]: runs a task again from its recording
 //!
 //! It never handles pixels, never moves the mouse and never calls a model: the services that do are behind traits. It
@@ -20,9 +21,10 @@ pub mod edge;
 mod error;
 pub mod functions;
 pub mod hooks;
-mod queue;
+pub mod queue;
 pub mod replay;
 pub mod run;
+mod sessions;
 pub mod storage;
 
 use std::sync::Arc;
@@ -38,7 +40,8 @@ use desktops::{DesktopPool, heartbeat};
 use edge::Edge;
 pub use error::{Error, reason};
 use motorium_proto::domain::id::TaskName;
-use run::{Dispatcher, TaskScope};
+use queue::TaskScope;
+use run::Dispatcher;
 use storage::Storage;
 
 /// An orchestrator: the gRPC service and the dispatcher that runs tasks.
@@ -75,6 +78,7 @@ impl Orchestrator {
             tools: config.run.tools.clone(),
             shutdown: shutdown.clone(),
             heartbeat: HEARTBEAT_INTERVAL,
+            scope: TaskScope::All,
         };
         let owner = config.name.clone();
         let dispatcher = Dispatcher {
@@ -106,7 +110,9 @@ impl Orchestrator {
     /// Restricts the orchestrator to one task, which may not exist yet. It leaves all others as they are.
     #[must_use]
     pub fn only(mut self, task: TaskName) -> Self {
-        self.dispatcher.scope = TaskScope::Only(task);
+        let scope = TaskScope::Only(task);
+        self.edge.scope = scope.clone();
+        self.dispatcher.scope = scope;
         self
     }
 

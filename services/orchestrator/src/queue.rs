@@ -1,4 +1,5 @@
-//! The queue of tasks that wait for a desktop: why a task has not started, and the events that say so.
+//! The queue of tasks that wait for a desktop or for an earlier task of their session: why a task has not started, and the
+//! events that say so.
 //!
 //! It starts no task; the dispatcher does. Only the first tasks of the queue get events: each start changes what all
 //! others wait for, and a long queue must not write as many events as it has tasks.
@@ -9,7 +10,7 @@ use std::time::SystemTime;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::v1::orchestrator::task::State;
 use motorium_recording::log;
-use motorium_store::{TaskNotifier, TaskRow, TaskStore};
+use motorium_store::{SessionQuery, TaskNotifier, TaskStore};
 use motorium_task::event::Event;
 use motorium_task::spec::DesktopSelector;
 use motorium_task::{DesktopWait, Lifecycle, Task};
@@ -23,11 +24,45 @@ pub(crate) const ANNOUNCED_TASKS: u32 = 10;
 /// Number of tasks that are read to find a task's place. A task further back gets the place after them.
 const COUNTED_TASKS: u32 = 1000;
 
+/// The tasks that an orchestrator runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskScope {
+    /// Every task of the store.
+    All,
+    /// Only this task, which may not exist yet.
+    Only(TaskName),
+}
+
+/// Returns the task of the same session that has to end before a task starts.
+pub(crate) async fn session_predecessor(
+    store: &dyn TaskStore,
+    session: Option<String>,
+    task: &TaskName,
+    scope: &TaskScope,
+) -> Result<Option<TaskName>, Error> {
+    let Some(session) = session else {
+        return Ok(None);
+    };
+    let started = [State::Running, State::Paused, State::AwaitingUser];
+    let query = SessionQuery {
+        session,
+        task: task.clone(),
+        started: started.map(i32::from).to_vec(),
+        waiting: State::Pending.into(),
+        // An orchestrator of one task would wait for ever for a leftover that no orchestrator carries out.
+        leased_only: *scope != TaskScope::All,
+        now: SystemTime::now(),
+    };
+    let predecessor = store.session_predecessor(query).await?;
+    Ok(predecessor.map(|row| row.name))
+}
+
 /// Returns what a task waits for before it starts; `None` if it has started or is about to.
 pub(crate) async fn desktop_wait(
     store: &dyn TaskStore,
     desktops: &DesktopPool,
     task: &Task,
+    scope: &TaskScope,
 ) -> Result<Option<DesktopWait>, Error> {
     if task.lifecycle != Lifecycle::Pending {
         return Ok(None);
@@ -35,6 +70,10 @@ pub(crate) async fn desktop_wait(
     let now = SystemTime::now();
     if task.spec.run_after.is_some_and(|start| start > now) {
         return Ok(Some(DesktopWait::StartTime));
+    }
+    let session = task.spec.session.as_ref().map(ToString::to_string);
+    if let Some(task) = session_predecessor(store, session, &task.spec.name, scope).await? {
+        return Ok(Some(DesktopWait::Session { task }));
     }
     if desktops.running_tasks().contains(&task.spec.name) {
         // Its desktop is reserved in this process, and may be leased to a client of another one.
@@ -60,6 +99,14 @@ const PENDING: [i32; 1] = [State::Pending as i32];
 /// Owner of no lease: a task that is leased by any orchestrator is not in the queue.
 const NO_OWNER: &str = "";
 
+/// A task of the queue, with what it needs to start.
+#[derive(Debug)]
+pub(crate) struct QueuedTask {
+    pub(crate) name: TaskName,
+    pub(crate) session: Option<String>,
+    pub(crate) selector: DesktopSelector,
+}
+
 /// Records the waits of the first tasks of the queue.
 #[derive(Debug, Default)]
 pub(crate) struct WaitAnnouncer {
@@ -74,19 +121,30 @@ impl WaitAnnouncer {
         store: &dyn TaskStore,
         notifier: &TaskNotifier,
         desktops: &DesktopPool,
-        queue: &[(TaskRow, DesktopSelector)],
+        scope: &TaskScope,
+        queue: Vec<QueuedTask>,
     ) -> Result<(), Error> {
         let mut announced = HashMap::new();
-        for ((row, selector), position) in queue.iter().zip(1..) {
-            let Some(holds) = desktops.holds(selector) else {
+        for (queued, position) in queue.into_iter().zip(1..) {
+            let QueuedTask {
+                name,
+                session,
+                selector,
+            } = queued;
+            let predecessor = session_predecessor(store, session, &name, scope).await?;
+            let held = || {
+                let holds = desktops.holds(&selector)?;
+                Some(DesktopWait::Queued { position, holds })
+            };
+            let wait = predecessor.map(|task| DesktopWait::Session { task });
+            let Some(wait) = wait.or_else(held) else {
                 continue;
             };
-            let wait = DesktopWait::Queued { position, holds };
-            let known = self.announced.get(&row.name);
+            let known = self.announced.get(&name);
             if !known.is_some_and(|known| known.has_same_holds(&wait)) {
-                record_wait(store, notifier, &row.name, &wait).await?;
+                record_wait(store, notifier, &name, &wait).await?;
             }
-            announced.insert(row.name.clone(), wait);
+            announced.insert(name, wait);
         }
         self.announced = announced;
         Ok(())

@@ -99,7 +99,11 @@ impl Planner for PlannerService {
         let question = summary::question(&request, &self.prompts).map_err(Error::from)?;
         let (said, usage) = self.ask("Summarize", &request.backends, question).await?;
         let said = said.as_ref().and_then(Value::as_str).map(str::to_owned);
-        let text = said.unwrap_or_else(|| summary::summarise(&request));
+        let computed = || match request.fallback.is_empty() {
+            true => summary::summarise(&request),
+            false => request.fallback.clone(),
+        };
+        let text = said.unwrap_or_else(computed);
         Ok(Summary { text, usage })
     }
 

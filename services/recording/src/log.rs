@@ -206,6 +206,8 @@ fn kind_name(kind: &wire::event::Kind) -> &'static str {
         Kind::DesktopAcquired(_) => "desktop_acquired",
         Kind::LiveFrame(_) => "live_frame",
         Kind::DesktopReleased(_) => "desktop_released",
+        Kind::SessionLoaded(_) => "session_loaded",
+        Kind::Summarized(_) => "summarized",
         Kind::DesktopAwaited(_) => "desktop_awaited",
         Kind::AttachmentPut(_) => "attachment_put",
         Kind::Observed(_) => "observed",

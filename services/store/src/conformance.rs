@@ -15,7 +15,7 @@ use motorium_proto::limits::REQUEST_ID_WINDOW;
 use crate::invariants::{is_fenced, is_gapless};
 use crate::{
     Append, Appended, Claim, Collection, CreateTask, Error, EventRow, ListResources, ListTasks,
-    NewEvent, PutResource, RequestId, ResourceRow, TaskRow, TaskStore,
+    NewEvent, PutResource, RequestId, ResourceRow, SessionQuery, TaskRow, TaskStore,
 };
 
 /// Generates one test per case. The argument is an async function or closure that returns a new `Arc<dyn TaskStore>` and
@@ -46,6 +46,7 @@ macro_rules! task_store_conformance {
             fences_an_owner_that_is_too_late
             gives_a_task_back
             finds_what_is_due_by_priority_and_age
+            runs_the_tasks_of_a_session_one_after_another
             lists_by_state_session_and_labels
             pages_through_a_list
             binds_a_page_token_to_its_list
@@ -711,6 +712,81 @@ pub async fn finds_what_is_due_by_priority_and_age(store: Store) {
     assert_eq!(
         segments(&store.claimable(&[RUNNING], "one", at(1), 9).await.unwrap()),
         ["taken"]
+    );
+}
+
+pub async fn runs_the_tasks_of_a_session_one_after_another(store: Store) {
+    let tasks = [
+        ("first", PENDING, Some("sessions/x"), None),
+        ("later", PENDING, Some("sessions/x"), Some(at(50))),
+        ("second", PENDING, Some("sessions/x"), None),
+        ("stranger", RUNNING, Some("sessions/y"), None),
+        ("loner", RUNNING, None, None),
+    ];
+    for (segment, state, session, run_after) in tasks {
+        let task = CreateTask {
+            state,
+            session: session.map(str::to_owned),
+            run_after,
+            ..new_task(segment)
+        };
+        store.create_task(task).await.unwrap();
+    }
+    let predecessor = |segment: &'static str, leased_only, now| {
+        let store = store.clone();
+        async move {
+            let query = SessionQuery {
+                session: "sessions/x".to_owned(),
+                task: name(segment),
+                started: vec![RUNNING],
+                waiting: PENDING,
+                leased_only,
+                now,
+            };
+            let row = store.session_predecessor(query).await.unwrap();
+            row.map(|row| row.name.segment().to_owned())
+        }
+    };
+    assert_eq!(predecessor("first", false, at(1)).await, None);
+    assert_eq!(
+        predecessor("second", false, at(1)).await.as_deref(),
+        Some("first")
+    );
+    // One that is not due yet waits for those that are; once it is due, younger ones wait for it.
+    assert_eq!(
+        predecessor("later", false, at(1)).await.as_deref(),
+        Some("first")
+    );
+    assert_eq!(predecessor("second", true, at(1)).await, None);
+    let claim = claimed(&store, "first", "one", at(1)).await;
+    assert_eq!(
+        predecessor("second", true, at(2)).await.as_deref(),
+        Some("first")
+    );
+    let started = Append {
+        view: Some((RUNNING, Bytes::new())),
+        ..append_to("first", events(1))
+    };
+    store.append(started).await.unwrap();
+    store.release(&name("first"), claim.epoch).await.unwrap();
+    assert_eq!(
+        predecessor("second", false, at(2)).await.as_deref(),
+        Some("first")
+    );
+    assert_eq!(
+        predecessor("second", true, at(2)).await,
+        None,
+        "its orchestrator is gone"
+    );
+    let ended = Append {
+        view: Some((5, Bytes::new())),
+        ..append_to("first", events(1))
+    };
+    store.append(ended).await.unwrap();
+    assert_eq!(predecessor("second", false, at(2)).await, None);
+    assert_eq!(
+        predecessor("second", false, at(60)).await.as_deref(),
+        Some("later")
     );
 }
 

@@ -42,7 +42,7 @@ pub use postgres::PostgresStore;
 pub use sqlite::SqliteStore;
 pub use tasks::{
     Append, Appended, Claim, Collection, CreateTask, Created, EventRow, ListResources, ListTasks,
-    NewEvent, Page, PutResource, RequestId, ResourceRow, TaskRow, TaskStore,
+    NewEvent, Page, PutResource, RequestId, ResourceRow, SessionQuery, TaskRow, TaskStore,
 };
 pub use tokens::{ResumeToken, SessionToken};
 

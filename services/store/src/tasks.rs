@@ -47,6 +47,13 @@ pub trait TaskStore: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<TaskRow>, Error>;
 
+    /// Returns the task that comes before a task in its session, the oldest first: one that has started and not ended, or
+    /// one that waits, is due, and is older or about to start. `None` if the task may start.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    async fn session_predecessor(&self, query: SessionQuery) -> Result<Option<TaskRow>, Error>;
+
     /// Claims a task: sets its owner and lease, and issues a new epoch. `None` if another owner has a valid lease.
     ///
     /// # Errors
@@ -243,6 +250,21 @@ pub struct ListTasks {
     pub states: Vec<i32>,
     pub session: Option<String>,
     pub labels: BTreeMap<String, String>,
+}
+
+/// Arguments of [`TaskStore::session_predecessor`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionQuery {
+    pub session: String,
+    /// Task that wants to start.
+    pub task: TaskName,
+    /// States of a task that has started and not ended.
+    pub started: Vec<i32>,
+    /// State of a task that waits to start.
+    pub waiting: i32,
+    /// Consider only tasks with a valid lease, which an orchestrator carries out now.
+    pub leased_only: bool,
+    pub now: SystemTime,
 }
 
 /// A session or a desktop to write.

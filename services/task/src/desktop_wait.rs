@@ -1,11 +1,11 @@
 //! The wait of a task that has not started: what keeps it from starting.
 
 use motorium_messages::{Language, Message, join_clauses};
-use motorium_proto::domain::id::DesktopName;
+use motorium_proto::domain::id::{DesktopName, TaskName};
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::orchestrator as wire;
 
-/// The wait for a desktop or for the start time.
+/// The wait for a desktop, for the start time, or for an earlier task of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DesktopWait {
     /// None of the desktops that match the task's selector is available.
@@ -16,6 +16,8 @@ pub enum DesktopWait {
     },
     /// The start time lies in the future.
     StartTime,
+    /// Another task of the same session has to end first.
+    Session { task: TaskName },
 }
 
 /// A desktop that is not available.
@@ -39,8 +41,13 @@ impl DesktopWait {
     /// Describes the wait for people.
     #[must_use]
     pub fn description(&self, language: Language) -> String {
-        let Self::Queued { position, holds } = self else {
-            return Message::StartTimeAwaited.text(language);
+        let (position, holds) = match self {
+            Self::Queued { position, holds } => (position, holds),
+            Self::StartTime => return Message::StartTimeAwaited.text(language),
+            Self::Session { task } => {
+                let task = &task.to_string();
+                return Message::SessionAwaited { task }.text(language);
+            }
         };
         let described: Vec<String> = holds
             .iter()
@@ -63,12 +70,17 @@ impl DesktopWait {
     pub fn to_wire(&self, message: String) -> wire::DesktopWait {
         let (queue_position, holds) = match self {
             Self::Queued { position, holds } => (*position, holds.as_slice()),
-            Self::StartTime => (0, &[][..]),
+            Self::StartTime | Self::Session { .. } => (0, &[][..]),
+        };
+        let session_task = match self {
+            Self::Session { task } => task.to_string(),
+            _ => String::new(),
         };
         wire::DesktopWait {
             queue_position,
             holds: holds.iter().map(DesktopHold::to_wire).collect(),
             message,
+            session_task,
         }
     }
 }
@@ -77,6 +89,10 @@ impl TryFrom<wire::DesktopWait> for DesktopWait {
     type Error = FieldError;
 
     fn try_from(wait: wire::DesktopWait) -> Result<Self, FieldError> {
+        if !wait.session_task.is_empty() {
+            let task = TaskName::parse("session_task", &wait.session_task)?;
+            return Ok(Self::Session { task });
+        }
         if wait.queue_position == 0 {
             return Ok(Self::StartTime);
         }
@@ -139,6 +155,15 @@ mod tests {
             vec![],
             "waiting for a desktop: no registered desktop matches; place 2 in the queue",
         );
+        let wait = DesktopWait::Session {
+            task: TaskName::from_segment("a").unwrap(),
+        };
+        let description = wait.description(Language::English);
+        assert_eq!(
+            description,
+            "waiting for the end of tasks/a, which belongs to the same session"
+        );
+        assert_eq!(DesktopWait::try_from(wait.to_wire(description)), Ok(wait));
         let wait = DesktopWait::StartTime;
         let description = wait.description(Language::English);
         assert_eq!(description, "waiting for its start time");

@@ -14,6 +14,7 @@ use motorium_proto::domain::effect::{ActionOutcome, Effect};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
+use motorium_proto::domain::session::EarlierTask;
 use motorium_proto::service::{BackendAttempt, StageTiming};
 use motorium_proto::v1::orchestrator as wire;
 
@@ -103,6 +104,10 @@ pub enum Event {
         wait: DesktopWait,
         message: String,
     },
+    /// The earlier tasks of the session, the oldest first.
+    SessionLoaded {
+        tasks: Vec<EarlierTask>,
+    },
     AttachmentPut {
         name: String,
         size_bytes: u64,
@@ -148,6 +153,8 @@ pub enum Event {
     },
     StepFinished {
         timings: Vec<StageTiming>,
+        /// Outcome of the step in one line, for people.
+        outcome: String,
     },
     /// A function is about to be called.
     FunctionCalled(FunctionCall),
@@ -219,6 +226,12 @@ pub enum Event {
         message: String,
         denied: bool,
     },
+    /// The final answer of a task that ends without one.
+    Summarized {
+        text: String,
+        usage: Usage,
+        by_model: bool,
+    },
     Succeeded {
         answer: String,
     },
@@ -238,6 +251,7 @@ impl Event {
             self,
             Event::Created(_)
                 | Event::DesktopAwaited { .. }
+                | Event::SessionLoaded { .. }
                 | Event::DesktopAcquired { .. }
                 | Event::Recovered { .. }
                 | Event::TransientFailure { .. }

@@ -10,7 +10,6 @@
 mod actions;
 mod user_input;
 
-use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -18,6 +17,7 @@ use motorium_messages::{Message, join_clauses};
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
+use motorium_proto::domain::session::{FileOrigin, TaskContext, TaskFile};
 
 use self::user_input::{acknowledgement, handed_back};
 use super::approval::{Approval, ApprovalState};
@@ -86,7 +86,10 @@ pub struct Task {
     pub loop_notices: Vec<IssuedNotice>,
     /// First step after the user's last input. Loop detection counts from here.
     pub first_step_after_user_input: u32,
-    pub attachments_put: BTreeSet<String>,
+    /// Background of the task besides its goal.
+    pub context: TaskContext,
+    /// Files on the desktop: attachments that were put there, and results that were fetched.
+    pub files: Vec<TaskFile>,
     pub artifacts: Vec<Artifact>,
     /// Number of results that were fetched or attempted.
     pub results_fetched: u32,
@@ -95,6 +98,8 @@ pub struct Task {
     pub refused_claims: u32,
     /// Success claims without evidence after which the planner was asked to look once more.
     pub second_looks: u32,
+    /// Answer that was written because the task ends without one.
+    pub summary: Option<String>,
     /// Approvals, oldest first.
     pub approvals: Vec<Approval>,
     /// A prompt injection was suspected on one of its screens.
@@ -140,12 +145,14 @@ impl Task {
             notices: Vec::new(),
             loop_notices: Vec::new(),
             first_step_after_user_input: 1,
-            attachments_put: BTreeSet::new(),
+            context: TaskContext::default(),
+            files: Vec::new(),
             artifacts: Vec::new(),
             results_fetched: 0,
             cancel_requested: None,
             refused_claims: 0,
             second_looks: 0,
+            summary: None,
             approvals: Vec::new(),
             suspected_injection: false,
             secret_fields: SecretFields::default(),
@@ -275,8 +282,9 @@ impl Task {
             Event::DesktopAcquired { desktop, epoch } => self.acquired(desktop, *epoch),
             Event::DesktopReleased { .. } => self.desktop_released = true,
             Event::DesktopAwaited { wait, .. } => self.desktop_wait = Some(wait.clone()),
-            Event::AttachmentPut { name, .. } => {
-                self.attachments_put.insert(name.clone());
+            Event::SessionLoaded { tasks } => self.context.earlier_tasks.clone_from(tasks),
+            Event::AttachmentPut { name, path, .. } => {
+                self.add_file(FileOrigin::Attached, name, path);
             }
             Event::Observed(observed) => {
                 self.current_messages.append(&mut self.pending_messages);
@@ -299,9 +307,10 @@ impl Task {
             Event::TargetNotResolved { message } => {
                 self.abandon_step(message, ActionResult::Failed);
             }
-            Event::StepFinished { timings, .. } => {
+            Event::StepFinished { timings, outcome } => {
                 if let Some(step) = self.open_step_mut() {
                     step.ended_at = Some(*at);
+                    step.outcome.clone_from(outcome);
                     step.frame = None;
                     step.timings.clone_from(timings);
                 }
@@ -386,7 +395,14 @@ impl Task {
             }
             Event::ResultFetched { artifact, .. } => {
                 self.results_fetched += 1;
+                if let Some(artifact) = artifact {
+                    self.add_file(FileOrigin::Saved, &artifact.file_name, "");
+                }
                 self.artifacts.extend(artifact.clone());
+            }
+            Event::Summarized { text, usage, .. } => {
+                self.usage = self.usage.plus(*usage);
+                self.summary = Some(text.clone());
             }
             Event::Succeeded { answer } => self.end(
                 Lifecycle::Succeeded {
@@ -402,6 +418,21 @@ impl Task {
                 *at,
             ),
         }
+    }
+
+    fn add_file(&mut self, origin: FileOrigin, name: &str, path: &str) {
+        self.files.push(TaskFile {
+            name: name.to_owned(),
+            path: path.to_owned(),
+            origin,
+        });
+    }
+
+    /// Returns true if the attachment with this name was put on the desktop.
+    #[must_use]
+    pub fn has_put(&self, name: &str) -> bool {
+        let mut attached = self.files.iter();
+        attached.any(|file| file.origin == FileOrigin::Attached && file.name == name)
     }
 
     fn acquired(&mut self, desktop: &DesktopName, epoch: DesktopEpoch) {
@@ -582,7 +613,7 @@ mod tests {
             desktop: DesktopName::from_segment("d").unwrap(),
             epoch: DesktopEpoch(2),
         };
-        let worked = || Event::StepFinished { timings: vec![] };
+        let worked = finished;
         let said = || Event::MessageReceived { text: "x".into() };
         let paused = || Event::Paused {
             reason: String::new(),

@@ -27,7 +27,10 @@ pub mod risk;
 mod samples;
 pub mod screen;
 pub mod secret_fields;
+pub mod session;
+mod shortened;
 pub mod spec;
+pub mod summary;
 pub mod view;
 
 pub use approval::{Approval, ApprovalState, ApprovalSubject};

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::decision::{
     Decision, FunctionCall, FunctionResult, Next, PlannedAction, Usage,
@@ -16,6 +17,10 @@ use super::artifact::Artifact;
 use super::event::Observed;
 use super::retry_strategy::RetryStrategy;
 use super::screen::Fingerprint;
+use super::shortened::shortened;
+
+/// Maximum length of a function's result in the outcome of a step in characters: one line of a terminal.
+const MAX_RESULT_CHARS: usize = 120;
 
 /// An action of a step: its last attempt, and the retries before it.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,6 +105,8 @@ pub struct StepRecord {
     pub timings: Vec<StageTiming>,
     /// Resources used by the step: its decision, backends that failed before it, and calls beside it.
     pub usage: Usage,
+    /// Outcome in one line, for people. Empty until the step has ended, or if it did nothing.
+    pub outcome: String,
 }
 
 fn titles(frame: &Frame) -> Vec<String> {
@@ -133,6 +140,7 @@ impl StepRecord {
             user_messages: Vec::new(),
             timings: Vec::new(),
             usage: Usage::default(),
+            outcome: String::new(),
         }
     }
 
@@ -164,6 +172,42 @@ impl StepRecord {
             (_, Some(effect)) if effect.verdict == Verdict::NoEffect => Some(&effect.explanation),
             _ => None,
         }
+    }
+
+    /// Describes the outcome of the step for people: why it did not do what it announced, or the effect of its last action,
+    /// the result of its last function call, or that data was extracted. Empty if it did nothing.
+    #[must_use]
+    pub fn describe_outcome(&self, language: Language) -> String {
+        if let Some(setback) = self.setback() {
+            return setback.to_owned();
+        }
+        if self.extracted.is_some() {
+            return Message::OutcomeExtracted.text(language);
+        }
+        if let (Some(call), Some(result)) =
+            (self.function_calls.last(), self.function_results.last())
+        {
+            let name = &call.name;
+            let result = result.outcome.as_deref().unwrap_or_default();
+            return match shortened(result, MAX_RESULT_CHARS).as_str() {
+                "" => Message::ProgressReturnedNothing { name }.text(language),
+                result => Message::ProgressReturned { name, result }.text(language),
+            };
+        }
+        let effect = self.actions.last().and_then(|last| last.effect.as_ref());
+        effect.map_or_else(String::new, |effect| effect.explanation.clone())
+    }
+
+    /// Returns true if the step decided on actions or calls that were not all made.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        let decided = match self.decision.as_ref().map(|decision| &decision.next) {
+            Some(Next::Act(actions)) => actions.len(),
+            Some(Next::CallFunctions(calls)) => calls.len(),
+            _ => 0,
+        };
+        let performed = self.actions.iter().filter(|action| action.performed());
+        performed.count() + self.function_results.len() < decided
     }
 
     /// Returns true if the step only looks again for what the step before it waited for, without another model call.

@@ -150,7 +150,10 @@ pub(super) fn started() -> Event {
 }
 
 pub(super) fn finished() -> Event {
-    Event::StepFinished { timings: vec![] }
+    Event::StepFinished {
+        timings: vec![],
+        outcome: String::new(),
+    }
 }
 
 pub(super) fn with_limits(limits: Limits, events: Vec<Event>) -> Task {

@@ -28,6 +28,9 @@ pub fn task(task: &Task) -> wire::Task {
         Lifecycle::Failed(failure) => message.failure = Some(wire_failure(failure.clone())),
         _ => {}
     }
+    if task.lifecycle.is_terminal() && message.answer.is_empty() {
+        message.answer = task.summary.clone().unwrap_or_default();
+    }
     message.desktop_released = task.desktop_released;
     message.step_count = u32::try_from(task.steps.len()).unwrap_or(u32::MAX);
     message.usage = Some(task.usage.into());
@@ -99,6 +102,7 @@ fn step(task: &TaskName, step: &StepRecord, after: Option<&Artifact>) -> wire::S
         usage: decision.map(|_| step.usage.into()),
         current_url: step.current_url.clone().unwrap_or_default(),
         responses: name(step.responses.as_ref()),
+        outcome: step.outcome.clone(),
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod replay;
 pub(crate) mod run;
 mod saved_files;
 pub(crate) mod see;
+pub(crate) mod sessions;
 pub(crate) mod tasks;
 pub(crate) mod tools;
 pub(crate) mod up;

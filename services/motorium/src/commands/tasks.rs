@@ -19,6 +19,9 @@ use crate::output;
 use crate::show::{table, terminal_language, text};
 use crate::terminal::{EndSignals, is_interactive};
 
+/// Number of tasks that `motorium tasks --session` lists: more than a conversation usually has.
+const DEFAULT_TASKS: i32 = 100;
+
 /// Runs a subcommand of `motorium tasks`.
 pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCode, Error> {
     let connection = Connection::open(loaded, &args.server)?;
@@ -26,7 +29,19 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
     let reach = |status: Status| connection.status(&status);
     let mut raw = client.raw();
     let request_id = String::new();
-    match args.command {
+    let command = match (args.command, args.session) {
+        (Some(command), None) => command,
+        (None, session) => TasksCommand::List {
+            limit: DEFAULT_TASKS,
+            session,
+            names: false,
+        },
+        (Some(_), Some(_)) => {
+            let problem = "--session stands before no subcommand; give it to `list` or `watch`";
+            return Err(Error::Usage(problem.to_owned()));
+        }
+    };
+    match command {
         TasksCommand::List {
             limit,
             session,

@@ -456,11 +456,23 @@ fn spinner(json: bool) -> Option<ProgressBar> {
 
 /// Returns the last line of a task.
 pub(super) fn outcome_line(outcome: &TaskOutcome, language: Language) -> String {
-    let message = match outcome {
+    let (message, summary) = match outcome {
         TaskOutcome::Succeeded { answer } => return answer.clone(),
-        TaskOutcome::Failed { reason, message } => Message::TaskFailed { reason, message },
-        TaskOutcome::Cancelled { reason } if reason.is_empty() => Message::TaskCancelled,
-        TaskOutcome::Cancelled { reason } => Message::TaskCancelledBecause { reason },
+        TaskOutcome::Failed {
+            reason,
+            message,
+            summary,
+        } => (Message::TaskFailed { reason, message }, summary),
+        TaskOutcome::Cancelled { reason, summary } if reason.is_empty() => {
+            (Message::TaskCancelled, summary)
+        }
+        TaskOutcome::Cancelled { reason, summary } => {
+            (Message::TaskCancelledBecause { reason }, summary)
+        }
     };
-    message.text(language)
+    let line = message.text(language);
+    match summary.is_empty() {
+        true => line,
+        false => format!("{line}\n{summary}"),
+    }
 }

@@ -18,9 +18,18 @@ use super::{excerpt, shortened};
 /// The outcome of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TaskOutcome {
-    Succeeded { answer: String },
-    Failed { reason: String, message: String },
-    Cancelled { reason: String },
+    Succeeded {
+        answer: String,
+    },
+    Failed {
+        reason: String,
+        message: String,
+        summary: String,
+    },
+    Cancelled {
+        reason: String,
+        summary: String,
+    },
 }
 
 /// The output for an event.
@@ -74,6 +83,8 @@ pub(crate) struct TaskProgress {
     approval: wire::Approval,
     /// The wait whose looks are shown as one line.
     wait: Option<Wait>,
+    /// Answer of a task that ends without one.
+    summary: String,
 }
 
 /// Successive steps that only wait for the same thing. They become one line when another step follows.
@@ -107,7 +118,7 @@ impl TaskProgress {
 
     /// Processes the next event.
     pub(crate) fn apply(&mut self, event: &wire::Event) -> ProgressUpdate {
-        if let Some(outcome) = outcome(event) {
+        if let Some(outcome) = self.outcome(event) {
             return ProgressUpdate::Finished(outcome);
         }
         let Some(kind) = &event.kind else {
@@ -201,9 +212,45 @@ impl TaskProgress {
             Kind::Paused(paused) => self.line(Message::ProgressPaused {
                 reason: &paused.reason,
             }),
+            Kind::Summarized(summarized) => {
+                self.summary.clone_from(&summarized.text);
+                ProgressUpdate::Nothing
+            }
             Kind::CancelRequested(_) => self.status_text(Message::ProgressStopping),
             _ => ProgressUpdate::Nothing,
         }
+    }
+
+    /// Returns the outcome of the task if it has ended with this event.
+    fn outcome(&self, event: &wire::Event) -> Option<TaskOutcome> {
+        let summary = self.summary.clone();
+        Some(match (event.state(), event.kind.clone()) {
+            (State::Succeeded, Some(Kind::Succeeded(end))) => {
+                TaskOutcome::Succeeded { answer: end.answer }
+            }
+            (State::Succeeded, _) => TaskOutcome::Succeeded {
+                answer: String::new(),
+            },
+            (State::Failed, kind) => {
+                let failure = match kind {
+                    Some(Kind::Failed(end)) => end.failure.unwrap_or_default(),
+                    _ => wire::Failure::default(),
+                };
+                TaskOutcome::Failed {
+                    reason: failure.reason,
+                    message: failure.message,
+                    summary,
+                }
+            }
+            (State::Cancelled, kind) => TaskOutcome::Cancelled {
+                reason: match kind {
+                    Some(Kind::Cancelled(end)) => end.reason,
+                    _ => String::new(),
+                },
+                summary,
+            },
+            _ => return None,
+        })
     }
 
     fn queued(&self, awaited: &wire::DesktopAwaited) -> ProgressUpdate {
@@ -433,37 +480,6 @@ impl TaskProgress {
             step.number
         ))
     }
-}
-
-/// Returns the outcome of the task if it has ended with this event.
-fn outcome(event: &wire::Event) -> Option<TaskOutcome> {
-    let outcome = match (event.state(), event.kind.clone()) {
-        (State::Succeeded, Some(Kind::Succeeded(end))) => {
-            TaskOutcome::Succeeded { answer: end.answer }
-        }
-        (State::Succeeded, _) => TaskOutcome::Succeeded {
-            answer: String::new(),
-        },
-        (State::Failed, Some(Kind::Failed(end))) => {
-            let failure = end.failure.unwrap_or_default();
-            TaskOutcome::Failed {
-                reason: failure.reason,
-                message: failure.message,
-            }
-        }
-        (State::Failed, _) => TaskOutcome::Failed {
-            reason: String::new(),
-            message: String::new(),
-        },
-        (State::Cancelled, Some(Kind::Cancelled(end))) => {
-            TaskOutcome::Cancelled { reason: end.reason }
-        }
-        (State::Cancelled, _) => TaskOutcome::Cancelled {
-            reason: String::new(),
-        },
-        _ => return None,
-    };
-    Some(outcome)
 }
 
 fn approval_line(resolved: &wire::ApprovalResolved, language: Language) -> ProgressUpdate {

@@ -15,7 +15,7 @@ use crate::error::Error;
 use motorium_recording::log;
 use motorium_task::event::{Event, RecordedEvent};
 use motorium_task::spec::TaskSpec;
-use motorium_task::{Lifecycle, Task, view};
+use motorium_task::{Lifecycle, Task, summary, view};
 
 /// Maximum time for which `CancelTask` waits for the task to end.
 // Releasing keys and settling a stopped action take about 2.5 s at most (`INPUT_RELEASE_TIMEOUT`,
@@ -83,9 +83,10 @@ fn is_abandoned(row: &TaskRow, now: SystemTime) -> bool {
 /// Returns the event that ends a task whose cancellation was requested, unless it has ended.
 fn cancelled_event(task: &Task) -> Vec<Event> {
     match &task.cancel_requested {
-        Some(reason) if !task.lifecycle.is_terminal() => vec![Event::Cancelled {
-            reason: reason.clone(),
-        }],
+        Some(reason) if !task.lifecycle.is_terminal() => {
+            let reason = reason.clone();
+            summary::closing_events(task, Event::Cancelled { reason })
+        }
         _ => Vec::new(),
     }
 }
@@ -201,12 +202,11 @@ impl Edge {
             Ok(match &task.lifecycle {
                 ended if ended.is_terminal() => Vec::new(),
                 // A pending task has no runner, so it can end here.
-                Lifecycle::Pending => vec![
-                    asked,
-                    Event::Cancelled {
-                        reason: reason.clone(),
-                    },
-                ],
+                Lifecycle::Pending => {
+                    let reason = reason.clone();
+                    let ended = summary::closing_events(task, Event::Cancelled { reason });
+                    std::iter::once(asked).chain(ended).collect()
+                }
                 _ if task.cancel_requested.is_some() => Vec::new(),
                 _ => vec![asked],
             })

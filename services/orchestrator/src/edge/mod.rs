@@ -36,7 +36,7 @@ use uuid::Uuid;
 use crate::desktops::DesktopPool;
 use crate::error::Error;
 use crate::functions::Tools;
-use crate::queue;
+use crate::queue::{self, TaskScope};
 use motorium_recording::log;
 use motorium_task::spec::Limits;
 use motorium_task::view;
@@ -61,6 +61,8 @@ pub struct Edge {
     pub shutdown: Shutdown,
     /// Interval between heartbeats of an idle watch stream.
     pub heartbeat: Duration,
+    /// Tasks that the dispatcher runs.
+    pub scope: TaskScope,
 }
 
 impl fmt::Debug for Edge {
@@ -78,7 +80,8 @@ impl Edge {
 
     async fn task(&self, name: &TaskName) -> Result<wire::Task, Error> {
         let task = log::load(self.store.as_ref(), name).await?;
-        let wait = queue::desktop_wait(self.store.as_ref(), &self.desktops, &task).await?;
+        let (store, desktops) = (self.store.as_ref(), &self.desktops);
+        let wait = queue::desktop_wait(store, desktops, &task, &self.scope).await?;
         let language = task.spec.message_language();
         Ok(wire::Task {
             desktop_wait: wait.map(|wait| wait.to_wire(wait.description(language))),
@@ -143,6 +146,7 @@ impl OrchestratorService for Edge {
     type WatchSessionStream = ResponseStream<wire::WatchSessionResponse>;
     type GetArtifactStream = ResponseStream<wire::GetArtifactResponse>;
     type ExportTrajectoryStream = ResponseStream<wire::ExportTrajectoryResponse>;
+    type ExportSessionStream = ResponseStream<wire::ExportSessionResponse>;
 
     async fn create_task(
         &self,
@@ -343,6 +347,14 @@ impl OrchestratorService for Edge {
     ) -> RpcResult<wire::ListSessionsResponse> {
         let sessions = self.listed_sessions(request.into_inner()).await?;
         Ok(Response::new(sessions))
+    }
+
+    async fn export_session(
+        &self,
+        request: Request<wire::ExportSessionRequest>,
+    ) -> RpcResult<Self::ExportSessionStream> {
+        let pieces = self.session_transcript(request.into_inner()).await?;
+        Ok(Response::new(pieces))
     }
 
     async fn register_desktop(

@@ -1,16 +1,20 @@
-//! Sessions: groups of tasks. A session is only a name that outlives its tasks.
+//! Sessions: conversations of tasks. A session is only a name that outlives its tasks; its transcript comes from their logs.
 
 use std::time::SystemTime;
 
+use futures::StreamExt as _;
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::id::SessionName;
+use motorium_proto::error::FieldError;
 use motorium_proto::v1::orchestrator as wire;
+use motorium_recording::transcript::{TranscriptFormat, transcript};
 use motorium_store::{Collection, ListResources, PutResource, ResourceRow};
 use prost::Message as _;
+use tonic::Status;
 use uuid::Uuid;
 
 use super::commands::request_id;
-use super::{Edge, page_size, resource_id};
+use super::{Edge, ResponseStream, page_size, resource_id};
 use crate::error::Error;
 
 impl Edge {
@@ -68,6 +72,33 @@ impl Edge {
                 .collect::<Result<_, _>>()?,
             next_page_token: page.next.unwrap_or_default(),
         })
+    }
+}
+
+impl Edge {
+    /// Streams the transcript of a session.
+    pub(super) async fn session_transcript(
+        &self,
+        request: wire::ExportSessionRequest,
+    ) -> Result<ResponseStream<wire::ExportSessionResponse>, Error> {
+        use wire::export_session_request::Format;
+
+        let name = SessionName::parse("name", &request.name)?;
+        self.session(&name).await?;
+        let format = match Format::try_from(request.format) {
+            Ok(Format::Unspecified | Format::Markdown) => TranscriptFormat::Markdown,
+            Ok(Format::Json) => TranscriptFormat::Json,
+            Err(_) => {
+                let description = format!("has the unknown value {}", request.format);
+                return Err(FieldError::new("format", description).into());
+            }
+        };
+        let pieces = transcript(self.store.clone(), &name, format).await?;
+        let pieces = pieces.map(|piece| match piece {
+            Ok(chunk) => Ok(wire::ExportSessionResponse { chunk }),
+            Err(error) => Err(Status::from(Error::from(error))),
+        });
+        Ok(pieces.boxed())
     }
 }
 

@@ -168,7 +168,8 @@ pub struct ModelCall {
     pub past_images: u32,
     /// Number of those that the model's conversation already contains, or that are newer than the oldest it contains.
     pub conversation_images: u32,
-    /// Additional notices for the model. Not available for [`ModelCallPurpose::LocatePointer`].
+    /// Additional notices for the model. Only available for [`ModelCallPurpose::Plan`] and
+    /// [`ModelCallPurpose::Extract`].
     pub notices: Vec<String>,
 }
 
@@ -319,7 +320,11 @@ impl ModelCall {
             changed.push(Message::PastImagesSent { count: shown }.text(language));
             self.past_images = shown;
         }
-        if !notices.is_empty() && self.purpose != ModelCallPurpose::LocatePointer {
+        let has_notices = matches!(
+            self.purpose,
+            ModelCallPurpose::Plan | ModelCallPurpose::Extract
+        );
+        if !notices.is_empty() && has_notices {
             let told = &join_clauses(&notices, language);
             changed.push(Message::ModelNotices { notices: told }.text(language));
             self.notices.extend(notices);

@@ -138,6 +138,7 @@ impl Planning {
             notices: task.notices.clone(),
             applications: self.applications.clone(),
             current_url: task.open_step().and_then(|step| step.current_url.clone()),
+            context: task.context.clone(),
         })
     }
 
@@ -303,7 +304,7 @@ fn decided_steps(task: &Task) -> impl Iterator<Item = &StepRecord> {
     ended.filter(|step| step.decision.is_some())
 }
 
-fn history(task: &Task) -> Vec<PastStep> {
+pub(super) fn history(task: &Task) -> Vec<PastStep> {
     let mut history: Vec<PastStep> = Vec::new();
     for step in task.steps.iter().filter(|step| step.ended_at.is_some()) {
         match history.last_mut() {

@@ -19,12 +19,13 @@ use tokio_util::task::TaskTracker;
 use super::{Assignment, Journal, RunConfig, RunEnd, Runner, StopReason, StopSignal};
 use crate::desktops::{DesktopPool, DesktopReservation, WorkKind};
 use crate::error::Error;
-use crate::queue::{self, WaitAnnouncer};
+use crate::queue::{self, QueuedTask, TaskScope, WaitAnnouncer};
+use crate::sessions;
 use motorium_recording::log;
 use motorium_task::event::Event;
 use motorium_task::machine::{self, Directive};
 use motorium_task::spec::{DesktopSelector, selector};
-use motorium_task::{Lifecycle, Task};
+use motorium_task::{Lifecycle, Task, summary};
 
 /// Interval at which the store is queried when nothing wakes the dispatcher.
 // Bounds the delay of tasks created or released by other processes.
@@ -56,15 +57,6 @@ pub struct Dispatcher {
     pub lease_duration: Duration,
     /// Tasks to run.
     pub scope: TaskScope,
-}
-
-/// The tasks that a dispatcher runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskScope {
-    /// Every task of the store.
-    All,
-    /// Only this task, which may not exist yet.
-    Only(TaskName),
 }
 
 impl std::fmt::Debug for Dispatcher {
@@ -137,7 +129,7 @@ impl DispatchLoop {
             let ended = log::extend(store.as_ref(), &row.name, None, None, |task| {
                 Ok::<_, Error>(match machine::directive(task, SystemTime::now()) {
                     Directive::Fail(failure) if task.desktop_released => {
-                        vec![Event::Failed(failure)]
+                        summary::closing_events(task, Event::Failed(failure))
                     }
                     _ => Vec::new(),
                 })
@@ -161,19 +153,24 @@ impl DispatchLoop {
         let due = self.due(&[State::Pending.into()], limit).await?;
         let waiting = due.into_iter().filter(|row| !running.contains(&row.name));
         let waiting = waiting.filter_map(|row| {
-            let selector = desktop_selector(&row).ok()?;
-            Some((row, selector))
+            let (selector, session) = needs(&row).ok()?;
+            Some(QueuedTask {
+                name: row.name,
+                session,
+                selector,
+            })
         });
         let waiting: Vec<_> = waiting.take(queue::ANNOUNCED_TASKS as usize).collect();
         let Dispatcher {
             store,
             notifier,
             desktops,
+            scope,
             ..
         } = &self.dispatcher;
         let announcing = self
             .waits
-            .announce(store.as_ref(), notifier, desktops, &waiting);
+            .announce(store.as_ref(), notifier, desktops, scope, waiting);
         announcing.await
     }
 
@@ -224,9 +221,17 @@ impl DispatchLoop {
         }
     }
 
-    /// Starts a task if a suitable desktop is free.
+    /// Starts a task if a suitable desktop is free and no other task of its session runs or comes before it.
     async fn begin(&mut self, row: &TaskRow, work: WorkKind) -> Result<bool, Error> {
-        let Some(taken) = self.take_desktop(row, work) else {
+        let Some((selector, session)) = self.readable_needs(row) else {
+            return Ok(false);
+        };
+        let session = session.filter(|_| work == WorkKind::New);
+        if self.has_predecessor(row, &session).await? {
+            return Ok(false);
+        }
+        let desktops = &self.dispatcher.desktops;
+        let Some(taken) = desktops.take(&row.name, &selector, work) else {
             return Ok(false);
         };
         let Dispatcher { store, owner, .. } = &self.dispatcher;
@@ -241,6 +246,13 @@ impl DispatchLoop {
         let Some(claim) = claim else {
             return Ok(false);
         };
+        // Another orchestrator may have started a task of the session just before the claim.
+        if self.has_predecessor(row, &session).await? {
+            return self.give_back(&claim).await;
+        }
+        if session.is_some() {
+            sessions::load(store.as_ref(), &claim).await?;
+        }
         // Loaded after the claim: only then is the log sure to contain everything that the last owner wrote.
         match log::load(store.as_ref(), &row.name).await {
             Ok(task) if task.lifecycle.is_terminal() => self.give_back(&claim).await,
@@ -263,10 +275,22 @@ impl DispatchLoop {
         Ok(false)
     }
 
-    fn take_desktop(&mut self, row: &TaskRow, work: WorkKind) -> Option<DesktopReservation> {
+    async fn has_predecessor(
+        &self,
+        row: &TaskRow,
+        session: &Option<String>,
+    ) -> Result<bool, Error> {
+        let Dispatcher { store, scope, .. } = &self.dispatcher;
+        let before =
+            queue::session_predecessor(store.as_ref(), session.clone(), &row.name, scope).await?;
+        Ok(before.is_some())
+    }
+
+    /// Returns what a task needs to start; `None` if its row cannot be read.
+    fn readable_needs(&mut self, row: &TaskRow) -> Option<(DesktopSelector, Option<String>)> {
         let name = &row.name;
-        match desktop_selector(row) {
-            Ok(selector) => self.dispatcher.desktops.take(name, &selector, work),
+        match needs(row) {
+            Ok(needs) => Some(needs),
             Err(error) => {
                 tracing::error!(task = %name, %error, "task log is unreadable; the task is skipped");
                 self.unreadable.insert(name.clone());
@@ -322,8 +346,8 @@ fn waits_without_desktop(row: &TaskRow) -> bool {
     wire::Task::decode(row.snapshot.clone()).is_ok_and(|task| task.desktop_released)
 }
 
-/// Returns the selector for a task's desktop. A started task continues on the same desktop.
-fn desktop_selector(row: &TaskRow) -> Result<DesktopSelector, Error> {
+/// Returns the selector for a task's desktop, and its session. A started task continues on the same desktop.
+fn needs(row: &TaskRow) -> Result<(DesktopSelector, Option<String>), Error> {
     let corrupt = |detail: String| Error::CorruptLog {
         detail: format!("the snapshot of {}: {detail}", row.name),
     };
@@ -336,5 +360,7 @@ fn desktop_selector(row: &TaskRow) -> Result<DesktopSelector, Error> {
             ..wire::DesktopSelector::default()
         },
     };
-    selector(message).map_err(|error| corrupt(error.to_string()))
+    let selector = selector(message).map_err(|error| corrupt(error.to_string()))?;
+    let session = Some(snapshot.session).filter(|session| !session.is_empty());
+    Ok((selector, session))
 }

@@ -18,13 +18,13 @@ pub(super) use self::actions::{
 };
 pub(super) use self::model_calls::{
     ImageCounts, after_model_call, after_usage, before_model_call, count_rejected,
-    decision_for_hooks,
+    decision_for_hooks, may_summarise,
 };
 pub(super) use self::screenshots::{
     after_screenshot, before_next_screenshot, before_screenshot, use_next_redactions,
 };
 pub(super) use self::text::{
-    after_answer, ask_user, before_answer, correct_progress, show_progress,
+    after_answer, ask_user, before_answer, correct_progress, final_text, show_progress,
 };
 use super::context::RunContext;
 use super::{Halt, RunResult};

@@ -55,6 +55,7 @@ mod retry;
 mod run_hooks;
 mod screen;
 mod stop;
+mod summary;
 mod takeover;
 
 use std::sync::Arc;
@@ -74,7 +75,7 @@ use self::gate::Gate;
 use self::halt::{Halt, RunResult, halt};
 use self::interrupts::Interrupts;
 use self::judge::Judge;
-use self::observe::finish_step;
+use self::observe::{finish_step, record_step_end};
 use self::recorder::StepRecorder;
 use self::run_hooks::RunHooks;
 use self::screen::Screen;
@@ -92,11 +93,12 @@ use motorium_task::machine::{self, Directive};
 use motorium_task::retry::RetryRules;
 use motorium_task::{Lifecycle, Task};
 
-pub use dispatcher::{Dispatcher, TaskScope};
+pub use dispatcher::Dispatcher;
 pub use journal::Journal;
 pub use judge::EffectWindows;
 pub use pointer::PointerChecks;
 pub use stop::{StopReason, StopSignal};
+pub use summary::DEFAULT_SUMMARY_TIMEOUT;
 
 /// Time limit for releasing keys and buttons. The Executor also releases them when the lease ends.
 const INPUT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -136,6 +138,9 @@ pub struct RunConfig {
     /// Tell the planner the URL of the page that the browser in front shows. False only in a replay of a recording from
     /// before it was told.
     pub tell_page_url: bool,
+    /// Time for a model to write the answer of a task that ends without one. Zero to compute it without a model. `None`
+    /// only in a replay of a recording from before such answers.
+    pub summary_timeout: Option<Duration>,
 }
 
 impl Default for RunConfig {
@@ -156,6 +161,7 @@ impl Default for RunConfig {
             recording: true,
             correct_progress: true,
             tell_page_url: true,
+            summary_timeout: Some(DEFAULT_SUMMARY_TIMEOUT),
         }
     }
 }
@@ -361,24 +367,37 @@ impl Runner {
         self.run.record(said).await
     }
 
-    /// Ends the task: releases keys and buttons, fetches results, and records the end.
+    /// Ends the task: releases keys and buttons, closes the open step, writes the answer if there is none, fetches results,
+    /// and records the end.
     async fn end(&mut self, event: Event) -> RunResult {
         if !matches!(event, Event::Succeeded { .. }) {
             self.actuator.release_inputs(&self.run).await;
         }
-        let event = hooks::before_answer(&mut self.run, event).await;
+        self.close_step(&event).await?;
+        let event = match summary::write(&mut self.run, &event).await? {
+            Some(answer) if matches!(event, Event::Succeeded { .. }) => Event::Succeeded { answer },
+            _ => hooks::before_answer(&mut self.run, event).await,
+        };
         let mut events = Vec::new();
-        events.extend(interrupted_call_result(self.run.task()));
-        if self.run.task().open_step().is_some() {
-            let timings = self.run.recorder.take_timings();
-            events.push(Event::StepFinished { timings });
-        }
         if !matches!(event, Event::Cancelled { .. }) {
             events.extend(fetch_results(&mut self.run).await?);
         }
         events.push(event);
         self.run.record(events).await?;
         hooks::after_answer(&mut self.run).await;
+        Ok(())
+    }
+
+    /// Finishes the step in which the task ends, and corrects its line of progress if it was not done as announced.
+    async fn close_step(&mut self, end: &Event) -> RunResult {
+        if let Some(result) = interrupted_call_result(self.run.task()) {
+            self.run.defer(result);
+        }
+        if self.run.task().open_step().is_none() {
+            return Ok(());
+        }
+        progress::correct_at_end(&mut self.run, end).await?;
+        record_step_end(&mut self.run);
         Ok(())
     }
 }

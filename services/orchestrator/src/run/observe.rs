@@ -69,8 +69,19 @@ fn unstored_scene(run: &RunContext, scene: &Scene, step: u32) -> Option<PendingA
 pub(super) async fn finish_step(run: &mut RunContext, screen: &mut Screen) -> RunResult {
     progress::correct_if_otherwise(run).await?;
     screen.end_step();
-    let timings = run.recorder.take_timings();
-    // Stored together with the event that starts the next step or ends the task: one commit less per step.
-    run.defer(Event::StepFinished { timings });
+    record_step_end(run);
     Ok(())
+}
+
+/// Adds the event that ends the open step.
+pub(super) fn record_step_end(run: &mut RunContext) {
+    let timings = run.recorder.take_timings();
+    let language = run.task().spec.message_language();
+    let step = run.task().open_step();
+    let outcome = step.map(|step| step.describe_outcome(language));
+    // Stored together with the event that starts the next step or ends the task: one commit less per step.
+    run.defer(Event::StepFinished {
+        timings,
+        outcome: outcome.unwrap_or_default(),
+    });
 }

@@ -188,7 +188,7 @@ async fn recovery(
 async fn put_attachments(run: &mut RunContext) -> RunResult {
     let attachments = run.task().spec.attachments.clone();
     for attachment in attachments {
-        if !run.task().attachments_put.contains(&attachment.name) {
+        if !run.task().has_put(&attachment.name) {
             put_attachment(run, attachment).await?;
         }
     }

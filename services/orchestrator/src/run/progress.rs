@@ -1,10 +1,13 @@
 //! Corrects the progress line of a step that turned out otherwise than it announced.
 //!
 //! The line is announced with the decision, before anything is done. What was done as announced needs no correction: the
-//! events say what came of it.
+//! end of the step has its outcome.
+
+use motorium_messages::Message;
 
 use super::context::RunContext;
-use super::{RunResult, hooks};
+use super::{Halt, RunResult, hooks};
+use motorium_task::event::Event;
 
 /// Corrects the line of the open step if its last action, or its last call, did not do what was announced.
 pub(super) async fn correct_if_otherwise(run: &mut RunContext) -> RunResult {
@@ -31,4 +34,26 @@ pub(super) async fn correct(run: &mut RunContext, setback: &str) -> RunResult {
         return Ok(());
     };
     hooks::correct_progress(run, sequence, &line, setback).await
+}
+
+/// Corrects the line of the step in which the task ends, if it announced something that was not done.
+pub(super) async fn correct_at_end(run: &mut RunContext, end: &Event) -> RunResult {
+    let Some(step) = run.task().open_step() else {
+        return Ok(());
+    };
+    let reason = match end {
+        Event::Failed(failure) => failure.message.clone(),
+        Event::Cancelled { reason } if reason.is_empty() => run.task().text(Message::TaskCancelled),
+        Event::Cancelled { reason } => run.task().text(Message::TaskCancelledBecause { reason }),
+        _ => return Ok(()),
+    };
+    let setback = step.setback().map(str::to_owned);
+    let Some(setback) = setback.or_else(|| step.is_incomplete().then_some(reason)) else {
+        return Ok(());
+    };
+    match correct(run, &setback).await {
+        // Hooks are not asked about a line of a task that is being stopped; the line stays.
+        Err(Halt::Reevaluate) => Ok(()),
+        corrected => corrected,
+    }
 }

@@ -45,6 +45,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and no reads of a URL at the beginning of a step.
     #[serde(default)]
     tell_page_url: bool,
+    /// Recordings of earlier versions do not have it, and no answers of tasks that end without one.
+    #[serde(default)]
+    summary_seconds: Option<f64>,
 }
 
 impl RunSettings {
@@ -74,6 +77,7 @@ impl RunSettings {
             rules: conduct.policy.document(),
             correct_progress: conduct.correct_progress,
             tell_page_url: conduct.tell_page_url,
+            summary_seconds: conduct.summary_timeout.map(|timeout| timeout.as_secs_f64()),
         }
     }
 
@@ -142,6 +146,9 @@ impl RunSettings {
             recording: false,
             correct_progress: self.correct_progress,
             tell_page_url: self.tell_page_url,
+            summary_timeout: self
+                .summary_seconds
+                .map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
             // Their verdicts are in the recording.
             hooks: HookChain::new(Vec::new()),
             ..RunConfig::default()
@@ -156,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recording_from_before_corrections_has_none() {
+    fn a_recording_from_before_corrections_and_summaries_has_none() {
         let desktop = Desktop {
             name: DesktopName::from_segment("d").unwrap(),
             perception_endpoint: None,
@@ -169,10 +176,13 @@ mod tests {
         let mut json: serde_json::Value = serde_json::from_str(&settings.json()).unwrap();
         let read = |json: &serde_json::Value| {
             let settings = RunSettings::read(json.to_string().as_bytes()).unwrap();
-            settings.run_config().unwrap().correct_progress
+            let config = settings.run_config().unwrap();
+            (config.correct_progress, config.summary_timeout.is_some())
         };
-        assert!(read(&json));
-        json.as_object_mut().unwrap().remove("correct_progress");
-        assert!(!read(&json));
+        assert_eq!(read(&json), (true, true));
+        let members = json.as_object_mut().unwrap();
+        members.remove("correct_progress");
+        members.remove("summary_seconds");
+        assert_eq!(read(&json), (false, false));
     }
 }

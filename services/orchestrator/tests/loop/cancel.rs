@@ -49,7 +49,8 @@ async fn check_script(script: Vec<Next>, held: &'static str, reached: usize) -> 
 #[tokio::test]
 async fn while_it_waits_for_a_desktop() {
     let story = check("acquire_desktop", 0).await;
-    assert_eq!(story.kinds(), ["created", "cancel_requested", "cancelled"]);
+    let kinds = ["created", "cancel_requested", "summarized", "cancelled"];
+    assert_eq!(story.kinds(), kinds);
 }
 
 /// The abandoned lease is released, so the next task does not wait for its expiry.

@@ -51,11 +51,16 @@ pub(crate) async fn replayed(folder: &Path) -> ReplayReport {
 
 /// Asserts that the replay of an ended task matches, and covers every event except the creation.
 pub(crate) async fn check(cluster: &Cluster, task: &str) -> TempDir {
+    check_after(cluster, task, 1).await
+}
+
+/// As [`check`], for a task with this number of events before its run.
+pub(crate) async fn check_after(cluster: &Cluster, task: &str, before: usize) -> TempDir {
     let folder = exported(cluster, task).await;
     let verdict = replayed(folder.path()).await;
     let lines = verdict.lines().join("\n");
     assert!(verdict.is_same(), "{lines}");
-    assert_eq!(verdict.events_replayed, verdict.events - 1, "{lines}");
+    assert_eq!(verdict.events_replayed, verdict.events - before, "{lines}");
     assert_eq!(verdict.notes, [""; 0]);
     folder
 }

@@ -29,6 +29,16 @@ pub(super) struct Context {
     last: Option<TargetPhrase>,
 }
 
+impl Context {
+    /// Returns the context of another goal: only what `it` stands for goes on.
+    pub(super) fn with_referent_only(self) -> Self {
+        Self {
+            last: self.last,
+            ..Self::default()
+        }
+    }
+}
+
 /// Parses a fragment. If the whole fails, a run-on sentence (`scroll to the bottom hit Submit`) is split before a verb
 /// where both halves parse.
 pub(super) fn read(

@@ -125,6 +125,29 @@ impl fmt::Display for ParseErrorKind {
 /// # Errors
 /// [`ParseError`] for the first clause that cannot be parsed.
 pub fn parse(goal: &str) -> Result<Vec<Clause>, ParseError> {
+    parse_in(goal, &mut Context::default())
+}
+
+/// Parses a goal that follows others: a pronoun in its first clauses stands for the target that they named last. Earlier
+/// goals that are not understood name none.
+///
+/// # Errors
+/// As [`parse`], for the goal itself.
+pub fn parse_following<'a>(
+    earlier: impl IntoIterator<Item = &'a str>,
+    goal: &str,
+) -> Result<Vec<Clause>, ParseError> {
+    let mut context = Context::default();
+    for text in earlier {
+        let mut after = context.clone();
+        if parse_in(text, &mut after).is_ok() {
+            context = after.with_referent_only();
+        }
+    }
+    parse_in(goal, &mut context)
+}
+
+fn parse_in(goal: &str, context: &mut Context) -> Result<Vec<Clause>, ParseError> {
     let goal_language = if goal.contains(motorium_text::characters::is_ideograph) {
         Language::Chinese
     } else {
@@ -145,11 +168,10 @@ pub fn parse(goal: &str) -> Result<Vec<Clause>, ParseError> {
     if fragments.is_empty() {
         return Err(misunderstood(0..goal.len(), ParseErrorKind::Empty));
     }
-    let mut context = Context::default();
     let mut clauses = Vec::new();
     for fragment in &fragments {
         let language = clause::language(fragment.words);
-        let readings = clause::read(fragment, &mut context)
+        let readings = clause::read(fragment, context)
             .map_err(|error| misunderstood(error.span, error.kind))?;
         clauses.extend(readings.into_iter().map(|reading| Clause {
             span: reading.span,

@@ -17,6 +17,7 @@ use motorium_proto::domain::geometry::{
     CapturePoint, CaptureSize, NormalisedPoint, NormalisedRect,
 };
 use motorium_proto::domain::id::{DisplayId, ElementId, FrameId};
+use motorium_proto::domain::session::TaskContext;
 use motorium_proto::service::{ImageFormat, PlanRequest};
 
 const WIDTH: u32 = 1920;
@@ -86,6 +87,7 @@ pub(crate) fn request(step: usize, look: Look) -> PlanRequest {
         notices: Vec::new(),
         applications: Vec::new(),
         current_url: None,
+        context: TaskContext::default(),
     }
 }
 

@@ -77,7 +77,7 @@ impl SomPrompt {
             frame: request.frame.size,
             numbered: true,
         };
-        let situation = PromptContext::of(request, &shown, step.prompts, places);
+        let situation = PromptContext::of(request, &shown, step.prompts, places)?;
         let values = minijinja::context! {
             picture => picture.as_ref().map(size),
             ..minijinja::Value::from(minijinja::value::Serde(&situation))

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::history::CoordinateFormat;
 use super::untrusted::untrusted;
-use super::{Language, Prompts, history};
+use super::{Error, Language, Prompts, background, history};
 
 /// Maximum length of an earlier step's data, in characters: bounds the prompt.
 const MAX_DATA_CHARS: usize = 4000;
@@ -32,6 +32,8 @@ pub struct PromptContext {
     pub goal: String,
     /// The user's instructions; empty if there are none.
     pub instructions: String,
+    /// Earlier tasks of the session, delimited where they may quote the screen; empty if there are none.
+    pub background: String,
     pub platform: &'static str,
     /// Lines of the elements, delimited; empty if there are none.
     pub elements: String,
@@ -69,18 +71,22 @@ pub struct Function {
 
 impl PromptContext {
     /// Returns the values of a request, with these elements of its scene and this format of places.
+    ///
+    /// # Errors
+    /// Fails if the template of the background cannot be rendered.
     #[must_use]
     pub fn of<'a>(
         request: &PlanRequest,
         elements: impl IntoIterator<Item = &'a Element>,
         prompts: &Prompts,
         places: CoordinateFormat,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let language = Language::of(request.language.as_deref(), &request.goal);
         let lines = prompt::lines_in(elements, language == Language::Chinese);
-        Self {
+        Ok(Self {
             goal: request.goal.clone(),
             instructions: request.instructions.trim().to_owned(),
+            background: background(&request.context, prompts, language)?,
             platform: platform(request.platform, language),
             elements: delimited("elements of the screen, as they were read", &lines),
             windows: delimited("titles of the open windows", &windows(&request.frame)),
@@ -95,7 +101,7 @@ impl PromptContext {
             functions: functions(request),
             advice: prompts.advice(&request.frame, language),
             language: output_language(request.language.as_deref(), &request.goal),
-        }
+        })
     }
 }
 

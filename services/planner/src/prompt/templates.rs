@@ -30,6 +30,7 @@ macro_rules! templates {
 }
 
 templates! {
+    "background",
     "computer_first",
     "computer_update",
     "computer_system",
@@ -57,6 +58,7 @@ const CONTEXT_TEMPLATES: &[&str] = &["computer_first", "computer_system", "som_s
 const CONTEXT_VALUES: &[&str] = &[
     "advice",
     "applications",
+    "background",
     "data",
     "elements",
     "functions",
@@ -356,7 +358,7 @@ mod tests {
         let error = Prompts::with_folder(folder.path()).unwrap_err().to_string();
         assert!(
             error.contains(
-                "sum_system.jinja is not a known prompt template; known templates: computer_first,"
+                "sum_system.jinja is not a known prompt template; known templates: background,"
             ),
             "{error}"
         );

@@ -343,6 +343,7 @@ async fn a_question_that_would_take_more_than_is_left_is_not_asked() {
         language: None,
         backends: Vec::new(),
         remaining: desk.remaining,
+        fallback: String::new(),
     };
     let summary = desk.service.summarize(summary).await.unwrap();
     assert_eq!(summary.text, "It is saved.");

@@ -5,6 +5,7 @@ use motorium_imaging::codec;
 use motorium_proto::domain::decision::RemainingLimits;
 use motorium_proto::domain::desktop::Platform;
 use motorium_proto::domain::frame::Image;
+use motorium_proto::domain::session::TaskContext;
 use motorium_proto::service::{ImageFormat, PlanRequest};
 
 use motorium_phrasebook::screens::{DescribedScreen, screen};
@@ -30,6 +31,7 @@ pub(crate) fn request(goal: &str, seen: &str) -> PlanRequest {
         notices: Vec::new(),
         applications: Vec::new(),
         current_url: None,
+        context: TaskContext::default(),
     }
 }
 

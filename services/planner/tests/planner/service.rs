@@ -438,6 +438,7 @@ async fn a_task_is_summed_up_without_a_model() {
         language: None,
         backends: Vec::new(),
         remaining: RemainingLimits::default(),
+        fallback: String::new(),
     };
     for (request, expected) in [
         (sum("g", "It is saved.", true), "It is saved."),

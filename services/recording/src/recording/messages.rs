@@ -42,6 +42,7 @@ plain!(
     perception::WaitForIdleRequest,
     perception::WaitForIdleResponse,
     planner::ExtractResponse,
+    planner::SummarizeResponse,
     planner::LocatePointerResponse,
     planner::ResolveTargetResponse,
     planner::ListBackendsRequest,
@@ -120,6 +121,13 @@ impl RecordableMessage for planner::ExtractRequest {
 
     fn screen(&mut self) -> Option<(&mut Option<Frame>, &mut Option<Scene>)> {
         Some((&mut self.frame, &mut self.scene))
+    }
+}
+
+impl RecordableMessage for planner::SummarizeRequest {
+    fn images(&mut self) -> Vec<&mut Image> {
+        let past = self.history.iter_mut();
+        past.filter_map(|step| step.image.as_mut()).collect()
     }
 }
 

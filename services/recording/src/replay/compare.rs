@@ -8,7 +8,7 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::perception::ObserveRequest;
 use motorium_proto::v1::planner::{
-    ExtractRequest, LocatePointerRequest, PlanRequest, RemainingLimits,
+    ExtractRequest, LocatePointerRequest, PlanRequest, RemainingLimits, SummarizeRequest,
 };
 use prost::Message;
 use serde_json::Value;
@@ -33,7 +33,11 @@ pub fn comparable(event: wire::Event) -> wire::Event {
             observed.annotated_image = None;
         }
         Some(Kind::Decided(decided)) => decided.elapsed = None,
-        Some(Kind::StepFinished(finished)) => finished.timings.clear(),
+        Some(Kind::StepFinished(finished)) => {
+            finished.timings.clear();
+            // It follows from the events, and recordings from before the field have none.
+            finished.outcome.clear();
+        }
         Some(Kind::FunctionReturned(returned)) => returned.elapsed = None,
         Some(Kind::ApprovalRequested(wire::ApprovalRequested { approval: Some(it) })) => {
             it.create_time = None;
@@ -99,7 +103,12 @@ macro_rules! limited {
     )*};
 }
 
-limited!(PlanRequest, ExtractRequest, LocatePointerRequest);
+limited!(
+    PlanRequest,
+    ExtractRequest,
+    LocatePointerRequest,
+    SummarizeRequest
+);
 
 /// Returns true if two requests are equal. The remaining time limit is ignored. So is the planner's conversation if the replay
 /// has none, because exported events omit it and the recording of an earlier run may be lost.

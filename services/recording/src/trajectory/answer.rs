@@ -17,11 +17,18 @@ pub(super) fn text(task: &Task) -> String {
         Lifecycle::AwaitingUser(request) => text += &format!("{}\n\n", request.message),
         _ => {}
     }
+    if let (Some(summary), false) = (&task.summary, is_succeeded(task)) {
+        text += &format!("{}\n\n", summary.trim());
+    }
     text += "| | |\n|---|---|\n";
     for (name, value) in facts(task) {
         text += &format!("| {name} | {value} |\n");
     }
     text
+}
+
+fn is_succeeded(task: &Task) -> bool {
+    matches!(task.lifecycle, Lifecycle::Succeeded { .. })
 }
 
 /// Describes the state of a task.

@@ -215,6 +215,7 @@ mod tests {
                 stage("act", 41),
                 stage("settle", 512),
             ],
+            outcome: String::new(),
         }
     }
 

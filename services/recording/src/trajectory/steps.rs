@@ -203,7 +203,7 @@ impl ExportedStep {
                 self.usage = self.usage.plus(*usage);
                 self.extracted = Some(json.clone());
             }
-            Event::StepFinished { timings } => {
+            Event::StepFinished { timings, .. } => {
                 self.ended_at = Some(recorded.at);
                 let timings = timings.iter();
                 self.timings = timings
@@ -365,7 +365,7 @@ fn milliseconds(duration: Duration) -> u64 {
 }
 
 /// Formats a time as RFC 3339.
-pub(super) fn time(at: SystemTime) -> String {
+pub(crate) fn time(at: SystemTime) -> String {
     jiff::Timestamp::try_from(at)
         .map(|time| format!("{time:.3}"))
         .unwrap_or_default()
@@ -396,6 +396,11 @@ fn timeline_entry(event: &Event) -> Option<(&'static str, &'static str, String)>
         }
         Event::DesktopReleased { desktop } => (NOTE, "Desktop released", desktop.to_string()),
         Event::DesktopAwaited { message, .. } => (NOTE, "Queued", message.clone()),
+        Event::SessionLoaded { tasks } => {
+            let goals = tasks.iter().map(|task| task.goal.as_str());
+            let text = goals.collect::<Vec<_>>().join("; ");
+            (NOTE, "Follows earlier tasks", text)
+        }
         Event::AttachmentPut { name, path, .. } => {
             (NOTE, "File put on the desktop", format!("{name}: {path}"))
         }
@@ -465,6 +470,7 @@ fn timeline_entry(event: &Event) -> Option<(&'static str, &'static str, String)>
             None => (WARNING, "File not fetched", error.clone()),
         },
         Event::TransientFailure { message, .. } => (WARNING, "Transient failure", message.clone()),
+        Event::Summarized { text, .. } => (NOTE, "Summary", text.clone()),
         Event::HookIntervened { hook, message, .. } => {
             (WARNING, "A hook intervened", format!("{hook}: {message}"))
         }

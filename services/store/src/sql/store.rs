@@ -9,7 +9,7 @@ use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use super::Store;
 use crate::{
     Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
-    PutResource, ResourceRow, TaskRow, TaskStore,
+    PutResource, ResourceRow, SessionQuery, TaskRow, TaskStore,
 };
 
 #[async_trait]
@@ -35,6 +35,12 @@ impl TaskStore for Store {
         limit: u32,
     ) -> Result<Vec<TaskRow>, Error> {
         self.claimable_tasks(states, owner, now, limit)
+            .await
+            .map_err(|fault| self.error(fault))
+    }
+
+    async fn session_predecessor(&self, query: SessionQuery) -> Result<Option<TaskRow>, Error> {
+        self.predecessor(query)
             .await
             .map_err(|fault| self.error(fault))
     }

@@ -13,7 +13,7 @@ use crate::invariants::is_gapless;
 use crate::tokens::{ListArguments, PageToken};
 use crate::{
     Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListTasks, NewEvent, Page,
-    TaskRow,
+    SessionQuery, TaskRow,
 };
 
 /// Maximum number of events in one statement.
@@ -100,6 +100,30 @@ impl Store {
             .push(") ORDER BY priority DESC, id LIMIT ")
             .push_bind(i64::from(limit));
         Ok(query.build_query_as().fetch_all(&self.readers).await?)
+    }
+
+    pub(super) async fn predecessor(
+        &self,
+        session: SessionQuery,
+    ) -> Result<Option<TaskRow>, StatementError> {
+        let now = millis(session.now);
+        let name = session.task.to_string();
+        let mut query = QueryBuilder::new("SELECT * FROM task WHERE session = ");
+        query.push_bind(session.session);
+        query.push(" AND name <> ").push_bind(name.clone());
+        in_states(query.push(" AND ("), &session.started);
+        query.push(" OR (state = ").push_bind(session.waiting);
+        query.push(" AND run_after <= ").push_bind(now);
+        query.push(" AND (lease_until > ").push_bind(now);
+        query
+            .push(" OR id < (SELECT id FROM task WHERE name = ")
+            .push_bind(name)
+            .push("))))");
+        if session.leased_only {
+            query.push(" AND lease_until > ").push_bind(now);
+        }
+        query.push(" ORDER BY id LIMIT 1");
+        Ok(query.build_query_as().fetch_optional(&self.readers).await?)
     }
 
     pub(super) async fn claim_task(

@@ -121,6 +121,9 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
         Event::DesktopAwaited { wait, message } => Kind::DesktopAwaited(wire::DesktopAwaited {
             wait: Some(wait.to_wire(message)),
         }),
+        Event::SessionLoaded { tasks } => Kind::SessionLoaded(wire::SessionLoaded {
+            tasks: convert::into_messages(tasks),
+        }),
         Event::AttachmentPut {
             name,
             size_bytes,
@@ -210,8 +213,9 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
         Event::TargetNotResolved { message } => {
             Kind::TargetNotResolved(wire::TargetNotResolved { message })
         }
-        Event::StepFinished { timings } => Kind::StepFinished(wire::StepFinished {
+        Event::StepFinished { timings, outcome } => Kind::StepFinished(wire::StepFinished {
             timings: timings.into_iter().map(wire_timing).collect(),
+            outcome,
         }),
         Event::FunctionCalled(call) => Kind::FunctionCalled(wire::FunctionCalled {
             call: Some(call.into()),
@@ -292,6 +296,15 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             point,
             message,
             denied,
+        }),
+        Event::Summarized {
+            text,
+            usage,
+            by_model,
+        } => Kind::Summarized(wire::TaskSummarized {
+            text,
+            usage: Some(usage.into()),
+            by_model,
         }),
         Event::Succeeded { answer } => Kind::Succeeded(wire::TaskSucceeded { answer }),
         Event::Failed(failure) => Kind::Failed(wire::TaskFailed {
@@ -471,6 +484,9 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             desktop: DesktopName::parse("desktop", &event.desktop)?,
             epoch: DesktopEpoch(event.epoch),
         },
+        Kind::SessionLoaded(event) => Event::SessionLoaded {
+            tasks: convert::try_from_messages("tasks", event.tasks)?,
+        },
         Kind::DesktopReleased(event) => Event::DesktopReleased {
             desktop: DesktopName::parse("desktop", &event.desktop)?,
         },
@@ -533,6 +549,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
                 .into_iter()
                 .map(timing)
                 .collect::<Result<_, _>>()?,
+            outcome: event.outcome,
         },
         Kind::FunctionCalled(event) => Event::FunctionCalled(require("call", event.call)?),
         Kind::FunctionReturned(event) => Event::FunctionReturned {
@@ -600,6 +617,11 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             point: event.point,
             message: event.message,
             denied: event.denied,
+        },
+        Kind::Summarized(event) => Event::Summarized {
+            text: event.text,
+            usage: optional("usage", event.usage)?.unwrap_or_default(),
+            by_model: event.by_model,
         },
         Kind::Succeeded(event) => Event::Succeeded {
             answer: event.answer,

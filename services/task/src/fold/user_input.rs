@@ -122,7 +122,7 @@ impl Task {
         self.approvals.push(approval.clone());
     }
 
-    /// Returns every text of the user. Excludes descriptions of manual actions, which quote labels from the screen.
+    /// Returns every text of the user, also from earlier tasks of the session. Excludes descriptions of manual actions, which quote labels from the screen.
     pub fn user_texts(&self) -> impl Iterator<Item = &str> {
         let answered = self.approvals.iter().filter(|approval| {
             matches!(
@@ -131,10 +131,14 @@ impl Task {
             )
         });
         let answers = answered.map(|approval| &approval.message);
+        let earlier = self.context.earlier_tasks.iter();
+        let earlier =
+            earlier.flat_map(|task| std::iter::once(&task.goal).chain(&task.user_messages));
         [&self.spec.goal, &self.spec.instructions]
             .into_iter()
             .chain(&self.user_statements)
             .chain(answers)
+            .chain(earlier)
             .map(String::as_str)
     }
 

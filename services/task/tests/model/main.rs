@@ -298,7 +298,10 @@ fn event(entry: Entry, number: usize) -> Event {
                 RetryStrategy::OffsetPoint
             },
         },
-        Entry::Finished => Event::StepFinished { timings: vec![] },
+        Entry::Finished => Event::StepFinished {
+            timings: vec![],
+            outcome: String::new(),
+        },
         Entry::Succeeded => Event::Succeeded {
             answer: "ok".into(),
         },

@@ -4,6 +4,7 @@ use motorium_messages::Message;
 use motorium_proto::domain::decision::{Decision, Usage};
 use tokio::time::Instant;
 
+use super::text::dispatch_at_end;
 use super::{Halt, RunResult, or_fail};
 use crate::error::reason;
 use crate::hooks::event::{ModelCall, ModelCallPurpose, ModelResponse};
@@ -45,6 +46,22 @@ pub(in crate::run) async fn before_model_call(
         HookEvent::BeforeModelCall(call) => Ok(call),
         _ => unreachable!("a hook cannot change an event's kind"),
     }
+}
+
+/// Asks whether a model may write the answer of a task that ends without one, even when the task's time is up.
+pub(in crate::run) async fn may_summarise(run: &mut RunContext) -> bool {
+    if !run.wants(HookPoint::BeforeModelCall) {
+        return true;
+    }
+    let mut event = HookEvent::BeforeModelCall(ModelCall {
+        purpose: ModelCallPurpose::Summarize,
+        images: 0,
+        past_images: 0,
+        conversation_images: 0,
+        notices: Vec::new(),
+    });
+    let asked = dispatch_at_end(run, &mut event).await;
+    matches!(asked, Some(None))
 }
 
 /// Asks whether a model's response may be used. Otherwise returns the reason for the planner.

@@ -86,30 +86,34 @@ async fn before_text(run: &mut RunContext, kind: HookTextKind, text: String) -> 
 
 /// Runs the final text past the hooks, even when the task's time is up. Text that the hooks did not approve is
 /// withheld.
-async fn final_text(run: &mut RunContext, text: String) -> String {
+pub(in crate::run) async fn final_text(run: &mut RunContext, text: String) -> String {
     if !run.wants(HookPoint::BeforeText) {
         return text;
     }
     let kind = HookTextKind::Answer;
     let mut happening = HookEvent::BeforeText(HookText { kind, text });
-    let asked = run
-        .hooks
-        .dispatch(run.recording(), run.task(), &mut happening, None);
-    let passage = tokio::select! {
-        biased;
-        passage = asked => Some(passage),
-        _ = run.interrupts.stop.requested() => {
-            run.recording().stopped();
-            None
-        }
-    };
-    match passage {
-        Some(passage) => {
-            let denial = run.record_interventions(passage);
-            shown_text(happening, denial, run.task().spec.message_language())
-        }
+    match dispatch_at_end(run, &mut happening).await {
+        Some(denial) => shown_text(happening, denial, run.task().spec.message_language()),
         None => run.task().text(Message::TextWithheld),
     }
+}
+
+/// Asks the hooks about an event at the end of a task, even when its time is up. `None` if the task is stopped before they
+/// answer.
+pub(super) async fn dispatch_at_end(
+    run: &mut RunContext,
+    event: &mut HookEvent<'_>,
+) -> Option<Option<HookDenial>> {
+    let asked = run.hooks.dispatch(run.recording(), run.task(), event, None);
+    let passage = tokio::select! {
+        biased;
+        passage = asked => passage,
+        _ = run.interrupts.stop.requested() => {
+            run.recording().stopped();
+            return None;
+        }
+    };
+    Some(run.record_interventions(passage))
 }
 
 /// Returns a copy if a hook wants it.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_store::{
     Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
-    PutResource, ResourceRow, TaskRow, TaskStore,
+    PutResource, ResourceRow, SessionQuery, TaskRow, TaskStore,
 };
 use tokio::sync::watch;
 
@@ -96,6 +96,10 @@ impl TaskStore for FaultyStore {
         limit: u32,
     ) -> Result<Vec<TaskRow>, Error> {
         self.store.claimable(states, owner, now, limit).await
+    }
+
+    async fn session_predecessor(&self, query: SessionQuery) -> Result<Option<TaskRow>, Error> {
+        self.store.session_predecessor(query).await
     }
 
     async fn claim(

@@ -33,6 +33,7 @@ use motorium_proto::service::{
     IdleReport, LookUpRequest, Observation, ObserveRequest, PageText, Perception, PerformRequest,
     PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReadPageRequest,
     ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream,
+    SummarizeRequest, Summary,
     TargetQuery, WaitForIdleRequest, not_served,
 };
 use motorium_proto::v1::common as wire;
@@ -134,6 +135,10 @@ struct DesktopState {
     /// A blinking caret, visible in every other capture of an area.
     caret: bool,
     extractions: VecDeque<Result<&'static str>>,
+    /// Answers that a model writes for tasks that end without one; none without a model.
+    summaries: VecDeque<&'static str>,
+    /// Requests for such answers.
+    summarised: Vec<SummarizeRequest>,
     hides_when_closer: bool,
     turns_pages: bool,
     /// Distance by which a click's target is found to have moved.
@@ -362,6 +367,16 @@ impl SimulatedDesktop {
     /// Makes observations of a part of the screen return no elements.
     pub(crate) fn hide_when_closer(&self) {
         self.state().hides_when_closer = true;
+    }
+
+    /// Sets the answer that a model writes for the next task that ends without one.
+    pub(crate) fn summarise(&self, answer: &'static str) {
+        self.state().summaries.push_back(answer);
+    }
+
+    /// Returns the requests for answers of tasks that end without one.
+    pub(crate) fn summarised(&self) -> Vec<SummarizeRequest> {
+        self.state().summarised.clone()
     }
 
     /// Sets the result of the next extraction.
@@ -880,6 +895,21 @@ impl Planner for FakeServices {
             attempts: state.attempts.clone(),
             annotated_image,
             responses: vec![format!(r#"{{"thought":{position}}}"#)],
+        })
+    }
+
+    async fn summarize(&self, request: SummarizeRequest) -> Result<Summary> {
+        self.0.state().summarised.push(request.clone());
+        self.0.enter("summarize").await?;
+        let written = self.0.state().summaries.pop_front();
+        Ok(Summary {
+            text: written.map_or(request.fallback, str::to_owned),
+            usage: Usage {
+                input_tokens: written.map(|_| 300),
+                output_tokens: written.map(|_| 30),
+                calls: u32::from(written.is_some()),
+                ..Usage::default()
+            },
         })
     }
 

@@ -19,13 +19,13 @@ struct NewMessages<'a> {
 /// Returns the system prompt. It is the same during a whole task and contains no text from the screen.
 pub(crate) fn system(step: &StepContext<'_>) -> Result<String, Error> {
     step.prompts
-        .render("computer_system", language(step), situation(step))
+        .render("computer_system", language(step), situation(step)?)
 }
 
 /// Returns the task and what has been done for it.
 pub(crate) fn first(step: &StepContext<'_>) -> Result<String, Error> {
     step.prompts
-        .render("computer_first", language(step), situation(step))
+        .render("computer_first", language(step), situation(step)?)
 }
 
 /// Returns the user messages and notices since the last decision, and the address of the page; empty if none. An answer to the model's question is
@@ -53,7 +53,7 @@ pub(crate) fn new_messages(
 }
 
 /// Returns the prompt values without elements: the model sees the screenshot itself.
-fn situation(step: &StepContext<'_>) -> PromptContext {
+fn situation(step: &StepContext<'_>) -> Result<PromptContext, Error> {
     let places = CoordinateFormat::Model {
         image_spec: step.model.image_spec,
         frame: step.request.frame.size,

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::chat::{self, history_text};
 use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use crate::models::Api;
-use crate::prompt::{Language, context};
+use crate::prompt::{Language, background, context};
 use crate::response::pyautogui;
 use crate::response::{ParsedDecision, ResponseError};
 use crate::screenshot::RenderedImage;
@@ -120,6 +120,7 @@ impl OpenCua {
             json!({
                 "goal": step.request.goal,
                 "instructions": step.request.instructions,
+            "background": background(&step.request.context, step.prompts, language)?,
                 "advice": step.prompts.advice(&step.request.frame, language),
                 "messages": history_text::user_words(step.request),
                 "notices": step.request.notices,

@@ -22,6 +22,7 @@ use motorium_proto::domain::decision::{
     Decision, Next, PastAction, PastStep, PlannedAction, Usage,
 };
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Verdict};
+use motorium_proto::domain::session::TaskContext;
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 
 use super::{Backend, BackendDecision, BackendError, CallContext};
@@ -102,41 +103,67 @@ fn plan(request: &PlanRequest) -> Result<Decision, BackendError> {
             clause: request.goal.clone(),
             reason: error.to_string(),
         })?;
-    let mut spoken = read(&request.goal).map_err(|error| declined(request, &error))?;
-    let voice = Messages(language(request, &spoken));
+    let mut spoken = Spoken::after(&request.context);
+    spoken
+        .add(&request.goal)
+        .map_err(|error| declined(request, &error))?;
+    let voice = Messages(language(request, &spoken.clauses));
     if request.conversation.is_empty() && request.history.iter().any(changed_desktop) {
         return Err(BackendError::Declined {
             clause: request.goal.clone(),
             reason: voice.cannot_take_over(),
         });
     }
-    let ignored = apply_user_messages(request, &mut cursor);
     for added in &cursor.added {
-        spoken.extend(read(added).unwrap_or_default());
+        // It was understood when it was added.
+        let _ = spoken.add(added);
     }
+    let ignored = apply_user_messages(request, &mut cursor, &mut spoken);
     let screen = ScreenIndex::new(&request.frame, &request.scene);
     let mut planning = PlanCall {
         request,
         screen: &screen,
         voice,
-        spoken: &spoken,
+        spoken: &spoken.clauses,
         cursor,
     };
     let next = planning.next()?;
     Ok(planning.decision(next, ignored))
 }
 
-/// Parses a goal into clauses with their words.
-fn read(goal: &str) -> Result<Vec<ParsedClause>, grammar::ParseError> {
-    let spoken = |clause: Clause| ParsedClause {
-        words: clause.words(goal),
-        joined_words: clause
-            .joined
-            .as_ref()
-            .map(|joined| goal[joined.span.clone()].trim().to_owned()),
-        clause,
-    };
-    Ok(grammar::parse(goal)?.into_iter().map(spoken).collect())
+/// The words of the user: the clauses of the goal and of the goals that were added, and the texts that they may refer to.
+#[derive(Debug, Default)]
+struct Spoken {
+    /// Texts of the user, the oldest first, also from earlier tasks of the session.
+    said: Vec<String>,
+    clauses: Vec<ParsedClause>,
+}
+
+impl Spoken {
+    fn after(context: &TaskContext) -> Self {
+        let tasks = context.earlier_tasks.iter();
+        let said = tasks.flat_map(|task| std::iter::once(&task.goal).chain(&task.user_messages));
+        Self {
+            said: said.cloned().collect(),
+            clauses: Vec::new(),
+        }
+    }
+
+    /// Parses a goal into clauses with their words, and adds them.
+    fn add(&mut self, goal: &str) -> Result<(), grammar::ParseError> {
+        let parsed = |clause: Clause| ParsedClause {
+            words: clause.words(goal),
+            joined_words: clause
+                .joined
+                .as_ref()
+                .map(|joined| goal[joined.span.clone()].trim().to_owned()),
+            clause,
+        };
+        let clauses = grammar::parse_following(self.said.iter().map(String::as_str), goal)?;
+        self.clauses.extend(clauses.into_iter().map(parsed));
+        self.said.push(goal.to_owned());
+        Ok(())
+    }
 }
 
 fn declined(request: &PlanRequest, error: &grammar::ParseError) -> BackendError {
@@ -167,7 +194,11 @@ fn requested_language(request: &PlanRequest) -> Option<Language> {
 }
 
 /// Applies the user's messages: an answer to the open question, or additional goals. Returns the messages that are neither.
-fn apply_user_messages(request: &PlanRequest, cursor: &mut ClauseCursor) -> Vec<String> {
+fn apply_user_messages(
+    request: &PlanRequest,
+    cursor: &mut ClauseCursor,
+    spoken: &mut Spoken,
+) -> Vec<String> {
     let mut ignored = Vec::new();
     for message in request
         .user_messages
@@ -195,7 +226,7 @@ fn apply_user_messages(request: &PlanRequest, cursor: &mut ClauseCursor) -> Vec<
                 cursor.work.answer = Some(message.clone());
             }
             (None, Reply::Done | Reply::GoOn) => {}
-            (None, _) if grammar::parse(message).is_ok() => {
+            (None, _) if spoken.add(message).is_ok() => {
                 cursor.added.push(message.clone());
             }
             (None, _) => ignored.push(message.clone()),

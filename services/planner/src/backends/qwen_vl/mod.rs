@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::chat::{self, history_text};
 use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use crate::models::Api;
-use crate::prompt::context;
+use crate::prompt::{background, context};
 use crate::response::text::ResponseText;
 use crate::response::tool_calls::{self, ToolCall, computer_use};
 use crate::response::validate::ValidationContext;
@@ -113,6 +113,7 @@ fn messages(step: &StepContext<'_>, current: &RenderedImage) -> Result<Vec<Value
         json!({
             "goal": step.request.goal,
             "instructions": step.request.instructions,
+        "background": background(&step.request.context, step.prompts, language)?,
             "advice": step.prompts.advice(&step.request.frame, language),
             "messages": history_text::user_words(step.request),
             "notices": step.request.notices,

@@ -20,6 +20,7 @@ use motorium_proto::domain::decision::{
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap, Effect, Verdict};
 use motorium_proto::domain::frame::{Cursor, Image, ImageContent};
 use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::session::TaskContext;
 use motorium_proto::service::PlanRequest;
 use serde_json::Value;
 
@@ -76,6 +77,7 @@ impl FakeTask {
                     r#"{"type": "object", "properties": {"id": {"type": "integer"}}}"#.to_owned(),
             }],
             applications: vec!["Files".to_owned()],
+            context: TaskContext::default(),
             ..request("save the file", screen)
         };
         request.frame.cursor = Some(Cursor {

@@ -15,6 +15,7 @@ use motorium_proto::domain::decision::{
     FunctionDeclaration, PastAction, PastStep, PlannedAction, RemainingLimits,
 };
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap, Effect, Verdict};
+use motorium_proto::domain::session::TaskContext;
 use motorium_proto::service::PlanRequest;
 use serde_json::Value;
 
@@ -75,6 +76,7 @@ fn under_way(goal: &str) -> PlanRequest {
         user_messages: vec!["please hurry".to_owned()],
         notices: vec!["nothing has changed for three steps".to_owned()],
         applications: vec!["mousepad".to_owned()],
+        context: TaskContext::default(),
         functions: vec![FunctionDeclaration {
             name: "lookup".to_owned(),
             description: "Looks a customer up.".to_owned(),

@@ -27,6 +27,7 @@ fn questions_are_asked_in_every_protocol() {
             language: None,
             backends: Vec::new(),
             remaining: RemainingLimits::default(),
+            fallback: String::new(),
         },
         &prompts,
     )

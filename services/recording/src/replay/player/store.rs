@@ -9,7 +9,7 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State as TaskState;
 use motorium_store::{
     Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
-    PutResource, ResourceRow, TaskRow, TaskStore,
+    PutResource, ResourceRow, SessionQuery, TaskRow, TaskStore,
 };
 use prost::Message as _;
 
@@ -55,6 +55,13 @@ impl TaskStore for Player {
         _: SystemTime,
         _: u32,
     ) -> std::result::Result<Vec<TaskRow>, Error> {
+        unsupported()
+    }
+
+    async fn session_predecessor(
+        &self,
+        _: SessionQuery,
+    ) -> std::result::Result<Option<TaskRow>, Error> {
         unsupported()
     }
 

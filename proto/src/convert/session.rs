@@ -1,0 +1,27 @@
+use crate::domain::session::{EarlierTask, FileOrigin, TaskEnd, TaskFile};
+use crate::error::FieldError;
+use crate::v1::common as wire;
+
+enumerations! {
+    required file_origin("origin"): wire::task_file::Origin => FileOrigin { Attached, Saved }
+    required task_end("outcome"): wire::earlier_task::Outcome => TaskEnd { Succeeded, Failed, Cancelled }
+}
+
+conversions! {
+    wire::TaskFile => TaskFile {
+        name: required_text,
+        path: same,
+        origin: enumeration(file_origin, wire::task_file::Origin),
+    }
+
+    wire::EarlierTask => EarlierTask {
+        task: same,
+        goal: required_text,
+        outcome: enumeration(task_end, wire::earlier_task::Outcome),
+        answer: same,
+        user_messages: same,
+        actions: same,
+        extracted_json: text,
+        files: repeated,
+    }
+}

@@ -1,0 +1,53 @@
+//! Background of a task: the earlier tasks of its session, and its files.
+
+/// The background of a task besides its goal.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TaskContext {
+    /// Earlier tasks of the same session, the oldest first.
+    pub earlier_tasks: Vec<EarlierTask>,
+}
+
+/// A file of a task on its desktop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskFile {
+    /// File name without a path.
+    pub name: String,
+    /// Path of the file, as applications on the desktop see it. Empty if it is not known.
+    pub path: String,
+    pub origin: FileOrigin,
+}
+
+/// Origin of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileOrigin {
+    /// Given by the user.
+    Attached,
+    /// A result of the task.
+    Saved,
+}
+
+/// An earlier task of a session. Bounded in size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierTask {
+    /// Resource name of the task.
+    pub task: String,
+    pub goal: String,
+    pub outcome: TaskEnd,
+    /// Final answer for the user, or the reason of the failure.
+    pub answer: String,
+    /// Messages of the user during the task, the oldest first.
+    pub user_messages: Vec<String>,
+    /// Performed actions, one line each, the oldest first.
+    pub actions: Vec<String>,
+    /// Data that was extracted from the screen last.
+    pub extracted_json: Option<String>,
+    pub files: Vec<TaskFile>,
+}
+
+/// How a task ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskEnd {
+    Succeeded,
+    Failed,
+    Cancelled,
+}

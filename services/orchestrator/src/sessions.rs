@@ -1,0 +1,61 @@
+//! Loads the earlier tasks of a session into a task that follows them.
+//!
+//! It happens after the claim and before the run: the log then has what the task knows, so a recovered run and a replay
+//! know the same.
+
+use motorium_proto::domain::id::TaskName;
+use motorium_proto::domain::session::EarlierTask;
+use motorium_proto::v1::orchestrator::task::State;
+use motorium_recording::log;
+use motorium_store::{Claim, ListTasks, TaskStore};
+use motorium_task::event::Event;
+use motorium_task::{Lifecycle, session};
+
+use crate::error::Error;
+
+/// Records the earlier tasks of the session in the log of a claimed task that has not started.
+pub(crate) async fn load(store: &dyn TaskStore, claim: &Claim) -> Result<(), Error> {
+    let name = &claim.task.name;
+    let task = log::load(store, name).await?;
+    let Some(session) = &task.spec.session else {
+        return Ok(());
+    };
+    let tasks = earlier_tasks(store, session.to_string(), name).await?;
+    let loaded = log::extend(store, name, Some(claim.epoch), None, |task| {
+        let is_known = task.context.earlier_tasks == tasks;
+        let is_new = task.lifecycle == Lifecycle::Pending && !is_known;
+        let event = || Event::SessionLoaded {
+            tasks: tasks.clone(),
+        };
+        Ok::<_, Error>(is_new.then(event).into_iter().collect())
+    });
+    loaded.await.map(|_| ())
+}
+
+/// Returns the summaries of the latest tasks of a session that have ended, the oldest first.
+async fn earlier_tasks(
+    store: &dyn TaskStore,
+    session: String,
+    task: &TaskName,
+) -> Result<Vec<EarlierTask>, Error> {
+    let ended = [State::Succeeded, State::Failed, State::Cancelled];
+    let list = ListTasks {
+        page_size: u32::try_from(session::MAX_EARLIER_TASKS).unwrap_or(u32::MAX),
+        states: ended.map(i32::from).to_vec(),
+        session: Some(session),
+        ..ListTasks::default()
+    };
+    let mut tasks = Vec::new();
+    for row in store.list_tasks(list).await?.items {
+        match log::load(store, &row.name).await {
+            Ok(earlier) => tasks.extend(session::summarise(&earlier)),
+            // A log that this build cannot read must not keep the session from going on.
+            Err(error @ log::Error::Corrupt { .. }) => {
+                tracing::warn!(%task, earlier = %row.name, %error, "an earlier task is left out");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    tasks.reverse();
+    Ok(session::bounded(tasks))
+}

@@ -1,0 +1,202 @@
+//! Sessions are conversations: a follow-up task knows the earlier tasks of its session, and waits for their end.
+
+use motorium_kit::config::HumanDuration;
+use motorium_proto::domain::decision::Next;
+use motorium_proto::domain::session::{EarlierTask, TaskEnd};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::export_session_request::Format;
+use motorium_proto::v1::orchestrator::task::State;
+
+use crate::replay;
+use crate::support::cluster::Cluster;
+use crate::support::in_time;
+use crate::support::script::{act, ask, click, done, give_up};
+
+const SESSION: &str = "sessions/chat";
+
+/// A cluster with a session. Tasks that wait for an answer keep their desktop only for a moment.
+async fn conversation(script: Vec<Next>) -> Cluster {
+    let cluster = Cluster::start_with(script, |settings| {
+        settings.release_desktop_after = Some(HumanDuration::milliseconds(100));
+    })
+    .await;
+    let request = wire::CreateSessionRequest {
+        session_id: "chat".to_owned(),
+        ..wire::CreateSessionRequest::default()
+    };
+    let created = cluster.client().raw().create_session(request).await;
+    created.unwrap();
+    cluster
+}
+
+fn task(goal: &str) -> wire::Task {
+    wire::Task {
+        session: SESSION.to_owned(),
+        goal: goal.to_owned(),
+        ..wire::Task::default()
+    }
+}
+
+/// Returns what the planner was told of earlier tasks in its last request.
+fn told(cluster: &Cluster) -> Vec<EarlierTask> {
+    let plans = cluster.world.plans();
+    plans.last().unwrap().context.earlier_tasks.clone()
+}
+
+/// Waits until a pending task waits for another one of its session, and returns the explanation.
+async fn waits_for(cluster: &Cluster, waiting: &str, predecessor: &str) -> String {
+    let waited = async {
+        loop {
+            let task = cluster.get(waiting).await;
+            assert_eq!(task.state(), State::Pending);
+            let wait = task.desktop_wait.unwrap_or_default();
+            if wait.session_task == predecessor {
+                return wait.message;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("a task to wait for its session", waited).await
+}
+
+async fn transcript(cluster: &Cluster, format: Format) -> String {
+    let request = wire::ExportSessionRequest {
+        name: SESSION.to_owned(),
+        format: format.into(),
+    };
+    let mut pieces = cluster
+        .client()
+        .raw()
+        .export_session(request)
+        .await
+        .unwrap()
+        .into_inner();
+    let mut bytes = Vec::new();
+    while let Some(piece) = pieces.message().await.unwrap() {
+        bytes.extend(piece.chunk);
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+#[tokio::test]
+async fn a_follow_up_task_knows_what_came_before() {
+    let cluster = conversation(vec![act([click(1)]), done("saved as report.pdf")]).await;
+    let first = cluster.create_with(task("save the report")).await;
+    cluster.follow(&first).await;
+    assert_eq!(told(&cluster), [], "the first task follows none");
+    let second = cluster.create_with(task("send it to Ann")).await;
+    let story = cluster.follow(&second).await;
+    assert_eq!(story.count("session_loaded"), 1);
+    let [earlier] = told(&cluster).try_into().unwrap();
+    assert_eq!(earlier.task, first);
+    assert_eq!(earlier.goal, "save the report");
+    assert_eq!(earlier.outcome, TaskEnd::Succeeded);
+    assert_eq!(earlier.answer, "saved as report.pdf");
+    assert_eq!(earlier.actions, ["click \"Button 1\""]);
+    // The creation and the earlier tasks come before the run.
+    replay::check_after(&cluster, &second, 2).await;
+    // Tasks of other sessions, and without one, know nothing of it.
+    cluster.carry_out().await;
+    assert_eq!(told(&cluster), []);
+}
+
+#[tokio::test]
+async fn a_failure_and_what_the_user_said_are_told_too() {
+    let cluster = conversation(vec![ask("which one?"), give_up("there is no such file")]).await;
+    let first = cluster.create_with(task("open the file")).await;
+    cluster
+        .acknowledge_once_asked(&first, 1, "the newest one")
+        .await;
+    cluster.follow(&first).await;
+    let second = cluster.create_with(task("try again")).await;
+    cluster.happened(&second, "user_asked").await;
+    let [earlier] = told(&cluster).try_into().unwrap();
+    assert_eq!(earlier.outcome, TaskEnd::Failed);
+    assert!(earlier.answer.contains("no such file"), "{earlier:?}");
+    assert_eq!(earlier.user_messages, ["the newest one"]);
+}
+
+#[tokio::test]
+async fn a_follow_up_task_waits_for_the_end_of_the_one_before_and_says_so() {
+    let cluster = conversation(vec![ask("which one?"), done("ok")]).await;
+    let first = cluster.create_with(task("open it")).await;
+    let second = cluster.create_with(task("close it")).await;
+    let third = cluster.create_with(task("open it again")).await;
+    // The desktop is free now, and tasks outside of the session use it.
+    cluster.happened(&first, "desktop_released").await;
+    let stranger = cluster.create().await;
+    cluster.acknowledge_once_asked(&stranger, 1, "any").await;
+    cluster.follow(&stranger).await;
+
+    let message = waits_for(&cluster, &second, &first).await;
+    assert!(message.contains("belongs to the same session"), "{message}");
+    waits_for(&cluster, &third, &first).await;
+    let story = cluster.happened(&second, "desktop_awaited").await;
+    assert_eq!(story.count("started"), 0);
+
+    cluster
+        .acknowledge_once_asked(&first, 1, "the left one")
+        .await;
+    cluster.follow(&first).await;
+    cluster
+        .acknowledge_once_asked(&second, 1, "the right one")
+        .await;
+    cluster.follow(&second).await;
+    cluster.acknowledge_once_asked(&third, 1, "both").await;
+    cluster.follow(&third).await;
+    let goals: Vec<String> = told(&cluster).into_iter().map(|task| task.goal).collect();
+    assert_eq!(goals, ["open it", "close it"]);
+}
+
+#[tokio::test]
+async fn a_cancelled_task_lets_the_next_one_of_its_session_start() {
+    let cluster = conversation(vec![ask("which one?")]).await;
+    let first = cluster.create_with(task("open it")).await;
+    cluster.happened(&first, "user_asked").await;
+    let second = cluster.create_with(task("close it")).await;
+    waits_for(&cluster, &second, &first).await;
+    cluster.cancel(&first).await;
+    cluster.happened(&second, "user_asked").await;
+    assert_eq!(told(&cluster)[0].outcome, TaskEnd::Cancelled);
+}
+
+#[tokio::test]
+async fn the_phrasebook_knows_what_it_stands_for() {
+    let cluster = conversation(Vec::new()).await;
+    cluster.world.use_phrasebook();
+    let first = cluster.carry_out_with(task(r#"click "Button 2""#)).await;
+    let second = cluster.carry_out_with(task("double click it")).await;
+    let clicks = cluster.world.clicks();
+    assert_eq!(clicks[0], clicks[1], "{}{}", first.text(), second.text());
+}
+
+#[tokio::test]
+async fn a_session_is_exported_as_a_transcript() {
+    let cluster = conversation(vec![ask("which one?"), act([click(1)]), done("ok")]).await;
+    let first = cluster.create_with(task("open it")).await;
+    cluster
+        .acknowledge_once_asked(&first, 1, "the left one")
+        .await;
+    cluster.follow(&first).await;
+    let markdown = transcript(&cluster, Format::Unspecified).await;
+    let order = [
+        "> open it",
+        "> which one?",
+        "> the left one",
+        "- progress 1",
+        "> ok",
+    ];
+    let places: Vec<_> = order.map(|text| markdown.find(text)).into();
+    assert!(places.iter().all(Option::is_some), "{markdown}");
+    assert!(places.is_sorted(), "{markdown}");
+    let json: serde_json::Value =
+        serde_json::from_str(&transcript(&cluster, Format::Json).await).unwrap();
+    assert_eq!(json["tasks"][0]["task"], first);
+    assert_eq!(json["tasks"][0]["state"], "SUCCEEDED");
+    let unknown = wire::ExportSessionRequest {
+        name: "sessions/none".to_owned(),
+        ..wire::ExportSessionRequest::default()
+    };
+    let refused = cluster.client().raw().export_session(unknown).await;
+    assert_eq!(refused.unwrap_err().code(), tonic::Code::NotFound);
+}

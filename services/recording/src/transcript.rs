@@ -1,0 +1,310 @@
+//! Transcript of a session: what was said and done in its tasks, as Markdown for people or as JSON for programs.
+//!
+//! Each task is told from its log alone. Tasks are read one at a time, while the transcript is streamed, so a long session
+//! is never in memory as a whole. Images and files are named, not contained; `docs/sessions.md` describes the JSON.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use futures::stream::{self, Stream, StreamExt as _};
+use motorium_proto::domain::id::{EventSeq, SessionName, TaskName};
+use motorium_store::{ListTasks, TaskStore};
+use motorium_task::approval::ApprovalState;
+use motorium_task::event::{Event, RecordedEvent, UserRequestKind};
+use motorium_task::{Lifecycle, Task};
+use serde::Serialize;
+
+use crate::log;
+use crate::trajectory::steps::time;
+
+/// Tasks per query. Bounds the memory of one.
+const TASK_BATCH_SIZE: u32 = 200;
+
+/// Format of a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TranscriptFormat {
+    Markdown,
+    Json,
+}
+
+/// The author of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Role {
+    User,
+    Assistant,
+}
+
+/// Kind of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum EntryKind {
+    Goal,
+    Message,
+    Step,
+    Question,
+    Approval,
+    File,
+    Answer,
+}
+
+/// Something that one side said or did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Entry {
+    time: String,
+    role: Role,
+    kind: EntryKind,
+    text: String,
+}
+
+/// The transcript of one task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct TaskTranscript {
+    task: String,
+    state: &'static str,
+    entries: Vec<Entry>,
+}
+
+/// Streams the transcript of a session in chunks, one for each task.
+///
+/// # Errors
+/// If the tasks cannot be listed, or, in the stream, if a log cannot be read.
+pub async fn transcript(
+    store: Arc<dyn TaskStore>,
+    session: &SessionName,
+    format: TranscriptFormat,
+) -> Result<impl Stream<Item = Result<Bytes, log::Error>> + Send + use<>, log::Error> {
+    let tasks = tasks_of(store.as_ref(), session).await?;
+    let (head, tail) = match format {
+        TranscriptFormat::Markdown => (format!("# {session}\n"), ""),
+        TranscriptFormat::Json => {
+            let session = serde_json::Value::from(session.to_string());
+            (format!("{{\"session\":{session},\"tasks\":["), "]}\n")
+        }
+    };
+    let told = stream::iter(tasks.into_iter().enumerate()).then(move |(index, name)| {
+        let store = store.clone();
+        async move {
+            let log = log::read(store.as_ref(), &name, EventSeq(0)).await?;
+            let told = told(&log).ok_or_else(|| log::Error::Corrupt {
+                detail: format!("the log of {name} does not begin with its creation"),
+            })?;
+            Ok(Bytes::from(match format {
+                TranscriptFormat::Markdown => markdown(&told, index + 1),
+                TranscriptFormat::Json => {
+                    let separator = if index == 0 { "" } else { "," };
+                    format!("{separator}{}", json(&told))
+                }
+            }))
+        }
+    });
+    let head = stream::iter([Ok(Bytes::from(head))]);
+    let tail = stream::iter([Ok(Bytes::from_static(tail.as_bytes()))]);
+    Ok(head.chain(told).chain(tail))
+}
+
+/// Lists the tasks of a session, the oldest first.
+async fn tasks_of(
+    store: &dyn TaskStore,
+    session: &SessionName,
+) -> Result<Vec<TaskName>, log::Error> {
+    let mut names = Vec::new();
+    let mut page_token = None;
+    loop {
+        let list = ListTasks {
+            page_size: TASK_BATCH_SIZE,
+            page_token,
+            session: Some(session.to_string()),
+            ..ListTasks::default()
+        };
+        let page = store.list_tasks(list).await?;
+        names.extend(page.items.into_iter().map(|row| row.name));
+        page_token = page.next;
+        if page_token.is_none() {
+            names.reverse();
+            return Ok(names);
+        }
+    }
+}
+
+/// Tells a task from its log. `None` if the log does not begin with the creation.
+fn told(log: &[RecordedEvent]) -> Option<TaskTranscript> {
+    let mut task = Task::from_events(log.first().cloned())?;
+    let goal = task.spec.goal.clone();
+    let mut entries = vec![entry(task.created_at, Role::User, EntryKind::Goal, goal)];
+    for recorded in log.iter().skip(1) {
+        task.apply(recorded);
+        let told = telling(&task, &recorded.event);
+        entries.extend(told.map(|(role, kind, text)| entry(recorded.at, role, kind, text)));
+    }
+    entries.retain(|entry| !entry.text.trim().is_empty());
+    Some(TaskTranscript {
+        task: task.spec.name.to_string(),
+        state: state(&task.lifecycle),
+        entries,
+    })
+}
+
+fn entry(at: SystemTime, role: Role, kind: EntryKind, text: String) -> Entry {
+    Entry {
+        time: time(at),
+        role,
+        kind,
+        text,
+    }
+}
+
+/// Returns what an event, which was applied to the task, adds to the transcript.
+fn telling(task: &Task, event: &Event) -> Option<(Role, EntryKind, String)> {
+    Some(match event {
+        Event::MessageReceived { text } => (Role::User, EntryKind::Message, text.clone()),
+        Event::UserAcknowledged { message } if message.is_empty() => {
+            let done = task.text(motorium_messages::Message::Acknowledged);
+            (Role::User, EntryKind::Message, done)
+        }
+        Event::UserAcknowledged { message } | Event::HandedBack { message } => {
+            (Role::User, EntryKind::Message, message.clone())
+        }
+        Event::UserAsked(request) if request.kind != UserRequestKind::TakeOver => (
+            Role::Assistant,
+            EntryKind::Question,
+            request.message.clone(),
+        ),
+        Event::ApprovalResolved(approval) => {
+            let verdict = match approval.state {
+                ApprovalState::Approved => "approved",
+                ApprovalState::Denied => "denied",
+                ApprovalState::Expired => "not approved in time",
+                ApprovalState::Pending | ApprovalState::Invalidated => return None,
+            };
+            let text = format!("{}: {verdict}", approval.subject.intent());
+            (Role::User, EntryKind::Approval, text)
+        }
+        Event::StepFinished { .. } => {
+            let line = task.steps.last()?.progress.as_ref()?;
+            (Role::Assistant, EntryKind::Step, line.1.clone())
+        }
+        Event::AttachmentPut { name, .. } => (Role::User, EntryKind::File, name.clone()),
+        Event::ResultFetched {
+            artifact: Some(artifact),
+            ..
+        } => (Role::Assistant, EntryKind::File, artifact.file_name.clone()),
+        Event::Summarized { text, .. } => (Role::Assistant, EntryKind::Answer, text.clone()),
+        // The summary says it already.
+        Event::Succeeded { .. } | Event::Failed(_) if task.summary.is_some() => return None,
+        Event::Succeeded { answer } => (Role::Assistant, EntryKind::Answer, answer.clone()),
+        Event::Failed(failure) => {
+            let text = format!("{} ({})", failure.message, failure.reason);
+            (Role::Assistant, EntryKind::Answer, text)
+        }
+        Event::Cancelled { reason } => (Role::User, EntryKind::Message, reason.clone()),
+        _ => return None,
+    })
+}
+
+fn state(lifecycle: &Lifecycle) -> &'static str {
+    match lifecycle {
+        Lifecycle::Pending => "PENDING",
+        Lifecycle::Running => "RUNNING",
+        Lifecycle::Paused => "PAUSED",
+        Lifecycle::AwaitingUser(_) => "AWAITING_USER",
+        Lifecycle::Succeeded { .. } => "SUCCEEDED",
+        Lifecycle::Failed(_) => "FAILED",
+        Lifecycle::Cancelled { .. } => "CANCELLED",
+    }
+}
+
+fn json(told: &TaskTranscript) -> String {
+    serde_json::to_string(told).expect("texts can be written into memory")
+}
+
+/// Formats a task as a section. Steps become a list; everything that was said is quoted, so that it cannot be taken for
+/// the transcript's own headings.
+fn markdown(told: &TaskTranscript, number: usize) -> String {
+    let mut text = format!("\n## {number}. {} ({})\n", told.task, told.state);
+    let mut was_list_item = false;
+    for entry in &told.entries {
+        let item = match entry.kind {
+            EntryKind::Step => Some(one_line(&entry.text)),
+            EntryKind::File => Some(format!("file: {}", one_line(&entry.text))),
+            EntryKind::Approval => Some(one_line(&entry.text)),
+            _ => None,
+        };
+        // Writing into a string does not fail.
+        let _ = match item {
+            Some(item) => {
+                let gap = if was_list_item { "" } else { "\n" };
+                write!(text, "{gap}- {item}\n")
+            }
+            None => {
+                let author = match entry.role {
+                    Role::User => "User",
+                    Role::Assistant => "Motorium",
+                };
+                let quoted = entry.text.trim().replace('\n', "\n> ");
+                write!(text, "\n**{author}** ({})\n\n> {quoted}\n", entry.time)
+            }
+        };
+        was_list_item = item_follows(entry.kind);
+    }
+    text
+}
+
+fn item_follows(kind: EntryKind) -> bool {
+    matches!(
+        kind,
+        EntryKind::Step | EntryKind::File | EntryKind::Approval
+    )
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_is_quoted_and_what_was_done_is_listed() {
+        let entry = |role, kind, text: &str| Entry {
+            time: "2026-01-01T00:00:00.000Z".to_owned(),
+            role,
+            kind,
+            text: text.to_owned(),
+        };
+        let told = TaskTranscript {
+            task: "tasks/a".to_owned(),
+            state: "SUCCEEDED",
+            entries: vec![
+                entry(Role::User, EntryKind::Goal, "open it\n# not a heading"),
+                entry(Role::Assistant, EntryKind::Step, "clicking\n\"Open\""),
+                entry(Role::Assistant, EntryKind::File, "a.pdf"),
+                entry(Role::Assistant, EntryKind::Answer, "it is open"),
+            ],
+        };
+        let expected = r#"
+## 2. tasks/a (SUCCEEDED)
+
+**User** (2026-01-01T00:00:00.000Z)
+
+> open it
+> # not a heading
+
+- clicking "Open"
+- file: a.pdf
+
+**Motorium** (2026-01-01T00:00:00.000Z)
+
+> it is open
+"#;
+        assert_eq!(markdown(&told, 2), expected);
+        let json: serde_json::Value = serde_json::from_str(&json(&told)).unwrap();
+        let kinds = json["entries"].as_array().unwrap().iter();
+        let kinds: Vec<&str> = kinds.map(|entry| entry["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["goal", "step", "file", "answer"]);
+        assert_eq!(json["entries"][0]["role"], "user");
+    }
+}
