@@ -49,6 +49,7 @@ effects: ## Score the judgement of effects on films of real applications
 soak: ## Run for long what `make test` runs for seconds: damaged model responses, tasks under faults
 	@tools/setup test
 	MOTORIUM_FUZZ_SECONDS=600 cargo test --package motorium-planner --test planner fuzz
+	MOTORIUM_MODEL_BOUND=2 cargo test --package motorium-task --test model
 	cargo build --workspace --bins
 	TASKS=300 MOTORIUM_PROGRAMS=target/debug target/debug/motorium-chaos
 

@@ -192,11 +192,21 @@ impl PageServer {
 
     /// Reloads the page in its initial state, with an empty log.
     pub async fn reload_page(&self) {
+        self.load_by(&json!({ "order": "reload" })).await;
+    }
+
+    /// Navigates from `misleading.html` to another page, with an empty log.
+    pub async fn go_to(&self, page: &str) {
+        self.load_by(&json!({ "order": "go", "to": self.url(page) }))
+            .await;
+    }
+
+    /// Sends a command until it has loaded a page.
+    async fn load_by(&self, order: &Value) {
         let page = |site: &Self| site.log().last().map(|entry| entry.page.clone());
         let before = page(self);
         let is_new = || page(self) != before && self.is_loaded();
-        let order = json!({ "order": "reload" });
-        self.send_command_until(&order, "the reloaded page", || is_new().then_some(()))
+        self.send_command_until(order, "the new page", || is_new().then_some(()))
             .await;
     }
 

@@ -40,7 +40,7 @@ conversions! {
 
 enumerations! {
     required verdict("verdict"): wire::EffectVerdict => Verdict {
-        Confirmed, ChangedElsewhere, NoEffect, Unknown, EndReached, TargetMoved
+        Confirmed, ChangedElsewhere, NoEffect, Unknown, EndReached, TargetMoved, TextDiffers
     }
 
     required result("result"): wire::ActionResult => ActionResult {

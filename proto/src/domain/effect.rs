@@ -37,6 +37,8 @@ pub enum Verdict {
     EndReached,
     /// The target moved as it was clicked: it is not known whether the click reached it.
     TargetMoved,
+    /// A text was entered, but its field shows another one.
+    TextDiffers,
 }
 
 /// A verdict and its evidence.

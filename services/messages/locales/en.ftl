@@ -198,6 +198,7 @@ effect-elsewhere = { $pixels ->
    *[other] { $pixels } pixels
 } changed, but not at the target
 effect-none = nothing changed
+effect-text-differs = "{ $entered }" was entered, but the field shows "{ $shown }"
 effect-target-moved = the target moved as it was clicked; it is not known whether the click reached it
 effect-own-look = nothing came of it; only the look under the pointer changed
 effect-end-reached = nothing moved: the end is reached

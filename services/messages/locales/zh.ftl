@@ -186,6 +186,7 @@ effect-window = 当前窗口变为“{ $title }”
 effect-at-target = 目标处有 { $pixels } 个像素发生变化
 effect-elsewhere = 有 { $pixels } 个像素发生变化，但不在目标处
 effect-none = 没有变化
+effect-text-differs = 输入的是“{ $entered }”，但输入框显示“{ $shown }”
 effect-target-moved = 点击时目标移动了，无法确定是否点中
 effect-own-look = 没有任何结果；只有指针下的外观发生了变化
 effect-end-reached = 画面没有移动：已到尽头

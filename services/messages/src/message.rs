@@ -160,6 +160,7 @@ messages! {
     EffectNone = "effect-none",
     EffectOwnLook = "effect-own-look",
     EffectTargetMoved = "effect-target-moved",
+    EffectTextDiffers = "effect-text-differs" { entered: &'a str, shown: &'a str },
     EffectEndReached = "effect-end-reached",
     EffectNotSettled = "effect-not-settled",
     EffectObscured = "effect-obscured",

@@ -310,6 +310,7 @@ impl Settings {
                 recording: recording(&self.recording)?,
                 correct_progress: true,
                 tell_page_url: true,
+                read_text_back: true,
             },
         })
     }

@@ -111,25 +111,30 @@ pub fn doubts(task: &Task) -> Vec<String> {
         return Vec::new();
     }
     let language = task.spec.message_language();
-    let idle = last_action_without_effect(task);
-    let idle = idle.map(|intent| Message::LastActionWithoutEffect { intent }.text(language));
     let was_asked = task.second_looks > 0;
     let request = (!was_asked).then(|| Message::ClaimWithoutEvidence.text(language));
-    idle.into_iter().chain(request).collect()
+    last_setback(task).into_iter().chain(request).collect()
 }
 
-/// Returns the intent of the last performed action if it was to have an effect and had none.
-fn last_action_without_effect(task: &Task) -> Option<&str> {
+/// Returns what went wrong with the last performed action that was to have an effect.
+fn last_setback(task: &Task) -> Option<String> {
     let actions = task
         .steps
         .iter()
         .rev()
         .flat_map(|step| step.actions.iter().rev());
-    let last = actions
-        .filter(|record| record.performed() && machine::expects_effect(&record.action))
-        .next()?;
+    let mut acting = actions.filter(|record| machine::expects_effect(&record.action));
+    let last = acting.find(|record| record.performed())?;
     let effect = last.effect.as_ref()?;
-    (effect.verdict == Verdict::NoEffect).then_some(last.planned.intent.as_str())
+    match effect.verdict {
+        Verdict::NoEffect => {
+            let intent = &last.planned.intent;
+            let message = Message::LastActionWithoutEffect { intent };
+            Some(message.text(task.spec.message_language()))
+        }
+        Verdict::TextDiffers => Some(effect.explanation.clone()),
+        _ => None,
+    }
 }
 
 /// Returns true if any data that the task extracted contains `wanted`.

@@ -114,6 +114,14 @@ fn titles(frame: &Frame) -> Vec<String> {
     windows.map(|window| window.title.clone()).collect()
 }
 
+/// Returns true if an action did not do what it was to do, as far as the screen tells.
+fn is_setback(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::NoEffect | Verdict::TargetMoved | Verdict::TextDiffers
+    )
+}
+
 impl StepRecord {
     pub(super) fn begin(number: u32, at: SystemTime, observed: &Observed) -> Self {
         Self {
@@ -169,7 +177,7 @@ impl StepRecord {
             (Some(outcome), _) if outcome.result != ActionResult::Performed => {
                 Some(&outcome.detail)
             }
-            (_, Some(effect)) if effect.verdict == Verdict::NoEffect => Some(&effect.explanation),
+            (_, Some(effect)) if is_setback(effect.verdict) => Some(&effect.explanation),
             _ => None,
         }
     }

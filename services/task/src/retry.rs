@@ -73,7 +73,8 @@ pub fn next_strategy(
         Verdict::Confirmed
         | Verdict::ChangedElsewhere
         | Verdict::Unknown
-        | Verdict::TargetMoved => None,
+        | Verdict::TargetMoved
+        | Verdict::TextDiffers => None,
     }
 }
 

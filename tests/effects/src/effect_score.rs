@@ -173,6 +173,9 @@ fn says_effect(verdict: EffectVerdict) -> Option<bool> {
     match verdict {
         EffectVerdict::Confirmed | EffectVerdict::ChangedElsewhere => Some(true),
         EffectVerdict::NoEffect | EffectVerdict::EndReached => Some(false),
-        EffectVerdict::TargetMoved | EffectVerdict::Unknown | EffectVerdict::Unspecified => None,
+        EffectVerdict::TargetMoved
+        | EffectVerdict::TextDiffers
+        | EffectVerdict::Unknown
+        | EffectVerdict::Unspecified => None,
     }
 }

@@ -90,6 +90,7 @@ pub(crate) fn verdict(verdict: EffectVerdict) -> &'static str {
         EffectVerdict::Unknown => "unknown",
         EffectVerdict::EndReached => "end reached",
         EffectVerdict::TargetMoved => "target moved",
+        EffectVerdict::TextDiffers => "text differs",
     }
 }
 

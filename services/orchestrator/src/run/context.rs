@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use motorium_messages::Message;
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::desktop::Desktop;
 use motorium_proto::domain::frame::Image;

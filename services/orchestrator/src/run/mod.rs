@@ -48,6 +48,7 @@ mod preflight;
 mod prepare;
 mod progress;
 mod provenance;
+mod readback;
 pub(crate) mod recorded_settings;
 mod recorder;
 mod resolve;
@@ -141,6 +142,8 @@ pub struct RunConfig {
     /// Time for a model to write the answer of a task that ends without one. Zero to compute it without a model. `None`
     /// only in a replay of a recording from before such answers.
     pub summary_timeout: Option<Duration>,
+    /// Read entered text again on the next screen. False only in a replay of a recording from before.
+    pub read_text_back: bool,
 }
 
 impl Default for RunConfig {
@@ -162,6 +165,7 @@ impl Default for RunConfig {
             correct_progress: true,
             tell_page_url: true,
             summary_timeout: Some(DEFAULT_SUMMARY_TIMEOUT),
+            read_text_back: true,
         }
     }
 }

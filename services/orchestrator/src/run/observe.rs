@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::context::RunContext;
 use super::recorder::PendingArtifact;
 use super::screen::Screen;
-use super::{RunResult, Runner, page, progress};
+use super::{RunResult, Runner, page, progress, readback};
 use motorium_recording::recording::RecordingMode;
 use motorium_recording::trajectory;
 use motorium_task::event::{Event, Observed};
@@ -23,6 +23,7 @@ impl Runner {
         let observation = self.screen.take_next_observation(&mut self.run).await?;
         let current_url = page::current_url(&self.run, &observation.frame).await?;
         let elapsed = began.elapsed();
+        self.read_back(&observation).await?;
         let unstored = [
             PendingArtifact::image(observation.image.as_ref(), &format!("step-{step}")),
             unstored_scene(&self.run, &observation.scene, step),
@@ -48,6 +49,25 @@ impl Runner {
         self.screen.begin_step(&self.run, observation);
         self.run.record_timing("observe", began);
         self.run.record(vec![observed]).await
+    }
+}
+
+impl Runner {
+    /// Tells the planner if a field shows another text than the last action entered.
+    async fn read_back(&mut self, observation: &Observation) -> RunResult {
+        if !self.run.config.read_text_back {
+            return Ok(());
+        }
+        let Some((action_id, effect)) = readback::reread(self.run.task(), observation) else {
+            return Ok(());
+        };
+        let explanation = effect.explanation.clone();
+        let judged = Event::EffectJudged {
+            action_id,
+            effect: Box::new(effect),
+        };
+        self.run.record(vec![judged]).await?;
+        progress::correct(&mut self.run, &explanation).await
     }
 }
 

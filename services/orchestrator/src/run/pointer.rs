@@ -71,7 +71,11 @@ pub(super) struct PositionedPointer {
 impl PositionedPointer {
     /// Returns the action with its click where the pointer is.
     pub(super) fn aim(self, resolved: ResolvedAction) -> ResolvedAction {
-        let ResolvedAction { mut action, target } = resolved;
+        let ResolvedAction {
+            mut action,
+            target,
+            label,
+        } = resolved;
         if let Action::Click { at, .. } = &mut action {
             *at = Some(self.click_at);
         }
@@ -81,7 +85,11 @@ impl PositionedPointer {
         } else {
             target
         };
-        ResolvedAction { action, target }
+        ResolvedAction {
+            action,
+            target,
+            label,
+        }
     }
 }
 

@@ -39,6 +39,9 @@ pub(crate) struct RunSettings {
     #[serde(default)]
     release_desktop_seconds: Option<f64>,
     rules: PolicyDocument,
+    /// Recordings of earlier versions do not have it, and no such effects.
+    #[serde(default)]
+    read_text_back: bool,
     /// Recordings of earlier versions do not have it, and no corrections.
     #[serde(default)]
     correct_progress: bool,
@@ -75,6 +78,7 @@ impl RunSettings {
                 .release_desktop_after
                 .map(|after| after.as_secs_f64()),
             rules: conduct.policy.document(),
+            read_text_back: conduct.read_text_back,
             correct_progress: conduct.correct_progress,
             tell_page_url: conduct.tell_page_url,
             summary_seconds: conduct.summary_timeout.map(|timeout| timeout.as_secs_f64()),
@@ -144,6 +148,7 @@ impl RunSettings {
             policy: PolicySource::from_document(&self.rules).map_err(|error| error.to_string())?,
             pause_on_human_input: false,
             recording: false,
+            read_text_back: self.read_text_back,
             correct_progress: self.correct_progress,
             tell_page_url: self.tell_page_url,
             summary_timeout: self

@@ -164,6 +164,11 @@ fn effect(action: &PastAction, language: Language) -> String {
             "the target moved as it was clicked, so the click may have missed it",
             "点击时目标移动了，可能没有点中",
         ),
+        Some(Verdict::TextDiffers) => localised(
+            language,
+            "the field shows another text than the one entered",
+            "输入框显示的文字与输入的不同",
+        ),
         Some(Verdict::EndReached) => localised(
             language,
             "the end is reached, nothing more to scroll",

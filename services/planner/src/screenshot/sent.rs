@@ -192,7 +192,7 @@ impl SentImage {
     /// Rejects fractions from a model that counts in another unit: they would all lie at the top left corner.
     fn check_unit(&self, said: ReportedPoint) -> Result<(), CoordinateError> {
         let unit = match self.convention {
-            CoordinateConvention::SentPixels | CoordinateConvention::SeenPixels => "pixels",
+            CoordinateConvention::SentPixels | CoordinateConvention::ResizedPixels => "pixels",
             CoordinateConvention::Thousandths => "thousandths",
             CoordinateConvention::Fractions => return Ok(()),
         };

@@ -380,6 +380,7 @@ pub(super) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Unknown => "unknown",
         Verdict::EndReached => "end reached",
         Verdict::TargetMoved => "target moved",
+        Verdict::TextDiffers => "text differs",
     }
 }
 

@@ -54,6 +54,30 @@ pub enum EffectCriterion {
     ChangedShare(f64),
 }
 
+/// Returns the effect of an entered text whose field shows another one.
+#[must_use]
+pub fn text_differs(judged: Effect, entered: &str, shown: &str, language: Language) -> Effect {
+    let message = Message::EffectTextDiffers {
+        entered: &abbreviated(entered),
+        shown: &abbreviated(shown),
+    };
+    Effect {
+        verdict: Verdict::TextDiffers,
+        explanation: message.text(language),
+        ..judged
+    }
+}
+
+/// Returns the beginning of a text that is too long for a sentence.
+fn abbreviated(text: &str) -> String {
+    // Enough to recognise the text by.
+    const MAX_CHARS: usize = 80;
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Returns the box within which a change counts as near the target.
 #[must_use]
 pub fn near_area(target: CaptureRect) -> CaptureRect {
@@ -255,7 +279,8 @@ fn explain(
         Verdict::NoEffect => Message::EffectNone,
         Verdict::EndReached => Message::EffectEndReached,
         Verdict::TargetMoved => Message::EffectTargetMoved,
-        Verdict::Unknown => Message::EffectNotSettled,
+        // Text is compared on the next screen only, and has a message of its own.
+        Verdict::Unknown | Verdict::TextDiffers => Message::EffectNotSettled,
     };
     message.text(language)
 }

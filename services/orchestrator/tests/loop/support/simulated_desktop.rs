@@ -33,8 +33,7 @@ use motorium_proto::service::{
     IdleReport, LookUpRequest, Observation, ObserveRequest, PageText, Perception, PerformRequest,
     PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReadPageRequest,
     ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream,
-    SummarizeRequest, Summary,
-    TargetQuery, WaitForIdleRequest, not_served,
+    SummarizeRequest, Summary, TargetQuery, WaitForIdleRequest, not_served,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};

@@ -66,6 +66,10 @@ pub(in crate::backends) fn outcome(action: &PastAction, language: Language) -> O
             "the target moved as it was clicked, so the click may have missed it",
             "点击时目标移动了，可能没有点中",
         ),
+        Some(Verdict::TextDiffers) => say(
+            "the field shows another text than the one entered",
+            "输入框显示的文字与输入的不同",
+        ),
         Some(Verdict::EndReached) => {
             say("nothing changed: the end is reached", "没有变化：已到尽头")
         }

@@ -231,6 +231,9 @@ fn effect(past: &PastAction) -> &'static str {
         Some(Verdict::TargetMoved) => {
             "Done, but the target moved as it was clicked, so the click may have missed it."
         }
+        Some(Verdict::TextDiffers) => {
+            "Done, but the field shows another text than the one entered. Correct it: select it all and enter it again."
+        }
         Some(Verdict::EndReached) => "Done; nothing moved: the end is reached.",
         Some(Verdict::Unknown) | None => "Done.",
     }

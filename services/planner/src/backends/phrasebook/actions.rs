@@ -56,6 +56,10 @@ pub(super) fn type_text(text: Text, intent: &str) -> PlannedAction {
     )
 }
 
+pub(super) fn paste(text: Text, intent: &str) -> PlannedAction {
+    once(Action::Paste { text: Some(text) }, intent)
+}
+
 pub(super) fn wait(duration: Duration, intent: &str) -> PlannedAction {
     repeatable(Action::Wait { duration }, intent)
 }

@@ -544,9 +544,14 @@ impl ClausePlanner<'_> {
         if cursor.work.stage > 0 && !cursor.work.emptied {
             return self.entered(cursor, text, replace);
         }
-        let typing = actions::type_text(text.clone(), self.words);
         let Some(aim) = into else {
+            let typing = actions::type_text(text.clone(), self.words);
             return Ok(ClauseDecision::Act(vec![typing]));
+        };
+        // Editors complete brackets and indent lines as they are typed, so that a text of several lines arrives as another.
+        let typing = match literal(text).contains('\n') {
+            true => actions::paste(text.clone(), self.words),
+            false => actions::type_text(text.clone(), self.words),
         };
         let fields = self.locate_all(cursor, aim, Interaction::EnterText)?;
         if let [field] = fields.as_slice()
@@ -622,12 +627,12 @@ impl ClausePlanner<'_> {
     /// Reads the fields again that text was entered into.
     fn entered(
         &self,
-        cursor: &ClauseCursor,
+        cursor: &mut ClauseCursor,
         text: &Text,
         replace: bool,
     ) -> Attempt<ClauseDecision> {
         let in_vain = self.nothing_changed();
-        let Text::Literal(text) = text else {
+        let Text::Literal(content) = text else {
             // A secret is redacted on the screen, so only the effect tells.
             return match in_vain && !replace {
                 true => self.fail(self.voice.nothing_changed(self.words)),
@@ -639,7 +644,8 @@ impl ClausePlanner<'_> {
             .field_bounds()
             .map(|bounds| self.screen.text_in_field(bounds))
             .collect();
-        let holds = |shown: &Option<TextAtField<'_>>| shown.as_ref().map(|shown| shown.holds(text));
+        let holds =
+            |shown: &Option<TextAtField<'_>>| shown.as_ref().map(|shown| shown.holds(content));
         if in_vain {
             let is_there = !shown.is_empty() && shown.iter().all(|one| holds(one) == Some(true));
             return match (replace, shown.first()) {
@@ -655,11 +661,26 @@ impl ClausePlanner<'_> {
         let other = shown
             .iter()
             .flatten()
-            .find(|shown| shown.differs_from(text));
+            .find(|shown| shown.differs_from(content));
         match other {
+            // Only a text that was to be replaced anyway is replaced once more.
+            Some(_) if replace && !cursor.work.corrected => self.correct(cursor, text),
             Some(shown) => self.fail(self.voice.not_taken(self.words, shown.value())),
             None => Ok(ClauseDecision::Done),
         }
+    }
+
+    /// Replaces the content of the fields once more, pasted instead of typed.
+    fn correct(&self, cursor: &mut ClauseCursor, text: &Text) -> Attempt<ClauseDecision> {
+        cursor.work.corrected = true;
+        let actions = cursor.work.field_bounds().flat_map(|bounds| {
+            [
+                actions::click(Target::Point(bounds.center()), self.words),
+                self.command('a'),
+                actions::paste(text.clone(), self.words),
+            ]
+        });
+        Ok(ClauseDecision::Act(actions.collect()))
     }
 
     /// Clicks the field and optionally selects its content.
@@ -878,12 +899,7 @@ impl ClausePlanner<'_> {
             }
             None => Vec::new(),
         };
-        actions.push(actions::once(
-            Action::Paste {
-                text: Some(text.clone()),
-            },
-            self.words,
-        ));
+        actions.push(actions::paste(text.clone(), self.words));
         Ok(ClauseDecision::Act(actions))
     }
 

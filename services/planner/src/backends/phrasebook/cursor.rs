@@ -51,6 +51,9 @@ pub(super) struct ClauseProgress {
     pub(super) fields: Vec<(FramePixel, FramePixel)>,
     /// A date field was emptied and the date is not typed yet.
     pub(super) emptied: bool,
+    /// The field showed another text, which was replaced once by pasting.
+    #[serde(default)]
+    pub(super) corrected: bool,
     /// Ids of the windows before an application was opened, or of the dialog that a key has to close.
     pub(super) windows: Vec<String>,
     /// The user's answer to a disambiguation question.

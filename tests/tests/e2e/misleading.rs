@@ -1,0 +1,75 @@
+//! Instructions on pages that mislead: dead, covered and disabled buttons, moving layouts, fields that take other text,
+//! editors and lists that complete. A task that ends in success has done what it was told.
+//!
+//! `MOTORIUM_CASES=200` sets the number of pages (default: one of each kind), and `--nocapture` shows the outcomes.
+
+use std::collections::BTreeMap;
+
+use motorium_tests::desktop::TestDesktop;
+use motorium_tests::page_server::PageServer;
+use motorium_tests::services::{AllInOne, TestSetup};
+
+/// Kinds of pages of `misleading.html` with their instructions.
+const KINDS: &[(&str, &str)] = &[
+    ("dead", "click \"Lantern\""),
+    ("disabled", "click \"Lantern\""),
+    ("covered", "click \"Lantern\""),
+    ("moved", "click \"Lantern\""),
+    ("reverting", "click \"Lantern\""),
+    ("masked", "type \"forty\" into \"Age\""),
+    ("replacing", "enter \"SPRING10\" into \"Voucher\""),
+    (
+        "editor",
+        "type \"def total(items):\\n    table = {\\\"a\\\": [1, 2]}\\n    return sum(items)\" into \"Snippet\"",
+    ),
+    (
+        "completing",
+        "type \"Lisbon\" into \"City\" then press Enter then check that \"Sent Lisbon\" is shown",
+    ),
+    ("slow", "type \"Lisbon\" into \"City\""),
+];
+/// Kinds on which the goal can be reached.
+const REACHABLE: &[&str] = &["editor", "slow"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(
+    clippy::print_stdout,
+    reason = "the outcomes are what a long run is for"
+)]
+async fn success_is_claimed_only_where_it_is_so() {
+    let cases = std::env::var("MOTORIUM_CASES");
+    let cases = cases.map_or(KINDS.len(), |number| number.parse().unwrap());
+    let mut desktop = TestDesktop::start().await;
+    let site = PageServer::serve().await;
+    site.show("misleading.html?kind=dead&seed=0", &mut desktop)
+        .await;
+    let up = AllInOne::start(TestSetup::on(&desktop), &[]).await;
+    let mut outcomes: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for case in 0..cases {
+        let (kind, goal) = KINDS[case % KINDS.len()];
+        let seed = case / KINDS.len() + 1;
+        site.go_to(&format!("misleading.html?kind={kind}&seed={seed}"))
+            .await;
+        let run = ["run", "--server", &up.url, goal];
+        let ended = up.setup.motorium(&run).await;
+        let is_done = ended.code == Some(0);
+        let is_reached = site
+            .inputs()
+            .last()
+            .is_some_and(|event| event.kind == "reached");
+        let outcome = format!("done {is_done}, so {is_reached}");
+        if is_done && !is_reached || !is_done && REACHABLE.contains(&kind) {
+            failures.push(format!("{kind} {seed}: {outcome}\n{ended:?}"));
+        }
+        outcomes.entry(kind).or_default().push(outcome);
+    }
+    for (kind, outcomes) in &outcomes {
+        let mut counts = BTreeMap::new();
+        for outcome in outcomes {
+            *counts.entry(outcome).or_insert(0) += 1;
+        }
+        println!("{kind:12} {counts:?}");
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
