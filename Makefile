@@ -46,11 +46,12 @@ effects: ## Score the judgement of effects on films of real applications
 	@tools/setup test
 	cargo run --quiet --package motorium-effects
 
-soak: ## Run for long what `make test` runs for seconds: damaged model responses, tasks under faults
+soak: ## Run for long what `make test` runs for seconds: damaged responses, pages that mislead, faults
 	@tools/setup test
 	MOTORIUM_FUZZ_SECONDS=600 cargo test --package motorium-planner --test planner fuzz
 	MOTORIUM_MODEL_BOUND=2 cargo test --package motorium-task --test model
 	cargo build --workspace --bins
+	MOTORIUM_CASES=200 MOTORIUM_PROGRAMS=$(CURDIR)/target/debug cargo test --workspace --test e2e misleading -- --nocapture
 	TASKS=300 MOTORIUM_PROGRAMS=target/debug target/debug/motorium-chaos
 
 doctor: ## Say what of this machine is ready for Motorium
