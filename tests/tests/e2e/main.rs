@@ -6,5 +6,6 @@ mod cancellation;
 mod command_line;
 mod crashes;
 mod deployments;
+mod model_provider;
 mod requests;
 mod scripted;
