@@ -1,5 +1,7 @@
 //! Limits end a task in a clear state, before an action exceeds them.
 
+use std::time::Duration;
+
 use motorium_kit::config::HumanDuration;
 use motorium_proto::domain::decision::{Next, PlannedAction, Usage};
 use motorium_proto::error::ErrorReport;
