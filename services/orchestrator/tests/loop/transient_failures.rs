@@ -1,6 +1,6 @@
 //! Failures of services: the task continues, or ends with a helpful message.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use motorium_proto::domain::decision::{Next, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult as Left};
@@ -9,6 +9,7 @@ use motorium_proto::service::BackendAttempt;
 use motorium_proto::v1::common::{ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
+use tokio::time::Instant;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
