@@ -87,10 +87,9 @@ fn words(
 fn checked(answer: &str, view: Option<&SentImage>) -> Result<Value, String> {
     let wanted =
         r#"one JSON object is wanted: {"on_target": true or false, "dx": number, "dy": number}"#;
-    let objects = json::objects(answer).into_iter();
+    let mut objects = json::objects(answer).into_iter();
     let object = objects
-        .filter(|object| object.contains_key("on_target"))
-        .next_back()
+        .rfind(|object| object.contains_key("on_target"))
         .ok_or(wanted)?;
     let on_target = object
         .get("on_target")

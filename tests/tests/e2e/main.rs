@@ -7,5 +7,6 @@ mod command_line;
 mod crashes;
 mod deployments;
 mod misleading;
+mod model_provider;
 mod requests;
 mod scripted;

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::event::{Amendment, HookEvent, HookPoint, HookPoints, ModelCallAmendment};
 use super::{Error, Hook, HookContext, HookVerdict};
 
-/// The current image and the two before it.
-const DEFAULT_IMAGES: u32 = 3;
-/// With three images this means at most ten, and a cache hit in seven of eight steps.
+/// The current image and the three before it, as many as the planner's `history_images`.
+const DEFAULT_IMAGES: u32 = 4;
+/// With four images this means at most eleven, and a cache hit in seven of eight steps.
 const DEFAULT_CHUNK: u32 = 8;
 
 /// Settings of the hook.

@@ -1,5 +1,7 @@
 //! Limits end a task in a clear state, before an action exceeds them.
 
+use std::time::Duration;
+
 use motorium_kit::config::HumanDuration;
 use motorium_proto::domain::decision::{Next, PlannedAction, Usage};
 use motorium_proto::error::ErrorReport;
@@ -244,7 +246,9 @@ async fn what_failed_calls_have_used_is_counted() {
     ] {
         let script = vec![act([click_text("Button 1")]), act([click(2)])];
         let cluster = Cluster::start(script).await;
-        let failure = ErrorReport::new(code, reason, "it came to nothing").with_usage(used);
+        let failure = ErrorReport::new(code, reason, "it came to nothing")
+            .with_usage(used)
+            .retry_after(Duration::from_millis(10));
         cluster.world.fail(call, 1, &failure);
         let name = cluster.create().await;
         assert_eq!(cluster.follow(&name).await.answer(), "it is done", "{call}");

@@ -1,13 +1,15 @@
 //! Failures of services: the task continues, or ends with a helpful message.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use motorium_proto::domain::decision::{Next, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult as Left};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::BackendAttempt;
 use motorium_proto::v1::common::{ActionResult, EffectVerdict};
+use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
+use tokio::time::Instant;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
@@ -81,9 +83,15 @@ async fn the_task_waits_as_long_as_a_provider_asks_for() {
     assert!(began.elapsed() >= 2 * wait, "{:?}", began.elapsed());
     assert_eq!(story.answer(), "it is done");
     assert_eq!(story.count("transient_failure"), 2, "each wait is told");
-    let told = &cluster.world.plans()[0].notices;
+    let told = story.all(|kind| match kind {
+        Kind::TransientFailure(failure) => Some(failure.message.clone()),
+        _ => None,
+    });
     let words = "the provider is overloaded; the task waits and asks again in 1 s";
-    assert!(told.iter().any(|notice| notice.contains(words)), "{told:?}");
+    assert!(
+        told.iter().all(|message| message.contains(words)),
+        "{told:?}"
+    );
 }
 
 #[tokio::test]

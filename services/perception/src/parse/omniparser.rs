@@ -86,6 +86,8 @@ impl ParsedContent {
                 .unwrap_or(false)
                 .then_some(ElementKind::Control),
             "icon" if is_interactive == Some(false) => Some(ElementKind::Image),
+            // Anything that looks like a control, not only pictograms.
+            "icon" => Some(ElementKind::Control),
             name => Some(ElementKind::from_name(name).unwrap_or(ElementKind::Control)),
         }
     }

@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use axum::http::HeaderMap;
 use axum::routing::post;
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use motorium_imaging::codec;
+use motorium_kit::config::Secret;
 use motorium_perception::service::PerceptionService;
 use motorium_perception::{Config, Settings};
 use motorium_proto::domain::element::{ElementKind, ElementSource, Scene};
@@ -164,6 +166,32 @@ async fn an_omniparser_server_is_understood() {
         panic!("a reference")
     };
     assert_eq!(shown, codec::decode(&bytes).unwrap());
+}
+
+#[tokio::test]
+async fn an_omniparser_server_gets_the_token() {
+    let tokens = Arc::new(Mutex::new(Vec::new()));
+    let seen = tokens.clone();
+    let handler = move |headers: HeaderMap| async move {
+        let token = headers.get("authorization").cloned();
+        seen.lock().unwrap().push(token);
+        Json(json!({"parsed_content_list": []}))
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let app = Router::new().route("/parse/", post(handler));
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    let settings = Settings {
+        parser: format!("omniparser:http://{address}"),
+        parser_token: Some(Secret::new("of-the-test")),
+        ..Settings::default()
+    };
+    let config = Config::resolve(settings, &data_folder(), []).unwrap();
+    parse(&config.start().await.unwrap(), form()).await;
+    assert_eq!(
+        tokens.lock().unwrap()[0].as_ref().unwrap(),
+        "Bearer of-the-test"
+    );
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ pub(super) fn read<T: DeserializeOwned>(options: &Options) -> Result<T, String> 
 pub(super) struct ServiceOptions {
     /// Address such as `http://127.0.0.1:7800`.
     pub(super) address: String,
-    /// Whether it is sent screenshots.
+    /// True to send it screenshots.
     #[serde(default = "yes")]
     pub(super) needs_image: bool,
     /// Environment variable with its token.

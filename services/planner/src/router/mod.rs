@@ -71,32 +71,45 @@ pub struct Router {
     config: RouterConfig,
 }
 
+/// Minimum share of a backend: a model needs about that long for an answer, and less would look like a failure of it.
+const MIN_SHARE: Duration = Duration::from_secs(10);
+
 /// The time for a decision over all backends.
 #[derive(Debug, Clone, Copy)]
 struct DecisionTime {
+    /// End of the configured time, or of the caller's.
     end: Instant,
+    /// End of the task's time.
+    task_end: Option<Instant>,
     /// Maximum time of one backend.
     timeout: Duration,
 }
 
 impl DecisionTime {
-    /// Starts the time: the configured one, or less if the task or the caller has less.
     fn start(limits: CallLimits, remaining: RemainingLimits) -> Self {
+        let now = Instant::now();
         let callers = Deadline::current().map(|deadline| deadline.for_nested_call().remaining());
-        let left = [remaining.time, callers].into_iter().flatten();
-        let whole = left.fold(limits.decision_timeout, Duration::min);
+        let whole = limits.decision_timeout;
         Self {
-            end: Instant::now() + whole,
+            end: now + callers.map_or(whole, |callers| callers.min(whole)),
+            task_end: remaining.time.map(|left| now + left.min(whole)),
             timeout: limits.timeout,
         }
     }
 
-    /// Returns the time of the next backend, if this many with a model are still to be tried, it included. Each keeps an
-    /// equal share, so that backends that hang do not use up the time of those after them.
+    /// Returns the time of the next backend, if this many slow ones are still to be tried, it included. Each keeps an equal
+    /// share, so that backends that hang do not use up the time of those after them. The last one may take what is left:
+    /// the caller ends it with the task.
     fn share(self, backends: usize) -> Duration {
-        let left = self.end.saturating_duration_since(Instant::now());
-        let backends = u32::try_from(backends.max(1)).unwrap_or(u32::MAX);
-        self.timeout.min(left / backends)
+        let now = Instant::now();
+        let left = self.end.saturating_duration_since(now);
+        if backends < 2 {
+            return self.timeout.min(left);
+        }
+        let task = self.task_end.unwrap_or(self.end).min(self.end);
+        let backends = u32::try_from(backends).unwrap_or(u32::MAX);
+        let share = task.saturating_duration_since(now) / backends;
+        self.timeout.min(share.max(MIN_SHARE)).min(left)
     }
 }
 

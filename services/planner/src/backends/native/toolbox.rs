@@ -233,8 +233,10 @@ fn read<T: DeserializeOwned>(
 }
 
 fn extract(input: &Value) -> CallMeaning {
-    let schema = input["json_schema"].as_str().unwrap_or_default();
-    if !schema.trim().is_empty() && !validate::is_schema(schema) {
+    let schema = input["json_schema"].as_str();
+    // A field that is absent may have been lost.
+    let is_whole_text = schema.is_some_and(|schema| schema.trim().is_empty());
+    if !is_whole_text && !validate::is_schema(schema.unwrap_or_default()) {
         let problem = "The input of extract cannot be used: json_schema is no JSON schema.";
         return CallMeaning::Invalid(problem.to_owned());
     }

@@ -217,7 +217,9 @@ fn message(fields: Fields<'_>, what: &str) -> Result<String, ResponseError> {
 
 fn extract(fields: Fields<'_>) -> Result<Next, ResponseError> {
     let json_schema = fields.text("json_schema");
-    if json_schema.trim().is_empty() {
+    // A field that is absent may have been lost.
+    let is_given = fields.first_of(&["json_schema"]).is_some();
+    if is_given && json_schema.trim().is_empty() {
         return Ok(Next::Extract {
             json_schema: String::new(),
             instruction: fields.text("message").trim().to_owned(),

@@ -175,7 +175,21 @@ impl ParserFixture {
             dialect: Box::new(dialect),
             asked: ModelRequest::default(),
         };
-        way.asked = way.dialect.build_request(&self.step(&way)).unwrap();
+        // OpenCUA takes no task with functions; its answers are read like those of others.
+        let asked_of = PlanRequest {
+            functions: Vec::new(),
+            ..self.request.clone()
+        };
+        let asked_of = if model.starts_with("opencua") {
+            &asked_of
+        } else {
+            &self.request
+        };
+        let step = StepContext {
+            request: asked_of,
+            ..self.step(&way)
+        };
+        way.asked = way.dialect.build_request(&step).unwrap();
         self.ways.push(way);
     }
 
@@ -251,7 +265,8 @@ impl ParserFixture {
                     assert!(arguments["id"].is_number(), "{arguments}");
                 }
             }
-            Next::Extract { json_schema, .. } => {
+            // Without a schema, the whole text is read.
+            Next::Extract { json_schema, .. } if !json_schema.is_empty() => {
                 serde_json::from_str::<Map<String, Value>>(json_schema).unwrap();
             }
             _ => {}
