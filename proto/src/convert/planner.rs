@@ -67,6 +67,8 @@ conversions! {
 
     wire::TaskContext => TaskContext {
         earlier_tasks: repeated,
+        files: repeated,
+        messages: repeated,
     }
 
     wire::PlanRequest => PlanRequest {

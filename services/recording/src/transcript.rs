@@ -159,12 +159,12 @@ fn entry(at: SystemTime, role: Role, kind: EntryKind, text: String) -> Entry {
 /// Returns what an event, which was applied to the task, adds to the transcript.
 fn telling(task: &Task, event: &Event) -> Option<(Role, EntryKind, String)> {
     Some(match event {
-        Event::MessageReceived { text } => (Role::User, EntryKind::Message, text.clone()),
-        Event::UserAcknowledged { message } if message.is_empty() => {
+        Event::MessageReceived { text, .. } => (Role::User, EntryKind::Message, text.clone()),
+        Event::UserAcknowledged { message, .. } if message.is_empty() => {
             let done = task.text(motorium_messages::Message::Acknowledged);
             (Role::User, EntryKind::Message, done)
         }
-        Event::UserAcknowledged { message } | Event::HandedBack { message } => {
+        Event::UserAcknowledged { message, .. } | Event::HandedBack { message } => {
             (Role::User, EntryKind::Message, message.clone())
         }
         Event::UserAsked(request) if request.kind != UserRequestKind::TakeOver => (
@@ -187,10 +187,10 @@ fn telling(task: &Task, event: &Event) -> Option<(Role, EntryKind, String)> {
             (Role::Assistant, EntryKind::Step, line.1.clone())
         }
         Event::AttachmentPut { name, .. } => (Role::User, EntryKind::File, name.clone()),
-        Event::ResultFetched {
-            artifact: Some(artifact),
-            ..
-        } => (Role::Assistant, EntryKind::File, artifact.file_name.clone()),
+        Event::ResultFetched(file) => {
+            let artifact = file.artifact.as_ref()?;
+            (Role::Assistant, EntryKind::File, artifact.file_name.clone())
+        }
         Event::Summarized { text, .. } => (Role::Assistant, EntryKind::Answer, text.clone()),
         // The summary says it already.
         Event::Succeeded { .. } | Event::Failed(_) if task.summary.is_some() => return None,

@@ -302,6 +302,7 @@ mod tests {
         check(asked(), Directive::AwaitUser);
         let answer = Event::UserAcknowledged {
             message: "that".into(),
+            attachments: vec![],
         };
         check([asked(), vec![answer]].concat(), Directive::Observe);
         let cancel = Event::CancelRequested {
@@ -547,7 +548,8 @@ mod tests {
             }),
             Just(Event::Resumed),
             Just(Event::UserAcknowledged {
-                message: String::new()
+                message: String::new(),
+                attachments: vec![],
             }),
             Just(Event::Cancelled {
                 reason: String::new()
