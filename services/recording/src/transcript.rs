@@ -236,7 +236,7 @@ fn markdown(told: &TaskTranscript, number: usize) -> String {
         let _ = match item {
             Some(item) => {
                 let gap = if was_list_item { "" } else { "\n" };
-                write!(text, "{gap}- {item}\n")
+                writeln!(text, "{gap}- {item}")
             }
             None => {
                 let author = match entry.role {
@@ -244,7 +244,7 @@ fn markdown(told: &TaskTranscript, number: usize) -> String {
                     Role::Assistant => "Motorium",
                 };
                 let quoted = entry.text.trim().replace('\n', "\n> ");
-                write!(text, "\n**{author}** ({})\n\n> {quoted}\n", entry.time)
+                writeln!(text, "\n**{author}** ({})\n\n> {quoted}", entry.time)
             }
         };
         was_list_item = item_follows(entry.kind);
