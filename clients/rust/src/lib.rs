@@ -27,6 +27,7 @@ mod watch;
 use bytes::{Bytes, BytesMut};
 use futures::stream::BoxStream;
 use motorium_proto::error::ErrorReport;
+use motorium_proto::limits::CHUNK_BYTES;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::orchestrator_service_client::OrchestratorServiceClient;
 use tonic::Status;
@@ -110,6 +111,22 @@ impl<C: Transport> Client<C> {
     pub async fn create(&self, request: wire::CreateTaskRequest) -> Result<wire::Task> {
         let response = self.raw().create_task(request).await.map_err(report)?;
         Ok(response.into_inner().task.unwrap_or_default())
+    }
+
+    /// Uploads a file, and returns the name for `Attachment.upload`. Files of up to 1 MiB may be attached without an upload.
+    ///
+    /// # Errors
+    /// If the call fails, or the file is larger than the service allows.
+    pub async fn upload(&self, content: impl Into<Bytes>) -> Result<String> {
+        let content = content.into();
+        let chunks = (0..content.len()).step_by(CHUNK_BYTES).map(move |start| {
+            let end = content.len().min(start + CHUNK_BYTES);
+            wire::UploadFileRequest {
+                chunk: content.slice(start..end),
+            }
+        });
+        let uploaded = self.raw().upload_file(futures::stream::iter(chunks)).await;
+        Ok(uploaded.map_err(report)?.into_inner().upload)
     }
 
     /// Gets a task.

@@ -68,6 +68,8 @@ conversions! {
 
     wire::TaskContext => TaskContext {
         earlier_tasks: repeated,
+        files: repeated,
+        messages: repeated,
     }
 
     wire::PlanRequest => PlanRequest {

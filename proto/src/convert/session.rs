@@ -1,9 +1,12 @@
-use crate::domain::session::{EarlierTask, FileOrigin, TaskEnd, TaskFile};
+use crate::domain::session::{
+    EarlierMessage, EarlierTask, FileOrigin, MessageRole, TaskEnd, TaskFile,
+};
 use crate::error::FieldError;
 use crate::v1::common as wire;
 
 enumerations! {
     required file_origin("origin"): wire::task_file::Origin => FileOrigin { Attached, Saved }
+    required role("role"): wire::earlier_message::Role => MessageRole { User, Assistant }
     required task_end("outcome"): wire::earlier_task::Outcome => TaskEnd { Succeeded, Failed, Cancelled }
 }
 
@@ -12,6 +15,11 @@ conversions! {
         name: required_text,
         path: same,
         origin: enumeration(file_origin, wire::task_file::Origin),
+    }
+
+    wire::EarlierMessage => EarlierMessage {
+        role: enumeration(role, wire::earlier_message::Role),
+        text: required_text,
     }
 
     wire::EarlierTask => EarlierTask {

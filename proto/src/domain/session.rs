@@ -5,6 +5,25 @@
 pub struct TaskContext {
     /// Earlier tasks of the same session, the oldest first.
     pub earlier_tasks: Vec<EarlierTask>,
+    /// Files of the task on the desktop.
+    pub files: Vec<TaskFile>,
+    /// Messages of a conversation that the task continues, the oldest first.
+    pub messages: Vec<EarlierMessage>,
+}
+
+/// A message of a conversation from before a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierMessage {
+    pub role: MessageRole,
+    pub text: String,
+}
+
+/// Author of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageRole {
+    User,
+    /// The assistant that the user talked to.
+    Assistant,
 }
 
 /// A file of a task on its desktop.
@@ -44,7 +63,7 @@ pub struct EarlierTask {
     pub files: Vec<TaskFile>,
 }
 
-/// How a task ended.
+/// End of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskEnd {
     Succeeded,

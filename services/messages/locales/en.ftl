@@ -102,6 +102,12 @@ loop-blocked = { $pattern }; it is not performed on this screen any more: choose
 loop-question = { $pattern }. How shall I go on?
 loop-refusal = { $intents } was not performed: it has been tried { $times } times on this screen and did not help; choose another way
 
+## Files that the user attaches
+
+file-attached = the user has attached the file { $name }; it is at { $path }
+file-not-attached = the file { $name } of the user could not be put on the desktop: { $error }
+files-sent = I have attached { $names }.
+
 ## Take-over and pause
 
 taken-over-by = { $user } has taken over; hand the desktop back to go on
@@ -265,6 +271,7 @@ operation-plan = planning
 operation-list-backends = listing the planner's backends
 operation-read-capabilities = reading the Executor's capabilities
 operation-lease-desktop = leasing the desktop
+operation-read-attachment = reading an attachment
 operation-put-file = putting a file on the desktop
 operation-look-up-action = looking up an action
 operation-perform-action = performing an action
@@ -420,7 +427,7 @@ progress-attempts = ({ $attempts ->
    *[other] { $attempts } attempts
 })
 progress-copied = copied { $name } to the desktop
-progress-fetched = fetched { $name }
+progress-fetched = fetched { $name }, which is saved at { $path }
 progress-not-fetched = could not fetch a file: { $problem }
 progress-second-look = no evidence for success yet; looking once more
 progress-not-complete = not complete yet: { $missing }

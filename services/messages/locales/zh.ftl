@@ -108,6 +108,12 @@ loop-blocked = { $pattern }；在此屏幕上不再执行该操作，请换一�
 loop-question = { $pattern }。接下来该怎么做？
 loop-refusal = 未执行“{ $intents }”：在此屏幕上已尝试 { $times } 次，没有作用；请换一种做法
 
+## 用户附上的文件
+
+file-attached = 用户附上了文件 { $name }，位于 { $path }
+file-not-attached = 用户的文件 { $name } 无法放到桌面上：{ $error }
+files-sent = 我附上了 { $names }。
+
 ## 接管与暂停
 
 taken-over-by = { $user } 已接管桌面；交还后任务将继续
@@ -247,6 +253,7 @@ operation-plan = 规划
 operation-list-backends = 列出规划器的后端
 operation-read-capabilities = 读取执行器的能力
 operation-lease-desktop = 租用桌面
+operation-read-attachment = 读取附件
 operation-put-file = 把文件放到桌面
 operation-look-up-action = 查询操作的结果
 operation-perform-action = 执行操作
@@ -396,7 +403,7 @@ progress-skipped = 跳过 { $backend }：{ $problem }
 progress-looks = （共查看 { $looks } 次）
 progress-attempts = （共 { $attempts } 次尝试）
 progress-copied = 已将 { $name } 复制到桌面
-progress-fetched = 已取回 { $name }
+progress-fetched = 已取回 { $name }，保存在 { $path }
 progress-not-fetched = 无法取回文件：{ $problem }
 progress-second-look = 尚无完成的依据，再看一次
 progress-not-complete = 尚未完成：{ $missing }

@@ -103,6 +103,10 @@ messages! {
     LoopBlocked = "loop-blocked" { pattern: &'a str },
     LoopQuestion = "loop-question" { pattern: &'a str },
     LoopRefusal = "loop-refusal" { intents: &'a str, times: usize },
+    // Files that the user attaches
+    FileAttached = "file-attached" { name: &'a str, path: &'a str },
+    FileNotAttached = "file-not-attached" { name: &'a str, error: &'a str },
+    FilesSent = "files-sent" { names: &'a str },
     // Take-over and pause
     TakenOverBy = "taken-over-by" { user: &'a str },
     TakenOver = "taken-over",
@@ -210,6 +214,7 @@ messages! {
     OperationReadCapabilities = "operation-read-capabilities",
     OperationLeaseDesktop = "operation-lease-desktop",
     OperationPutFile = "operation-put-file",
+    OperationReadAttachment = "operation-read-attachment",
     OperationLookUpAction = "operation-look-up-action",
     OperationPerformAction = "operation-perform-action",
     OperationObserve = "operation-observe",
@@ -325,7 +330,7 @@ messages! {
     ProgressLooks = "progress-looks" { looks: u32 },
     ProgressAttempts = "progress-attempts" { attempts: u32 },
     ProgressCopied = "progress-copied" { name: &'a str },
-    ProgressFetched = "progress-fetched" { name: &'a str },
+    ProgressFetched = "progress-fetched" { name: &'a str, path: &'a str },
     ProgressNotFetched = "progress-not-fetched" { problem: &'a str },
     ProgressSecondLook = "progress-second-look",
     ProgressNotComplete = "progress-not-complete" { missing: &'a str },

@@ -129,6 +129,10 @@ pub(crate) struct Specification {
     /// does not exist
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<String>,
+    /// File with messages of a conversation that the task continues: a JSON list of {"role": "user" or "assistant",
+    /// "content": TEXT}, the oldest first
+    #[arg(long, value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
     /// Label of the task; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
     pub(crate) labels: Vec<(String, String)>,
@@ -271,8 +275,15 @@ pub(crate) enum TasksCommand {
         name: String,
         message: Option<String>,
     },
-    /// Send a message to a running task
-    Tell { name: String, message: String },
+    /// Send a message to a task; one that waits for an answer takes it for that and continues
+    Tell {
+        name: String,
+        #[arg(required_unless_present = "attachments")]
+        message: Option<String>,
+        /// File to copy to the desktop with the message; repeatable
+        #[arg(long = "attach", value_name = "FILE")]
+        attachments: Vec<PathBuf>,
+    },
     /// Save the screenshots of a task's steps and its fetched files in a folder
     Save { name: String, folder: PathBuf },
     /// Export a task to a folder: an HTML page, steps, events, screenshots and the answer

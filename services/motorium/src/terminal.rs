@@ -19,8 +19,9 @@ pub(crate) struct TypedLines {
 }
 
 impl TypedLines {
-    /// Discards lines that were typed before a question was asked: they do not answer it.
+    /// Discards what was typed before a question was asked, also an unfinished line: it does not answer the question.
     pub(crate) fn discard(&mut self) {
+        discard_typed_ahead();
         if let Some(lines) = &mut self.lines {
             while lines.try_recv().is_ok() {}
         }
@@ -32,6 +33,16 @@ impl TypedLines {
         self.lines.get_or_insert_with(read).recv().await
     }
 }
+
+/// Empties the input queue of the terminal. Without a terminal there is nothing typed ahead.
+#[cfg(unix)]
+fn discard_typed_ahead() {
+    use rustix::termios::{QueueSelector, tcflush};
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+}
+
+#[cfg(not(unix))]
+fn discard_typed_ahead() {}
 
 fn read() -> mpsc::UnboundedReceiver<String> {
     let (sender, lines) = mpsc::unbounded_channel();

@@ -89,7 +89,8 @@ pub struct Settings {
     /// Path of a lexicon file that replaces the built-in word lists of the policy.
     #[schemars(extend("format" = "path"), example = "/etc/motorium/lexicon.toml")]
     pub lexicon: Option<PathBuf>,
-    /// Time within which an approval has to be given.
+    /// Time within which an approval has to be given. An approval expires at the latest when the time limit of its task is
+    /// reached (`limits.max_duration`), which fails the task.
     pub approval_timeout: HumanDuration,
     /// Time after which a task that waits for the answer to a question lets other tasks use its desktop. It continues on
     /// the same desktop after the answer, whatever is on the screen then. By default, it keeps the desktop. A task that

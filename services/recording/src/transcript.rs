@@ -159,12 +159,12 @@ fn entry(at: SystemTime, role: Role, kind: EntryKind, text: String) -> Entry {
 /// Returns what an event, which was applied to the task, adds to the transcript.
 fn telling(task: &Task, event: &Event) -> Option<(Role, EntryKind, String)> {
     Some(match event {
-        Event::MessageReceived { text } => (Role::User, EntryKind::Message, text.clone()),
-        Event::UserAcknowledged { message } if message.is_empty() => {
+        Event::MessageReceived { text, .. } => (Role::User, EntryKind::Message, text.clone()),
+        Event::UserAcknowledged { message, .. } if message.is_empty() => {
             let done = task.text(motorium_messages::Message::Acknowledged);
             (Role::User, EntryKind::Message, done)
         }
-        Event::UserAcknowledged { message } | Event::HandedBack { message } => {
+        Event::UserAcknowledged { message, .. } | Event::HandedBack { message } => {
             (Role::User, EntryKind::Message, message.clone())
         }
         Event::UserAsked(request) if request.kind != UserRequestKind::TakeOver => (
@@ -187,10 +187,10 @@ fn telling(task: &Task, event: &Event) -> Option<(Role, EntryKind, String)> {
             (Role::Assistant, EntryKind::Step, line.1.clone())
         }
         Event::AttachmentPut { name, .. } => (Role::User, EntryKind::File, name.clone()),
-        Event::ResultFetched {
-            artifact: Some(artifact),
-            ..
-        } => (Role::Assistant, EntryKind::File, artifact.file_name.clone()),
+        Event::ResultFetched(file) => {
+            let artifact = file.artifact.as_ref()?;
+            (Role::Assistant, EntryKind::File, artifact.file_name.clone())
+        }
         Event::Summarized { text, .. } => (Role::Assistant, EntryKind::Answer, text.clone()),
         // The summary says it already.
         Event::Succeeded { .. } | Event::Failed(_) if task.summary.is_some() => return None,
@@ -236,7 +236,7 @@ fn markdown(told: &TaskTranscript, number: usize) -> String {
         let _ = match item {
             Some(item) => {
                 let gap = if was_list_item { "" } else { "\n" };
-                write!(text, "{gap}- {item}\n")
+                writeln!(text, "{gap}- {item}")
             }
             None => {
                 let author = match entry.role {
@@ -244,7 +244,7 @@ fn markdown(told: &TaskTranscript, number: usize) -> String {
                     Role::Assistant => "Motorium",
                 };
                 let quoted = entry.text.trim().replace('\n', "\n> ");
-                write!(text, "\n**{author}** ({})\n\n> {quoted}\n", entry.time)
+                writeln!(text, "\n**{author}** ({})\n\n> {quoted}", entry.time)
             }
         };
         was_list_item = item_follows(entry.kind);

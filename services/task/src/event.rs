@@ -23,7 +23,7 @@ use super::desktop_wait::DesktopWait;
 use super::loop_notice::LoopNotice;
 use super::retry_strategy::RetryStrategy;
 use super::screen::Fingerprint;
-use super::spec::TaskSpec;
+use super::spec::{Attachment, TaskSpec};
 
 mod conversion;
 
@@ -108,10 +108,12 @@ pub enum Event {
     SessionLoaded {
         tasks: Vec<EarlierTask>,
     },
+    /// An attachment was written to the desktop, unless there is an error.
     AttachmentPut {
         name: String,
         size_bytes: u64,
         path: String,
+        error: String,
     },
     Observed(Box<Observed>),
     Decided {
@@ -180,9 +182,11 @@ pub enum Event {
     },
     UserAcknowledged {
         message: String,
+        attachments: Vec<Attachment>,
     },
     MessageReceived {
         text: String,
+        attachments: Vec<Attachment>,
     },
     /// A person took over the desktop.
     TakenOver {
@@ -210,10 +214,7 @@ pub enum Event {
         second_look: bool,
         missing: Vec<String>,
     },
-    ResultFetched {
-        artifact: Option<Artifact>,
-        error: String,
-    },
+    ResultFetched(ResultFile),
     TransientFailure {
         reason: String,
         message: String,
@@ -267,6 +268,17 @@ impl Event {
                 | Event::Unknown
         )
     }
+}
+
+/// A result file that was fetched, or could not be.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResultFile {
+    pub name: String,
+    /// Path on the desktop. Empty if the file was not found.
+    pub path: String,
+    pub artifact: Option<Artifact>,
+    /// Empty if the file was fetched.
+    pub error: String,
 }
 
 /// The observation that a step starts with.
@@ -336,13 +348,17 @@ pub fn public_view(mut event: wire::Event) -> wire::Event {
             }
         }
         Some(Kind::Created(created)) => {
-            let attachments = created
-                .task
-                .iter_mut()
-                .flat_map(|task| &mut task.attachments);
-            attachments.for_each(|attachment| attachment.data = Bytes::new());
+            let tasks = created.task.iter_mut();
+            without_content(tasks.flat_map(|task| &mut task.attachments));
         }
+        Some(Kind::MessageReceived(received)) => without_content(&mut received.attachments),
+        Some(Kind::UserAcknowledged(answer)) => without_content(&mut answer.attachments),
         _ => {}
     }
     event
+}
+
+fn without_content<'a>(attachments: impl IntoIterator<Item = &'a mut wire::Attachment>) {
+    let attachments = attachments.into_iter();
+    attachments.for_each(|attachment| attachment.data = Bytes::new());
 }

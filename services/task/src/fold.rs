@@ -19,16 +19,16 @@ use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
 use motorium_proto::domain::session::{FileOrigin, TaskContext, TaskFile};
 
-use self::user_input::{acknowledgement, handed_back};
+use self::user_input::{acknowledgement, handed_back, message_text};
 use super::approval::{Approval, ApprovalState};
 use super::artifact::Artifact;
 use super::desktop_wait::DesktopWait;
-use super::event::{Event, Failure, RecordedEvent, UserRequest, UserRequestKind};
+use super::event::{Event, Failure, RecordedEvent, ResultFile, UserRequest, UserRequestKind};
 use super::loop_notice::IssuedNotice;
 use super::record::{Abandonment, StepRecord};
 use super::risk;
 use super::secret_fields::SecretFields;
-use super::spec::TaskSpec;
+use super::spec::{Attachment, TaskSpec};
 
 /// State of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,11 +88,13 @@ pub struct Task {
     pub first_step_after_user_input: u32,
     /// Background of the task besides its goal.
     pub context: TaskContext,
-    /// Files on the desktop: attachments that were put there, and results that were fetched.
-    pub files: Vec<TaskFile>,
+    /// Attachments of messages.
+    pub message_attachments: Vec<Attachment>,
+    /// Number of attachments that were put on the desktop, or could not be.
+    pub attachments_put: usize,
     pub artifacts: Vec<Artifact>,
-    /// Number of results that were fetched or attempted.
-    pub results_fetched: u32,
+    /// Results that were fetched or attempted.
+    pub results: Vec<ResultFile>,
     pub cancel_requested: Option<String>,
     /// Success claims that the completion check rejected.
     pub refused_claims: u32,
@@ -125,6 +127,10 @@ impl Task {
     /// Creates the task from its creation event.
     #[must_use]
     pub fn new(spec: TaskSpec, seq: EventSeq, at: SystemTime) -> Self {
+        let context = TaskContext {
+            messages: spec.latest_messages(),
+            ..TaskContext::default()
+        };
         Self {
             spec,
             lifecycle: Lifecycle::Pending,
@@ -145,10 +151,11 @@ impl Task {
             notices: Vec::new(),
             loop_notices: Vec::new(),
             first_step_after_user_input: 1,
-            context: TaskContext::default(),
-            files: Vec::new(),
+            context,
+            message_attachments: Vec::new(),
+            attachments_put: 0,
             artifacts: Vec::new(),
-            results_fetched: 0,
+            results: Vec::new(),
             cancel_requested: None,
             refused_claims: 0,
             second_looks: 0,
@@ -244,7 +251,7 @@ impl Task {
     pub fn apply(&mut self, recorded: &RecordedEvent) {
         self.last_seq = recorded.seq;
         self.updated_at = recorded.at;
-        if self.lifecycle.is_terminal() && !matches!(recorded.event, Event::ResultFetched { .. }) {
+        if self.lifecycle.is_terminal() && !matches!(recorded.event, Event::ResultFetched(_)) {
             return;
         }
         self.apply_live(recorded);
@@ -283,9 +290,9 @@ impl Task {
             Event::DesktopReleased { .. } => self.desktop_released = true,
             Event::DesktopAwaited { wait, .. } => self.desktop_wait = Some(wait.clone()),
             Event::SessionLoaded { tasks } => self.context.earlier_tasks.clone_from(tasks),
-            Event::AttachmentPut { name, path, .. } => {
-                self.add_file(FileOrigin::Attached, name, path);
-            }
+            Event::AttachmentPut {
+                name, path, error, ..
+            } => self.attachment_put(name, path, error),
             Event::Observed(observed) => {
                 self.current_messages.append(&mut self.pending_messages);
                 self.steps.push(StepRecord::begin(*step, *at, observed));
@@ -344,16 +351,25 @@ impl Task {
                     step.returned(result);
                 }
             }
-            Event::UserAcknowledged { message } => {
+            Event::UserAcknowledged {
+                message,
+                attachments,
+            } => {
+                self.message_attachments.extend(attachments.iter().cloned());
                 let language = self.spec.message_language();
-                self.pending_messages
-                    .push(acknowledgement(message, language));
+                let text = message_text(message, attachments, language);
+                self.pending_messages.push(acknowledgement(&text, language));
                 self.user_statements.push(message.clone());
                 self.first_step_after_user_input = self.next_step();
                 self.enter(Lifecycle::Running, *at);
             }
-            Event::MessageReceived { text } => {
-                self.pending_messages.push(text.clone());
+            Event::MessageReceived { text, attachments } => {
+                self.message_attachments.extend(attachments.iter().cloned());
+                self.pending_messages.push(message_text(
+                    text,
+                    attachments,
+                    self.spec.message_language(),
+                ));
                 self.user_statements.push(text.clone());
                 self.first_step_after_user_input = self.next_step();
             }
@@ -393,12 +409,12 @@ impl Task {
                     self.explain_refused_claim(missing);
                 }
             }
-            Event::ResultFetched { artifact, .. } => {
-                self.results_fetched += 1;
-                if let Some(artifact) = artifact {
-                    self.add_file(FileOrigin::Saved, &artifact.file_name, "");
+            Event::ResultFetched(file) => {
+                if let Some(artifact) = &file.artifact {
+                    self.add_file(FileOrigin::Saved, &artifact.file_name, &file.path);
                 }
-                self.artifacts.extend(artifact.clone());
+                self.artifacts.extend(file.artifact.clone());
+                self.results.push(file.clone());
             }
             Event::Summarized { text, usage, .. } => {
                 self.usage = self.usage.plus(*usage);
@@ -421,18 +437,39 @@ impl Task {
     }
 
     fn add_file(&mut self, origin: FileOrigin, name: &str, path: &str) {
-        self.files.push(TaskFile {
+        let files = &mut self.context.files;
+        files.retain(|file| (file.origin, file.name.as_str()) != (origin, name));
+        files.push(TaskFile {
             name: name.to_owned(),
             path: path.to_owned(),
             origin,
         });
     }
 
-    /// Returns true if the attachment with this name was put on the desktop.
+    /// Handles an attachment that was put on the desktop. The planner knows those from before the first step from the
+    /// context, and is told of the others.
+    fn attachment_put(&mut self, name: &str, path: &str, error: &str) {
+        self.attachments_put += 1;
+        if error.is_empty() {
+            self.add_file(FileOrigin::Attached, name, path);
+        }
+        let notice = match error {
+            "" if self.steps.is_empty() => return,
+            "" => Message::FileAttached { name, path },
+            error => Message::FileNotAttached { name, error },
+        };
+        self.notices.push(self.text(notice));
+    }
+
+    /// Returns the attachments that are not on the desktop yet: of the task, then of messages.
     #[must_use]
-    pub fn has_put(&self, name: &str) -> bool {
-        let mut attached = self.files.iter();
-        attached.any(|file| file.origin == FileOrigin::Attached && file.name == name)
+    pub fn pending_attachments(&self) -> Vec<Attachment> {
+        let all = self
+            .spec
+            .attachments
+            .iter()
+            .chain(&self.message_attachments);
+        all.skip(self.attachments_put).cloned().collect()
     }
 
     fn acquired(&mut self, desktop: &DesktopName, epoch: DesktopEpoch) {
@@ -559,6 +596,7 @@ mod tests {
             },
             Event::UserAcknowledged {
                 message: String::new(),
+                attachments: vec![],
             },
         ];
         for (seq, event) in (2..).zip(events) {
@@ -614,7 +652,10 @@ mod tests {
             epoch: DesktopEpoch(2),
         };
         let worked = finished;
-        let said = || Event::MessageReceived { text: "x".into() };
+        let said = || Event::MessageReceived {
+            text: "x".into(),
+            attachments: vec![],
+        };
         let paused = || Event::Paused {
             reason: String::new(),
         };

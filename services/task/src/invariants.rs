@@ -76,7 +76,7 @@ pub fn violation(log: &[RecordedEvent]) -> Option<String> {
         if matches!(recorded.event, Event::Created(_)) != (number == 1) {
             return at("the creation must be the first event and the only one of its kind");
         }
-        if ended && !matches!(recorded.event, Event::ResultFetched { .. } | Event::Unknown) {
+        if ended && !matches!(recorded.event, Event::ResultFetched(_) | Event::Unknown) {
             return at("the task had already ended");
         }
         match &recorded.event {

@@ -303,6 +303,7 @@ mod tests {
         check(asked(), Directive::AwaitUser);
         let answer = Event::UserAcknowledged {
             message: "that".into(),
+            attachments: vec![],
         };
         check([asked(), vec![answer]].concat(), Directive::Observe);
         let cancel = Event::CancelRequested {
@@ -548,7 +549,8 @@ mod tests {
             }),
             Just(Event::Resumed),
             Just(Event::UserAcknowledged {
-                message: String::new()
+                message: String::new(),
+                attachments: vec![],
             }),
             Just(Event::Cancelled {
                 reason: String::new()

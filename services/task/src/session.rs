@@ -46,7 +46,7 @@ pub fn summarise(task: &Task) -> Option<EarlierTask> {
         user_messages: last(messages(task), MAX_MESSAGES),
         actions: performed_lines(task),
         extracted_json: extracted.map(|json| shortened(json, MAX_DATA_CHARS)),
-        files: task.files.clone(),
+        files: task.context.files.clone(),
     })
 }
 
@@ -199,9 +199,11 @@ mod tests {
             name: "a.txt".to_owned(),
             size_bytes: 1,
             path: "/files/a.txt".to_owned(),
+            error: String::new(),
         };
         let said = Event::MessageReceived {
             text: "the blue one".to_owned(),
+            attachments: vec![],
         };
         let events = [vec![put, said], step(1), vec![succeeded("it is saved")]];
         let told = summary(events.concat()).unwrap();

@@ -7,14 +7,26 @@ use bytes::Bytes;
 use motorium_messages::Language;
 use motorium_proto::convert;
 use motorium_proto::domain::id::{DesktopName, SessionName, TaskName};
+use motorium_proto::domain::session::EarlierMessage;
 use motorium_proto::error::FieldError;
 use motorium_proto::limits::{MAX_ATTACHMENT_BYTES, MAX_GOAL_CHARS};
+use motorium_proto::v1::common;
 use motorium_proto::v1::orchestrator as wire;
+
+use super::artifact::hex;
+use super::shortened::shortened;
 
 /// Default of `limits.max_steps`. Bounds what an unattended task can cost if the planner never finishes.
 pub const DEFAULT_MAX_STEPS: u32 = 80;
 /// Default of `limits.max_duration`. About 6 s a step at the default number of steps.
 pub const DEFAULT_MAX_DURATION: Duration = Duration::from_secs(8 * 60);
+
+/// Maximum number of messages of a conversation that a task continues, and of their characters together. A longer history
+/// is not told to the planner anyway, and is part of every read of the task.
+const MAX_EARLIER_MESSAGES: usize = 100;
+const MAX_EARLIER_MESSAGE_CHARS: usize = 32_768;
+/// Maximum number of their characters that the planner is told: as much as of the earlier tasks of a session.
+const MAX_TOLD_MESSAGE_CHARS: usize = 8_000;
 
 /// Limits of a task; `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +56,48 @@ impl Default for Limits {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
     pub name: String,
-    pub data: Bytes,
+    pub content: AttachmentContent,
+}
+
+/// Content of an attachment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttachmentContent {
+    Inline(Bytes),
+    /// An uploaded file, by its SHA-256.
+    Upload([u8; 32]),
+}
+
+/// First segment of the names of uploads.
+const UPLOADS: &str = "uploads/";
+
+/// Returns the name of an upload.
+#[must_use]
+pub fn upload_name(sha256: &[u8; 32]) -> String {
+    format!("{UPLOADS}{}", hex(sha256))
+}
+
+impl Attachment {
+    /// Returns the API message. `brief` omits the content.
+    #[must_use]
+    pub fn to_wire(&self, brief: bool) -> wire::Attachment {
+        let name = self.name.clone();
+        match &self.content {
+            AttachmentContent::Inline(_) if brief => wire::Attachment {
+                name,
+                ..wire::Attachment::default()
+            },
+            AttachmentContent::Inline(data) => wire::Attachment {
+                name,
+                data: data.clone(),
+                ..wire::Attachment::default()
+            },
+            AttachmentContent::Upload(sha256) => wire::Attachment {
+                name,
+                upload: upload_name(sha256),
+                ..wire::Attachment::default()
+            },
+        }
+    }
 }
 
 /// A condition that must hold before the task succeeds.
@@ -89,6 +142,8 @@ pub struct TaskSpec {
     pub priority: i32,
     pub run_after: Option<SystemTime>,
     pub language: Option<String>,
+    /// Messages of a conversation that the task continues.
+    pub earlier_messages: Vec<EarlierMessage>,
 }
 
 impl TaskSpec {
@@ -96,6 +151,26 @@ impl TaskSpec {
     #[must_use]
     pub fn message_language(&self) -> Language {
         Language::of(self.language.as_deref(), &self.goal)
+    }
+
+    /// Returns the newest of the earlier messages that fit into a prompt. The oldest of them may be shortened.
+    #[must_use]
+    pub fn latest_messages(&self) -> Vec<EarlierMessage> {
+        let mut left = MAX_TOLD_MESSAGE_CHARS;
+        let messages = self.earlier_messages.iter().rev();
+        let mut latest: Vec<EarlierMessage> = messages
+            .map_while(|message| {
+                let text = shortened(&message.text, left);
+                let fits = left > 0;
+                left = left.saturating_sub(text.chars().count());
+                fits.then_some(EarlierMessage {
+                    role: message.role,
+                    text,
+                })
+            })
+            .collect();
+        latest.reverse();
+        latest
     }
 
     /// Validates the caller's task. `defaults` fill the limits that the caller leaves unset.
@@ -118,7 +193,7 @@ impl TaskSpec {
             limits: limits(task.limits.unwrap_or_default(), defaults)?,
             backends,
             selector: selector(task.desktop_selector.unwrap_or_default())?,
-            attachments: attachments(task.attachments)?,
+            attachments: attachments("task.attachments", task.attachments)?,
             results: file_names("results", task.results)?,
             expectations: expectations(task.expectations)?,
             tool_endpoints: task.tool_endpoints,
@@ -127,20 +202,13 @@ impl TaskSpec {
             priority: task.priority,
             run_after: run_after(task.run_after_time)?,
             language: Some(task.language).filter(|language| !language.is_empty()),
+            earlier_messages: earlier_messages(task.earlier_messages)?,
         })
     }
 
     /// Returns the API message of the specification. `brief` omits the content of attachments.
     #[must_use]
     pub fn to_wire(&self, brief: bool) -> wire::Task {
-        let attachment = |attachment: &Attachment| wire::Attachment {
-            name: attachment.name.clone(),
-            data: if brief {
-                Bytes::new()
-            } else {
-                attachment.data.clone()
-            },
-        };
         wire::Task {
             name: self.name.to_string(),
             uid: self.uid.clone(),
@@ -168,7 +236,11 @@ impl TaskSpec {
                     .unwrap_or_default(),
                 labels: self.selector.labels.clone().into_iter().collect(),
             }),
-            attachments: self.attachments.iter().map(attachment).collect(),
+            attachments: self
+                .attachments
+                .iter()
+                .map(|attachment| attachment.to_wire(brief))
+                .collect(),
             results: self.results.clone(),
             expectations: self.expectations.iter().map(wire_expectation).collect(),
             tool_endpoints: self.tool_endpoints.clone(),
@@ -177,6 +249,7 @@ impl TaskSpec {
             priority: self.priority,
             run_after_time: self.run_after.map(convert::wire_time),
             language: self.language.clone().unwrap_or_default(),
+            earlier_messages: convert::into_messages(self.earlier_messages.clone()),
             ..wire::Task::default()
         }
     }
@@ -195,6 +268,26 @@ fn goal(goal: String) -> Result<String, FieldError> {
         return Err(FieldError::new("task.goal", description));
     }
     Ok(goal)
+}
+
+fn earlier_messages(
+    messages: Vec<common::EarlierMessage>,
+) -> Result<Vec<EarlierMessage>, FieldError> {
+    const FIELD: &str = "task.earlier_messages";
+    let count = messages.len();
+    if count > MAX_EARLIER_MESSAGES {
+        let problem = format!("has {count} messages; at most {MAX_EARLIER_MESSAGES} are accepted");
+        return Err(FieldError::new(FIELD, problem));
+    }
+    let messages: Vec<EarlierMessage> = convert::try_from_messages(FIELD, messages)?;
+    let length = messages.iter().map(|it| it.text.chars().count());
+    let length: usize = length.sum();
+    if length > MAX_EARLIER_MESSAGE_CHARS {
+        let problem =
+            format!("has {length} characters; at most {MAX_EARLIER_MESSAGE_CHARS} are accepted");
+        return Err(FieldError::new(FIELD, problem));
+    }
+    Ok(messages)
 }
 
 fn session(name: &str) -> Result<Option<SessionName>, FieldError> {
@@ -261,23 +354,51 @@ fn file_names(field: &str, names: Vec<String>) -> Result<Vec<String>, FieldError
     names.into_iter().enumerate().map(checked).collect()
 }
 
-fn attachments(attachments: Vec<wire::Attachment>) -> Result<Vec<Attachment>, FieldError> {
+/// Validates attachments: of a task, or of a message.
+///
+/// # Errors
+/// If a name is not a plain file name, or a content is too large, missing or named twice.
+pub fn attachments(
+    field: &str,
+    attachments: Vec<wire::Attachment>,
+) -> Result<Vec<Attachment>, FieldError> {
     let checked = |(index, attachment): (usize, wire::Attachment)| {
-        let field = format!("task.attachments[{index}]");
+        let field = format!("{field}[{index}]");
         if attachment.data.len() > MAX_ATTACHMENT_BYTES {
             let description = format!(
-                "has {} bytes; at most {MAX_ATTACHMENT_BYTES} are accepted in a request",
+                "has {} bytes; at most {MAX_ATTACHMENT_BYTES} are accepted in a request; upload larger files with UploadFile",
                 attachment.data.len()
             );
             return Err(FieldError::new(format!("{field}.data"), description));
         }
+        let content = match attachment.upload.as_str() {
+            "" => AttachmentContent::Inline(attachment.data),
+            _ if !attachment.data.is_empty() => {
+                let problem = "must not be set together with `data`";
+                return Err(FieldError::new(format!("{field}.upload"), problem));
+            }
+            upload => AttachmentContent::Upload(upload_hash(upload).ok_or_else(|| {
+                let problem = format!("`{upload}` is not the name of an upload");
+                FieldError::new(format!("{field}.upload"), problem)
+            })?),
+        };
         let name = file_name(&format!("{field}.name"), attachment.name)?;
-        Ok(Attachment {
-            name,
-            data: attachment.data,
-        })
+        Ok(Attachment { name, content })
     };
     attachments.into_iter().enumerate().map(checked).collect()
+}
+
+fn upload_hash(upload: &str) -> Option<[u8; 32]> {
+    let digits = upload.strip_prefix(UPLOADS)?;
+    if digits.len() != 64 || !digits.is_ascii() {
+        return None;
+    }
+    let mut sha256 = [0; 32];
+    for (byte, pair) in sha256.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
+        let pair = std::str::from_utf8(pair).ok()?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
+    }
+    Some(sha256)
 }
 
 /// Validates a required text.
@@ -371,6 +492,23 @@ mod tests {
     }
 
     #[test]
+    fn an_upload_is_known_by_its_hash() {
+        let hash = [0xab; 32];
+        assert_eq!(upload_hash(&upload_name(&hash)), Some(hash));
+        let attached = wire::Task {
+            attachments: vec![wire::Attachment {
+                name: "a".into(),
+                upload: upload_name(&hash),
+                ..Default::default()
+            }],
+            ..with_goal()
+        };
+        let spec = read(attached).unwrap();
+        assert_eq!(spec.attachments[0].content, AttachmentContent::Upload(hash));
+        assert_eq!(read(spec.to_wire(true)).unwrap(), spec);
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         check_fault(wire::Task::default(), "task.goal", "is empty");
         check_fault(
@@ -409,12 +547,30 @@ mod tests {
                 attachments: vec![wire::Attachment {
                     name: "a".into(),
                     data,
+                    ..Default::default()
                 }],
                 ..with_goal()
             },
             "task.attachments[0].data",
             "at most",
         );
+        for (data, upload, part) in [
+            (&b"x"[..], "uploads/a", "together with `data`"),
+            (&b""[..], "uploads/a", "is not the name of an upload"),
+        ] {
+            check_fault(
+                wire::Task {
+                    attachments: vec![wire::Attachment {
+                        name: "a".into(),
+                        data: Bytes::from_static(data),
+                        upload: upload.into(),
+                    }],
+                    ..with_goal()
+                },
+                "task.attachments[0].upload",
+                part,
+            );
+        }
         check_fault(
             wire::Task {
                 expectations: vec![wire::Expectation::default()],

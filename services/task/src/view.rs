@@ -5,7 +5,7 @@ use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::v1::orchestrator as wire;
 
-use super::artifact::{Artifact, hex};
+use super::artifact::{Artifact, hex, wire_artifact};
 use super::event::{wire_failure, wire_request, wire_timing};
 use super::fold::{Lifecycle, Task};
 use super::record::{ActionRecord, StepRecord};
@@ -31,6 +31,19 @@ pub fn task(task: &Task) -> wire::Task {
     if task.lifecycle.is_terminal() && message.answer.is_empty() {
         message.answer = task.summary.clone().unwrap_or_default();
     }
+    message.result_files = task
+        .results
+        .iter()
+        .map(|file| wire::ResultFile {
+            name: file.name.clone(),
+            path: file.path.clone(),
+            artifact: file
+                .artifact
+                .clone()
+                .map(|it| wire_artifact(&task.spec.name, it)),
+            error: file.error.clone(),
+        })
+        .collect();
     message.desktop_released = task.desktop_released;
     message.step_count = u32::try_from(task.steps.len()).unwrap_or(u32::MAX);
     message.usage = Some(task.usage.into());

@@ -137,6 +137,7 @@ async fn invalid_requests() {
         attachments: vec![wire::Attachment {
             name: "big.bin".to_owned(),
             data: vec![0; 20 * 1024 * 1024].into(),
+            ..wire::Attachment::default()
         }],
         ..task("click \"Save\"")
     };

@@ -92,6 +92,48 @@ async fn a_task_is_run_listed_shown_and_saved() {
     assert!(desktops.stdout.contains("local"), "{}", desktops.stdout);
 }
 
+/// Runs a command against a server.
+async fn at(up: &AllInOne, arguments: &[&str]) -> ProgramResult {
+    let server: [&str; 2] = ["--server", &up.url];
+    up.setup.motorium(&[arguments, &server].concat()).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_conversation_goes_on_with_files_and_is_exported() {
+    let (_desktop, site, up) = prepared().await;
+    // Larger than a request may be: it is uploaded in chunks.
+    let large = up.setup.data().join("large.bin");
+    std::fs::write(&large, vec![7_u8; 6 * 1024 * 1024]).unwrap();
+    let large = large.to_string_lossy().into_owned();
+    let goal = "wait for \"Harbour\"";
+    let with_file = ["--attach", &large, "--fetch", "large.bin"];
+    let first = ["run", "--session", "chat", goal];
+    let first = at(&up, &[&first[..], &with_file].concat()).await;
+    assert_code(&first, 0);
+    let saved = first
+        .stdout
+        .contains("fetched large.bin, which is saved at /");
+    assert!(saved, "{}", first.stdout);
+
+    // "it" is known from the task before.
+    let second = at(&up, &["run", "--session", "chat", "click it"]).await;
+    assert_code(&second, 0);
+    assert_eq!(site.fields().await["harbour"], "pressed");
+
+    let listed = at(&up, &["tasks", "--session", "chat"]).await;
+    assert_code(&listed, 0);
+    let has_both = listed.stdout.contains("click it") && listed.stdout.contains("wait for");
+    assert!(has_both, "{}", listed.stdout);
+    let transcript = at(&up, &["sessions", "export", "chat"]).await;
+    assert_code(&transcript, 0);
+    let order = ["> wait for \"Harbour\"", "- file: large.bin", "> click it"];
+    let places: Vec<_> = order.map(|text| transcript.stdout.find(text)).into();
+    let in_order = places.iter().all(Option::is_some) && places.is_sorted();
+    assert!(in_order, "{}", transcript.stdout);
+    let unknown = at(&up, &["sessions", "export", "none"]).await;
+    assert_code(&unknown, 2);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_needs_no_server() {
     let mut desktop = TestDesktop::start().await;

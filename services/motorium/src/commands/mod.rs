@@ -2,6 +2,7 @@
 
 pub(crate) mod act;
 mod approval;
+mod attachments;
 pub(crate) mod config;
 mod config_reference;
 mod connection;
@@ -10,6 +11,7 @@ pub(crate) mod desktops;
 mod diagnosis;
 pub(crate) mod doctor;
 pub(crate) mod export;
+mod history;
 #[cfg(target_os = "linux")]
 pub(crate) mod hold_clipboard;
 pub(crate) mod replay;

@@ -2,8 +2,6 @@
 //!
 //! The task belongs to the command: it ends with it, unless it is detached.
 
-use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -152,7 +150,12 @@ async fn create_and_watch(
     signals: &mut EndSignals,
 ) -> Result<Exit, Error> {
     let goal = args.goal.as_deref().unwrap_or_default();
-    let request = request(goal, task, &args.specification)?;
+    let specification = &args.specification;
+    let attachments = super::attachments::read(connection, &specification.attachments).await?;
+    let mut request = request(goal, task, specification, attachments);
+    if let (Some(path), Some(new)) = (&specification.history, &mut request.task) {
+        new.earlier_messages = super::history::read(path)?;
+    }
     let language = Language::of(args.specification.language.as_deref(), goal);
     let name = task.to_string();
     let creating = create(connection, request);
@@ -223,12 +226,8 @@ fn request(
     goal: &str,
     name: &TaskName,
     args: &Specification,
-) -> Result<wire::CreateTaskRequest, Error> {
-    let attachments = args
-        .attachments
-        .iter()
-        .map(|path| attachment(path))
-        .collect::<Result<_, _>>()?;
+    attachments: Vec<wire::Attachment>,
+) -> wire::CreateTaskRequest {
     let expectation = |text: &String| wire::Expectation {
         expectation: Some(wire::expectation::Expectation::TextOnScreen(text.clone())),
     };
@@ -259,28 +258,9 @@ fn request(
         language: args.language.clone().unwrap_or_default(),
         ..wire::Task::default()
     };
-    Ok(wire::CreateTaskRequest {
+    wire::CreateTaskRequest {
         task: Some(task),
         task_id: name.segment().to_owned(),
         request_id: Uuid::new_v4().to_string(),
-    })
-}
-
-fn attachment(path: &Path) -> Result<wire::Attachment, Error> {
-    let data = fs::read(path).map_err(|source| Error::File {
-        path: path.to_owned(),
-        source,
-    })?;
-    let name = path
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    let name = name.ok_or_else(|| {
-        Error::Usage(text(Message::PathIsNoFile {
-            path: &path.to_string_lossy(),
-        }))
-    })?;
-    Ok(wire::Attachment {
-        name,
-        data: data.into(),
-    })
+    }
 }

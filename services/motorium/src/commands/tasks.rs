@@ -12,7 +12,7 @@ use tonic::{Response, Status};
 
 use super::connection::Connection;
 use super::watch::{Responder, WatchOptions, watch};
-use super::{approval, saved_files};
+use super::{approval, attachments, saved_files};
 use crate::cli::{Tasks, TasksCommand};
 use crate::error::Error;
 use crate::output;
@@ -130,11 +130,16 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
                     .task,
             );
         }
-        TasksCommand::Tell { name, message } => {
+        TasksCommand::Tell {
+            name,
+            message,
+            attachments,
+        } => {
             let request = wire::SendMessageRequest {
                 name: full_name(&name),
-                text: message,
+                text: message.unwrap_or_default(),
                 request_id,
+                attachments: attachments::read(&connection, &attachments).await?,
             };
             state(
                 raw.send_message(request)

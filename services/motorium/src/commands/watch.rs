@@ -87,6 +87,9 @@ pub(crate) async fn watch(
     }
 }
 
+/// Reason of the error of an approval that is no longer pending.
+const APPROVAL_ENDED: &str = "APPROVAL_ENDED";
+
 /// Events of the watched task.
 type Updates = BoxStream<'static, Result<Update, ErrorReport>>;
 
@@ -269,7 +272,8 @@ impl<'a> Watcher<'a> {
         self.cancel(reason, Exit::NeedsPerson);
     }
 
-    /// Approves an action by the decision that the user made with the command, and says so.
+    /// Approves an action by the decision that the user made with the command, and says so. If that fails, the task ends as
+    /// without an answer: it would wait for ever.
     async fn approve_in_advance(&mut self, request: &Request) {
         let Request::Approval {
             message,
@@ -288,7 +292,14 @@ impl<'a> Watcher<'a> {
         let resolved = approval::resolve(client, name, true, "", user).await;
         match resolved {
             Ok(()) => self.screen.remark(&format!("    {}", lines.join("\n    "))),
-            Err(report) => self.screen.remark(&format!("    {report}")),
+            // It expired or was answered elsewhere meanwhile; the task goes on by itself.
+            Err(report) if report.reason == APPROVAL_ENDED => {
+                self.screen.remark(&format!("    {report}"));
+            }
+            Err(report) => {
+                self.screen.remark(&format!("    {report}"));
+                self.fail_unanswered(request);
+            }
         }
     }
 

@@ -173,14 +173,17 @@ impl TaskProgress {
             Kind::LoopDetected(noticed) => self.set_problem(&noticed.message),
             Kind::TargetNotResolved(missed) => self.set_problem(&missed.message),
             Kind::StepFinished(_) => self.finish(event),
+            Kind::AttachmentPut(put) if !put.error.is_empty() => {
+                self.line(Message::FileNotAttached {
+                    name: &put.name,
+                    error: &put.error,
+                })
+            }
             Kind::AttachmentPut(put) => self.line(Message::ProgressCopied { name: &put.name }),
             Kind::ResultFetched(fetched) if fetched.error.is_empty() => {
-                let name = fetched
-                    .artifact
-                    .as_ref()
-                    .map(|artifact| artifact.file_name.as_str());
                 self.line(Message::ProgressFetched {
-                    name: name.unwrap_or_default(),
+                    name: &fetched.name,
+                    path: &fetched.path,
                 })
             }
             Kind::ResultFetched(fetched) => self.line(Message::ProgressNotFetched {

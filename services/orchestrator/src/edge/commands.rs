@@ -14,7 +14,7 @@ use super::{Edge, resource_id, task_name};
 use crate::error::Error;
 use motorium_recording::log;
 use motorium_task::event::{Event, RecordedEvent};
-use motorium_task::spec::TaskSpec;
+use motorium_task::spec::{self, TaskSpec};
 use motorium_task::{Lifecycle, Task, summary, view};
 
 /// Maximum time for which `CancelTask` waits for the task to end.
@@ -102,6 +102,8 @@ impl Edge {
         let name = TaskName::from_segment(&resource_id("task_id", &request.task_id, uid)?)?;
         let spec = TaskSpec::from_wire(name.clone(), uid.to_string(), message, self.limits)?;
         self.check_selector(&spec.selector)?;
+        self.check_uploads("task.attachments", &spec.attachments)
+            .await?;
         self.tools.check(&spec.tool_endpoints)?;
         let session = spec.session.clone();
         if let Some(session) = &session {
@@ -305,11 +307,14 @@ impl Edge {
         request: wire::SendMessageRequest,
     ) -> Result<wire::Task, Error> {
         let name = task_name("name", &request.name)?;
-        if request.text.trim().is_empty() {
+        if request.text.trim().is_empty() && request.attachments.is_empty() {
             return Err(FieldError::new("text", "is empty; say what the task should know").into());
         }
         let id = request_id("SendMessage", &request.request_id, &request)?;
         let text = request.text;
+        let attachments = spec::attachments("attachments", request.attachments)?;
+        self.check_uploads("attachments", &attachments).await?;
+        let attachments = self.stored(attachments).await?;
         let told = self.command(&name, id, |task| {
             if task.lifecycle.is_terminal() {
                 return Err(wrong_state(
@@ -317,7 +322,21 @@ impl Edge {
                     "messages can only be sent to a task that has not ended",
                 ));
             }
-            Ok(vec![Event::MessageReceived { text: text.clone() }])
+            let attachments = attachments.clone();
+            // Approvals are given by their own call, and a person who has taken over hands the desktop back.
+            let answers = task
+                .awaited_answer()
+                .is_some_and(|it| it.approval.is_none());
+            Ok(vec![match answers {
+                true => Event::UserAcknowledged {
+                    message: text.clone(),
+                    attachments,
+                },
+                false => Event::MessageReceived {
+                    text: text.clone(),
+                    attachments,
+                },
+            }])
         });
         told.await
     }
@@ -341,6 +360,7 @@ impl Edge {
             )),
             Lifecycle::AwaitingUser(_) => Ok(vec![Event::UserAcknowledged {
                 message: message.clone(),
+                attachments: Vec::new(),
             }]),
             _ => Err(wrong_state(task, "it does not wait for a user action")),
         });

@@ -10,6 +10,7 @@ mod desktops;
 mod session_watch;
 mod sessions;
 mod trajectory;
+mod uploads;
 mod watch;
 
 use std::fmt;
@@ -30,7 +31,7 @@ use motorium_proto::v1::orchestrator::orchestrator_service_server::{
 use motorium_store::{BlobStore, ListTasks, TaskNotifier, TaskRow, TaskStore};
 use prost::Message as _;
 use tokio::sync::Notify;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 use uuid::Uuid;
 
 use crate::desktops::DesktopPool;
@@ -243,6 +244,13 @@ impl OrchestratorService for Edge {
         Ok(Response::new(wire::SendMessageResponse {
             task: Some(task),
         }))
+    }
+
+    async fn upload_file(
+        &self,
+        request: Request<Streaming<wire::UploadFileRequest>>,
+    ) -> RpcResult<wire::UploadFileResponse> {
+        Ok(Response::new(self.upload(request.into_inner()).await?))
     }
 
     async fn acknowledge_user_action(

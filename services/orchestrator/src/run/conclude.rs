@@ -18,7 +18,7 @@ use super::takeover::watch_operator;
 use super::{Halt, RunResult, Runner, StopReason, capture, halt, is_transient, progress};
 use crate::error::reason;
 use motorium_task::completion::{self, LastScreen};
-use motorium_task::event::{Event, Failure, UserRequestKind};
+use motorium_task::event::{Event, Failure, ResultFile, UserRequestKind};
 use motorium_task::limits;
 use motorium_task::machine::MAX_REFUSED_CLAIMS;
 use motorium_task::spec::Expectation;
@@ -304,7 +304,7 @@ async fn has_file(run: &mut RunContext, name: String) -> RunResult<bool> {
 pub(super) async fn fetch_results(run: &mut RunContext) -> RunResult<Vec<Event>> {
     let names = run.task().spec.results.clone();
     let mut events = Vec::new();
-    for name in names.into_iter().skip(run.task().results_fetched as usize) {
+    for name in names.into_iter().skip(run.task().results.len()) {
         events.push(fetch_result(run, &name).await?);
     }
     Ok(events)
@@ -316,10 +316,7 @@ async fn fetch_result(run: &RunContext, name: &str) -> RunResult<Event> {
     let failed = |message: Message<'_>| {
         let detail = &run.task().text(message);
         let error = run.task().text(Message::WithDetail { text: name, detail });
-        Event::ResultFetched {
-            artifact: None,
-            error,
-        }
+        not_fetched(name, error)
     };
     tokio::select! {
         biased;
@@ -332,35 +329,43 @@ async fn fetch_result(run: &RunContext, name: &str) -> RunResult<Event> {
     }
 }
 
+/// Returns the event of a result that could not be fetched.
+fn not_fetched(name: &str, error: String) -> Event {
+    Event::ResultFetched(ResultFile {
+        name: name.to_owned(),
+        error,
+        ..ResultFile::default()
+    })
+}
+
 async fn fetch(run: &RunContext, name: &str) -> Event {
     let failed = |error: String| {
         let message = Message::WithDetail {
             text: name,
             detail: &error,
         };
-        Event::ResultFetched {
-            artifact: None,
-            error: run.task().text(message),
-        }
+        not_fetched(name, run.task().text(message))
     };
     let request = FileRequest {
         display: run.display(),
         name: name.to_owned(),
     };
-    let content = match run.ports.executor.get_file(request).await {
-        Ok(file) => file.content,
+    let file = match run.ports.executor.get_file(request).await {
+        Ok(file) => file,
         Err(report) => return failed(report.message),
     };
-    let file = PendingArtifact {
-        bytes: content,
+    let pending = PendingArtifact {
+        bytes: file.content,
         media_type: "application/octet-stream".to_owned(),
         file_name: name.to_owned(),
     };
-    match run.store([Some(file)]).await {
-        Ok([artifact]) => Event::ResultFetched {
+    match run.store([Some(pending)]).await {
+        Ok([artifact]) => Event::ResultFetched(ResultFile {
+            name: name.to_owned(),
+            path: file.info.path,
             artifact,
             error: String::new(),
-        },
+        }),
         Err(_) => failed(run.task().text(Message::ResultNotStored)),
     }
 }

@@ -119,13 +119,22 @@ impl DispatchLoop {
 
     /// Ends tasks whose time is up while they wait for an answer without a desktop, and so without a run.
     async fn end_unanswered(&self) -> Result<(), Error> {
-        let due = self
-            .due(&[State::AwaitingUser.into()], CLAIM_BATCH_SIZE)
-            .await?;
+        let mut limit = CLAIM_BATCH_SIZE;
+        loop {
+            let waiting = self.due(&[State::AwaitingUser.into()], limit).await?;
+            if waiting.len() < limit {
+                return self.end_those_unanswered(waiting).await;
+            }
+            limit *= 4;
+        }
+    }
+
+    async fn end_those_unanswered(&self, waiting: Vec<TaskRow>) -> Result<(), Error> {
         let Dispatcher {
             store, notifier, ..
         } = &self.dispatcher;
-        for row in due.iter().filter(|row| waits_without_desktop(row)) {
+        let now = SystemTime::now();
+        for row in waiting.iter().filter(|row| may_be_overdue(row, now)) {
             let ended = log::extend(store.as_ref(), &row.name, None, None, |task| {
                 Ok::<_, Error>(match machine::directive(task, SystemTime::now()) {
                     Directive::Fail(failure) if task.desktop_released => {
@@ -344,6 +353,22 @@ impl DispatchLoop {
 /// Returns whether the task waits for an answer and has released its desktop.
 fn waits_without_desktop(row: &TaskRow) -> bool {
     wire::Task::decode(row.snapshot.clone()).is_ok_and(|task| task.desktop_released)
+}
+
+/// Returns whether the time of a task that waits without a desktop may be up. Its active time is at most the time since it
+/// started, so only these logs have to be read.
+fn may_be_overdue(row: &TaskRow, now: SystemTime) -> bool {
+    let Ok(task) = wire::Task::decode(row.snapshot.clone()) else {
+        return false;
+    };
+    let started = task.start_time.and_then(|it| SystemTime::try_from(it).ok());
+    let limit = task.limits.and_then(|limits| limits.max_duration);
+    let limit = limit.and_then(|limit| Duration::try_from(limit).ok());
+    let (Some(started), Some(limit)) = (started, limit) else {
+        return task.desktop_released;
+    };
+    let elapsed = now.duration_since(started).unwrap_or_default();
+    task.desktop_released && elapsed >= limit
 }
 
 /// Returns the selector for a task's desktop, and its session. A started task continues on the same desktop.

@@ -4,7 +4,7 @@
 //! ([`super::approval_evidence`]). The place is compared once more right before the approval is used. If anything
 //! differs, the approval is invalidated and the planner sees the current screen. Nothing is performed here.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use motorium_messages::{Language, Message, join_clauses, join_list};
 use motorium_proto::domain::action::Action;
@@ -26,7 +26,7 @@ use motorium_policy::{
     ActionContext, ActionInputs, CallInputs, Policy, PolicyDecision, PolicyRule, PolicySource,
 };
 use motorium_task::event::{Event, UserRequest, UserRequestKind};
-use motorium_task::{Approval, ApprovalState, ApprovalSubject, Task};
+use motorium_task::{Approval, ApprovalState, ApprovalSubject, Task, limits};
 
 /// Half the side of the area around a point without a known element, in pixels.
 // About the size of a button, so that the approval covers what a click would hit.
@@ -83,6 +83,15 @@ pub(super) struct Gate {
 }
 
 impl Gate {
+    /// Returns the time in which an approval has to be given: it ends with the task's own time, so that the expiry that
+    /// people see is the true one.
+    fn time_to_approve(&self, run: &RunContext, now: SystemTime) -> Duration {
+        let left = limits::remaining(run.task(), now).time;
+        left.map_or(self.approval_timeout, |left| {
+            left.min(self.approval_timeout)
+        })
+    }
+
     pub(super) fn new(config: &RunConfig) -> Self {
         Self {
             policy: config.policy.clone(),
@@ -348,7 +357,7 @@ impl Gate {
             evidence: picture,
             fingerprint,
             created_at: now,
-            expires_at: now + self.approval_timeout,
+            expires_at: now + self.time_to_approve(run, now),
             resolved_by: String::new(),
             message: String::new(),
             id: id.clone(),

@@ -511,6 +511,7 @@ mod tests {
     fn message() -> Event {
         Event::MessageReceived {
             text: "be quick".to_owned(),
+            attachments: Vec::new(),
         }
     }
 

@@ -22,6 +22,7 @@
 mod act;
 mod actuator;
 mod approval_evidence;
+mod attachments;
 mod attempt;
 mod background;
 mod capture;
@@ -104,9 +105,9 @@ pub use summary::DEFAULT_SUMMARY_TIMEOUT;
 /// Time limit for releasing keys and buttons. The Executor also releases them when the lease ends.
 const INPUT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Default time within which an approval has to be given.
-// Long enough to be called to a screen; after longer, the screen has usually changed.
-pub const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(600);
+/// Default time within which an approval has to be given. Shorter than the default time limit of a task (8 minutes): after an
+/// approval that was not given, the task still has time for another way.
+pub const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Configuration of task runs.
 #[derive(Debug, Clone)]

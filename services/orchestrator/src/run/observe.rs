@@ -6,6 +6,7 @@ use motorium_proto::v1::common;
 use prost::Message as _;
 use tokio::time::Instant;
 
+use super::attachments::put_attachments;
 use super::context::RunContext;
 use super::recorder::PendingArtifact;
 use super::screen::Screen;
@@ -17,6 +18,7 @@ use motorium_task::screen::Fingerprint;
 
 impl Runner {
     pub(super) async fn observe(&mut self) -> RunResult {
+        put_attachments(&mut self.run).await?;
         let began = Instant::now();
         let step = self.run.task().next_step();
         self.run.recording().begin_step(step);

@@ -35,7 +35,7 @@ const SMALL_TARGET_PX: i32 = 16;
 /// Side of the box that the Planner returns for a point without an element, in pixels. It is not a small target.
 const POINT_BOX_SIDE_PX: i32 = 6;
 
-/// How the pointer is verified before clicks.
+/// Verification of the pointer before clicks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointerChecks {
     /// Verify every click as if the planner had asked for it.

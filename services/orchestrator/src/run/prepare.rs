@@ -4,10 +4,11 @@ use motorium_messages::Message;
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
-use motorium_proto::service::{AcquireRequest, PutFile};
+use motorium_proto::service::AcquireRequest;
 use tonic::Code;
 
 use super::actuator::{Actuator, outcome_of, retry_due};
+use super::attachments::put_attachments;
 use super::context::RunContext;
 use super::decide::Planning;
 use super::lease_keeper::acquire_lease;
@@ -15,7 +16,6 @@ use super::{Halt, RunResult, Runner, halt, hooks, is_transient};
 use crate::error::reason;
 use crate::queue;
 use motorium_task::event::{Event, Failure};
-use motorium_task::spec::Attachment;
 use motorium_task::{DesktopHold, DesktopWait, Lifecycle};
 
 /// The Executor's reason for refusing a lease: another client holds the desktop.
@@ -183,41 +183,6 @@ async fn recovery(
     }];
     events.extend(settled);
     Ok(events)
-}
-
-async fn put_attachments(run: &mut RunContext) -> RunResult {
-    let attachments = run.task().spec.attachments.clone();
-    for attachment in attachments {
-        if !run.task().has_put(&attachment.name) {
-            put_attachment(run, attachment).await?;
-        }
-    }
-    Ok(())
-}
-
-async fn put_attachment(run: &mut RunContext, attachment: Attachment) -> RunResult {
-    let Some((_, epoch)) = run.task().desktop.clone() else {
-        return Ok(());
-    };
-    let file = PutFile {
-        display: run.desktop.display.clone(),
-        epoch,
-        name: attachment.name,
-        overwrite: true,
-        content: attachment.data,
-    };
-    let info = run
-        .call(Message::OperationPutFile, move |ports| {
-            let file = file.clone();
-            async move { ports.executor.put_file(file).await }
-        })
-        .await?;
-    let event = Event::AttachmentPut {
-        name: info.name,
-        size_bytes: info.size_bytes,
-        path: info.path,
-    };
-    run.record(vec![event]).await
 }
 
 /// Returns whether the error is the desktop's fault: it is unreachable, or cannot store its lease. The task is then

@@ -553,3 +553,27 @@ async fn somebody_else_at_the_mouse_pauses_the_task() {
     cluster.follow(&name).await.answer();
     assert_eq!(cluster.world.done().len(), 1);
 }
+
+#[tokio::test]
+async fn an_approval_expires_no_later_than_the_time_of_its_task() {
+    let cluster = shop_with(vec![act([click(1)])], Duration::from_secs(600)).await;
+    let limits = wire::Limits {
+        max_duration: Some(prost_types::Duration {
+            seconds: 60,
+            nanos: 0,
+        }),
+        ..wire::Limits::default()
+    };
+    let task = wire::Task {
+        limits: Some(limits),
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(task).await;
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    let (created, expires) = (approval.create_time.unwrap(), approval.expire_time.unwrap());
+    assert!(
+        expires.seconds - created.seconds <= 60,
+        "{created} {expires}"
+    );
+}

@@ -56,6 +56,7 @@ async fn tasks_that_are_refused() {
         attachments: vec![wire::Attachment {
             name: name.to_owned(),
             data: Bytes::from(vec![0; size]),
+            ..wire::Attachment::default()
         }],
         ..with_goal()
     };
@@ -201,6 +202,7 @@ async fn a_request_that_is_too_large_says_what_is_accepted() {
     let attachments = (0..6).map(|number| wire::Attachment {
         name: format!("{number}.bin"),
         data: Bytes::from(vec![0; MAX_ATTACHMENT_BYTES]),
+        ..wire::Attachment::default()
     });
     let task = wire::Task {
         attachments: attachments.collect(),

@@ -330,6 +330,7 @@ async fn files_go_there_and_come_back() {
         attachments: vec![wire::Attachment {
             name: "in.txt".to_owned(),
             data: Bytes::from_static(b"a file"),
+            ..wire::Attachment::default()
         }],
         results: vec!["out.pdf".to_owned(), "missing.pdf".to_owned()],
         ..wire::Task::default()

@@ -14,6 +14,7 @@ mod hooks;
 mod limits;
 mod lists;
 mod loop_detection;
+mod messages;
 mod pause;
 mod phrasebook;
 mod pointer;

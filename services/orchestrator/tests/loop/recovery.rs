@@ -42,6 +42,7 @@ fn task_with_files() -> wire::Task {
         attachments: vec![wire::Attachment {
             name: "in.txt".to_owned(),
             data: "a file".into(),
+            ..wire::Attachment::default()
         }],
         results: vec!["in.txt".to_owned()],
         ..wire::Task::default()

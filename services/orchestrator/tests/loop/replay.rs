@@ -54,7 +54,7 @@ pub(crate) async fn check(cluster: &Cluster, task: &str) -> TempDir {
     check_after(cluster, task, 1).await
 }
 
-/// As [`check`], for a task with this number of events before its run.
+/// As [`check`], for a task with this number of events outside of its runs.
 pub(crate) async fn check_after(cluster: &Cluster, task: &str, before: usize) -> TempDir {
     let folder = exported(cluster, task).await;
     let verdict = replayed(folder.path()).await;
@@ -218,6 +218,7 @@ async fn files_come_and_go() {
         attachments: vec![wire::Attachment {
             name: "in.txt".to_owned(),
             data: "a file".into(),
+            ..wire::Attachment::default()
         }],
         results: vec!["in.txt".to_owned(), "missing.txt".to_owned()],
         ..wire::Task::default()
@@ -332,6 +333,21 @@ async fn approvals_given_refused_and_lapsed() {
     resolve(&cluster, &name, true).await;
     cluster.follow(&name).await;
     check(&cluster, &name).await;
+}
+
+#[tokio::test]
+async fn a_task_that_gave_its_desktop_back() {
+    let script = vec![ask("which one?"), act([click(1)]), done("ok")];
+    let cluster = Cluster::start_with(script, |settings| {
+        settings.release_desktop_after = Some(HumanDuration::milliseconds(100));
+    })
+    .await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "desktop_released").await;
+    cluster.acknowledge(&name, "the left one").await;
+    cluster.follow(&name).await;
+    // The creation comes before the first run, and the answer between the two runs.
+    check_after(&cluster, &name, 2).await;
 }
 
 fn three_clicks() -> Vec<Next> {

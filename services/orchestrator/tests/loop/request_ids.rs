@@ -111,6 +111,7 @@ async fn what_is_said_twice_under_one_id_is_heard_once() {
         name: name.clone(),
         text: "the blue one".to_owned(),
         request_id: new_id(),
+        ..wire::SendMessageRequest::default()
     };
     let mut client = cluster.client().raw();
     for _ in 0..2 {

@@ -3,6 +3,8 @@
 use motorium_kit::config::HumanDuration;
 use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::session::{EarlierTask, TaskEnd};
+use motorium_proto::v1::common::EarlierMessage;
+use motorium_proto::v1::common::earlier_message::Role;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::export_session_request::Format;
 use motorium_proto::v1::orchestrator::task::State;
@@ -199,4 +201,49 @@ async fn a_session_is_exported_as_a_transcript() {
     };
     let refused = cluster.client().raw().export_session(unknown).await;
     assert_eq!(refused.unwrap_err().code(), tonic::Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_conversation_from_elsewhere_is_continued() {
+    let message = |role: Role, text: String| EarlierMessage {
+        role: role.into(),
+        text,
+    };
+    let cluster = Cluster::start(Vec::new()).await;
+    cluster.world.use_phrasebook();
+    let continued = wire::Task {
+        goal: "click it".to_owned(),
+        earlier_messages: vec![
+            message(Role::User, "x".repeat(9_000)),
+            message(Role::User, r#"wait for "Button 2""#.to_owned()),
+            message(Role::Assistant, "it is there".to_owned()),
+        ],
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(continued.clone()).await;
+    cluster.follow(&name).await;
+    assert_eq!(
+        cluster.world.clicks().len(),
+        1,
+        "the button that was named before"
+    );
+    let messages = cluster.world.plans().pop().unwrap().context.messages;
+    let length: usize = messages.iter().map(|it| it.text.chars().count()).sum();
+    assert_eq!(messages.len(), 3);
+    assert!(length <= 8_001, "{length}");
+    assert_eq!(messages[2].text, "it is there");
+    replay::check(&cluster, &name).await;
+
+    let too_many = wire::CreateTaskRequest {
+        task: Some(wire::Task {
+            earlier_messages: vec![message(Role::User, "x".to_owned()); 101],
+            ..continued
+        }),
+        ..wire::CreateTaskRequest::default()
+    };
+    let refused = cluster.client().create(too_many).await.unwrap_err();
+    assert!(
+        refused.message.contains("task.earlier_messages"),
+        "{refused}"
+    );
 }

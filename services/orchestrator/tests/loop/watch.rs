@@ -223,6 +223,7 @@ async fn what_is_only_for_the_loop_is_not_told() {
         attachments: vec![wire::Attachment {
             name: "private.txt".to_owned(),
             data: Bytes::from_static(b"private"),
+            ..wire::Attachment::default()
         }],
         ..wire::Task::default()
     };

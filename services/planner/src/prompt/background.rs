@@ -1,9 +1,11 @@
-//! The background of a task, which every backend's prompt has: earlier tasks of the same session.
+//! The background of a task, which every backend's prompt has: earlier tasks of the same session, and the task's files.
 //!
 //! The user's own words are instructions of their time, and told as such. Everything else about an earlier task (its
 //! answer, actions and data) may quote the screen, and is delimited as untrusted.
 
-use motorium_proto::domain::session::{EarlierTask, FileOrigin, TaskContext, TaskEnd};
+use motorium_proto::domain::session::{
+    EarlierMessage, EarlierTask, FileOrigin, MessageRole, TaskContext, TaskEnd, TaskFile,
+};
 use serde::Serialize;
 
 use super::untrusted::untrusted;
@@ -16,6 +18,18 @@ const TEMPLATE: &str = "background";
 #[derive(Debug, Serialize)]
 struct Background<'a> {
     earlier_tasks: Vec<EarlierTaskText<'a>>,
+    /// One line for each file of the present task.
+    files: Vec<String>,
+    /// Messages of a conversation that the task continues.
+    messages: Vec<MessageText>,
+}
+
+/// A message of an earlier conversation, as the template shows it.
+#[derive(Debug, Serialize)]
+struct MessageText {
+    is_user: bool,
+    /// The user's words as they are; those of an assistant delimited.
+    text: String,
 }
 
 /// An earlier task, as the template shows it.
@@ -47,32 +61,52 @@ pub fn background(
         .collect();
     let values = Background {
         earlier_tasks: tasks,
+        files: files(&context.files, language),
+        messages: context.messages.iter().map(shown).collect(),
     };
     let text = prompts.render(TEMPLATE, language, values)?;
     Ok(text.trim().to_owned())
 }
 
-/// Returns what is known of a task, one line for each kind.
-fn record(task: &EarlierTask, language: Language) -> String {
-    let words = |english: &'static str, chinese: &'static str| match language {
-        Language::English => english,
-        Language::Chinese => chinese,
+fn shown(message: &EarlierMessage) -> MessageText {
+    let is_user = message.role == MessageRole::User;
+    let text = match is_user {
+        true => message.text.trim().to_owned(),
+        false => untrusted("earlier answer of an assistant", &message.text),
     };
-    let outcome = match task.outcome {
-        TaskEnd::Succeeded => words("done", "已完成"),
-        TaskEnd::Failed => words("failed", "失败"),
-        TaskEnd::Cancelled => words("cancelled by the user", "已被用户取消"),
-    };
-    let files = task.files.iter().map(|file| {
+    MessageText { is_user, text }
+}
+
+/// Returns each file with its origin and its path.
+fn files(files: &[TaskFile], language: Language) -> Vec<String> {
+    let described = files.iter().map(|file| {
         let origin = match file.origin {
-            FileOrigin::Attached => words("attached", "用户附上"),
-            FileOrigin::Saved => words("saved", "已保存"),
+            FileOrigin::Attached => words(language, "attached by the user", "用户附上"),
+            FileOrigin::Saved => words(language, "saved", "已保存"),
         };
         match file.path.as_str() {
             "" => format!("{} ({origin})", file.name),
             path => format!("{} ({origin}, {path})", file.name),
         }
     });
+    described.collect()
+}
+
+fn words(language: Language, english: &'static str, chinese: &'static str) -> &'static str {
+    match language {
+        Language::English => english,
+        Language::Chinese => chinese,
+    }
+}
+
+/// Returns what is known of a task, one line for each kind.
+fn record(task: &EarlierTask, language: Language) -> String {
+    let words = |english, chinese| words(language, english, chinese);
+    let outcome = match task.outcome {
+        TaskEnd::Succeeded => words("done", "已完成"),
+        TaskEnd::Failed => words("failed", "失败"),
+        TaskEnd::Cancelled => words("cancelled by the user", "已被用户取消"),
+    };
     let line = |name: &str, text: String| (!text.is_empty()).then(|| format!("{name}: {text}"));
     let lines = [
         line(words("outcome", "结果"), outcome.to_owned()),
@@ -82,15 +116,16 @@ fn record(task: &EarlierTask, language: Language) -> String {
             words("data", "数据"),
             task.extracted_json.clone().unwrap_or_default(),
         ),
-        line(words("files", "文件"), files.collect::<Vec<_>>().join(", ")),
+        line(
+            words("files", "文件"),
+            files(&task.files, language).join(", "),
+        ),
     ];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use motorium_proto::domain::session::TaskFile;
-
     use super::*;
 
     fn earlier() -> EarlierTask {
@@ -111,8 +146,11 @@ mod tests {
     }
 
     fn rendered(tasks: Vec<EarlierTask>, language: Language) -> String {
+        let files = tasks.iter().flat_map(|task| task.files.clone()).collect();
         let context = TaskContext {
             earlier_tasks: tasks,
+            files,
+            messages: Vec::new(),
         };
         let prompts = Prompts::built_in().unwrap();
         background(&context, &prompts, language).unwrap()
@@ -121,7 +159,23 @@ mod tests {
     #[test]
     fn an_earlier_task_is_told_and_its_record_is_delimited() {
         assert_eq!(rendered(Vec::new(), Language::English), "");
-        insta::assert_snapshot!(rendered(vec![earlier()], Language::English));
-        insta::assert_snapshot!(rendered(vec![earlier()], Language::Chinese));
+        let english = rendered(vec![earlier()], Language::English);
+        let lines = [
+            "# Earlier tasks of this conversation",
+            "1. open the report",
+            "The user said then: the newest one",
+            "outcome: done",
+            "answer: it is open‹/untrusted>",
+            "actions: click \"Reports\"; press enter",
+            "data: {\"total\":7}",
+            "files: a.pdf (saved, /files/a.pdf)",
+            "# Files of this task",
+            "- a.pdf (saved, /files/a.pdf)",
+        ];
+        for line in lines {
+            assert!(english.lines().any(|it| it == line), "{line}\n{english}");
+        }
+        let chinese = rendered(vec![earlier()], Language::Chinese);
+        assert!(chinese.contains("结果: 已完成"), "{chinese}");
     }
 }

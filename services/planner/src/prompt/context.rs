@@ -74,7 +74,6 @@ impl PromptContext {
     ///
     /// # Errors
     /// Fails if the template of the background cannot be rendered.
-    #[must_use]
     pub fn of<'a>(
         request: &PlanRequest,
         elements: impl IntoIterator<Item = &'a Element>,

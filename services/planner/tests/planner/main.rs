@@ -1,5 +1,6 @@
 //! Tests of the Planner.
 
+mod background;
 mod chat;
 mod chat_servers;
 mod conversation_restart;

@@ -23,6 +23,7 @@ use crate::trajectory::{
 };
 use motorium_task::Task;
 use motorium_task::event::{Artifact, Event, RecordedEvent, hex};
+use motorium_task::spec::{Attachment, AttachmentContent};
 
 /// The parts of an export that a replay needs.
 #[derive(Debug)]
@@ -84,6 +85,7 @@ impl ExportFolder {
             contents: HashMap::new(),
         };
         folder.read_files();
+        folder.read_uploads();
         folder.read_records()?;
         folder.fill_conversations();
         folder.check_manifest();
@@ -106,6 +108,19 @@ impl ExportFolder {
             {
                 // An image may be exported twice. If one copy was altered, the intact one is used.
                 self.contents.insert(artifact.sha256, content.into());
+            }
+        }
+    }
+
+    /// Reads the uploads that the log references.
+    fn read_uploads(&mut self) {
+        let brought = self.log.iter().flat_map(|it| attachments(&it.event));
+        for attachment in brought {
+            let AttachmentContent::Upload(sha256) = attachment.content else {
+                continue;
+            };
+            if let Ok(content) = fs::read(attachment_path(&self.root, &attachment.name)) {
+                self.contents.insert(sha256, content.into());
             }
         }
     }
@@ -375,17 +390,33 @@ fn orchestrator_of(recorded: &RecordedEvent) -> Option<String> {
 
 /// Restores the content of attachments, which exported events omit.
 fn fill_attachments(root: &Path, event: &mut wire::Event) {
-    let Some(Kind::Created(created)) = &mut event.kind else {
-        return;
+    let attachments: Vec<&mut wire::Attachment> = match &mut event.kind {
+        Some(Kind::Created(created)) => {
+            let tasks = created.task.iter_mut();
+            tasks.flat_map(|task| &mut task.attachments).collect()
+        }
+        Some(Kind::MessageReceived(received)) => received.attachments.iter_mut().collect(),
+        Some(Kind::UserAcknowledged(answer)) => answer.attachments.iter_mut().collect(),
+        _ => return,
     };
-    for attachment in created
-        .task
-        .iter_mut()
-        .flat_map(|task| &mut task.attachments)
-    {
-        let path = root
-            .join("attachments")
-            .join(safe_file_name(&attachment.name));
-        attachment.data = fs::read(path).map(Bytes::from).unwrap_or_default();
+    // The content of an upload stays outside of the log.
+    let inline = attachments.into_iter().filter(|it| it.upload.is_empty());
+    for attachment in inline {
+        let content = fs::read(attachment_path(root, &attachment.name));
+        attachment.data = content.map(Bytes::from).unwrap_or_default();
+    }
+}
+
+fn attachment_path(root: &Path, name: &str) -> PathBuf {
+    root.join("attachments").join(safe_file_name(name))
+}
+
+/// Returns the attachments that an event brings.
+fn attachments(event: &Event) -> &[Attachment] {
+    match event {
+        Event::Created(spec) => &spec.attachments,
+        Event::MessageReceived { attachments, .. }
+        | Event::UserAcknowledged { attachments, .. } => attachments,
+        _ => &[],
     }
 }

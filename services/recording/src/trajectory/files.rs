@@ -10,6 +10,7 @@ use super::steps::{self, StepFile, Steps};
 use super::{answer, json, runs};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_task::event::{Artifact, Event, RecordedEvent};
+use motorium_task::spec::AttachmentContent;
 use motorium_task::{Task, view};
 
 /// Version of the export format.
@@ -70,10 +71,17 @@ pub(super) fn of(
         path: runs::path(number),
         source: FileSource::Inline(record.clone()),
     }));
-    let attached = task.spec.attachments.iter();
+    let attached = task
+        .spec
+        .attachments
+        .iter()
+        .chain(&task.message_attachments);
     files.extend(attached.map(|attachment| ExportedFile {
         path: format!("attachments/{}", safe_file_name(&attachment.name)),
-        source: FileSource::Inline(attachment.data.clone()),
+        source: match &attachment.content {
+            AttachmentContent::Inline(data) => FileSource::Inline(data.clone()),
+            AttachmentContent::Upload(sha256) => FileSource::Blob(*sha256),
+        },
     }));
     files.push(ExportedFile {
         path: super::PAGE.to_owned(),
@@ -112,7 +120,8 @@ pub fn artifact_files(recorded: &RecordedEvent) -> Vec<(String, &Artifact)> {
         Event::InjectionSuspected {
             evidence: shown, ..
         } => evidence(shown.iter().flatten()),
-        Event::ResultFetched { artifact, .. } => artifact
+        Event::ResultFetched(file) => file
+            .artifact
             .iter()
             .map(|it| (format!("results/{}", safe_file_name(&it.file_name)), it))
             .collect(),

@@ -292,6 +292,7 @@ mod tests {
                 0,
                 Event::UserAcknowledged {
                     message: HOSTILE.into(),
+                    attachments: vec![],
                 },
             ),
             (2, observed(artifact(), size)),

@@ -402,6 +402,11 @@ fn timeline_entry(event: &Event) -> Option<(&'static str, &'static str, String)>
             let text = goals.collect::<Vec<_>>().join("; ");
             (NOTE, "Follows earlier tasks", text)
         }
+        Event::AttachmentPut { name, error, .. } if !error.is_empty() => (
+            WARNING,
+            "File not put on the desktop",
+            format!("{name}: {error}"),
+        ),
         Event::AttachmentPut { name, path, .. } => {
             (NOTE, "File put on the desktop", format!("{name}: {path}"))
         }
@@ -435,11 +440,11 @@ fn timeline_entry(event: &Event) -> Option<(&'static str, &'static str, String)>
             };
             (PERSON, title, request.message.clone())
         }
-        Event::UserAcknowledged { message } if message.is_empty() => {
+        Event::UserAcknowledged { message, .. } if message.is_empty() => {
             (PERSON, "The user", "I have done it".to_owned())
         }
-        Event::UserAcknowledged { message } => (PERSON, "The user", message.clone()),
-        Event::MessageReceived { text } => (PERSON, "The user", text.clone()),
+        Event::UserAcknowledged { message, .. } => (PERSON, "The user", message.clone()),
+        Event::MessageReceived { text, .. } => (PERSON, "The user", text.clone()),
         Event::ApprovalResolved(approval) => resolved(approval),
         Event::TakenOver { user } => (PERSON, "Taken over", user.clone()),
         Event::HumanActed { description, .. } => (PERSON, "The user", description.clone()),
@@ -466,9 +471,9 @@ fn timeline_entry(event: &Event) -> Option<(&'static str, &'static str, String)>
         Event::CompletionChecked { missing, .. } => {
             (WARNING, "Success claim rejected", missing.join("; "))
         }
-        Event::ResultFetched { artifact, error } => match artifact {
+        Event::ResultFetched(file) => match &file.artifact {
             Some(artifact) => (NOTE, "File fetched", artifact.file_name.clone()),
-            None => (WARNING, "File not fetched", error.clone()),
+            None => (WARNING, "File not fetched", file.error.clone()),
         },
         Event::TransientFailure { message, .. } => (WARNING, "Transient failure", message.clone()),
         Event::Summarized { text, .. } => (NOTE, "Summary", text.clone()),

@@ -13,10 +13,10 @@ use super::super::artifact::{optional_artifact, wire_artifact};
 use super::super::loop_notice::{LoopNotice, LoopPattern, Mitigation};
 use super::super::retry_strategy::RetryStrategy;
 use super::super::screen::Fingerprint;
-use super::super::spec::{Limits, TaskSpec};
+use super::super::spec::{Attachment, Limits, TaskSpec, attachments};
 use super::{
-    ActionIntended, Event, Failure, Observed, PointerChecked, RecordedEvent, UserRequest,
-    UserRequestKind,
+    ActionIntended, Event, Failure, Observed, PointerChecked, RecordedEvent, ResultFile,
+    UserRequest, UserRequestKind,
 };
 
 impl RecordedEvent {
@@ -128,10 +128,12 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             name,
             size_bytes,
             path,
+            error,
         } => Kind::AttachmentPut(wire::AttachmentPut {
             name,
             size_bytes,
             path,
+            error,
         }),
         Event::Observed(observed) => Kind::Observed(wire::Observed {
             frame: Some(observed.frame.into()),
@@ -254,10 +256,19 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
                 .map(|crop| crop.map_or_else(Default::default, |crop| wire_artifact(task, crop)))
                 .collect(),
         }),
-        Event::UserAcknowledged { message } => {
-            Kind::UserAcknowledged(wire::UserAcknowledged { message })
+        Event::UserAcknowledged {
+            message,
+            attachments,
+        } => Kind::UserAcknowledged(wire::UserAcknowledged {
+            message,
+            attachments: wire_attachments(&attachments),
+        }),
+        Event::MessageReceived { text, attachments } => {
+            Kind::MessageReceived(wire::MessageReceived {
+                text,
+                attachments: wire_attachments(&attachments),
+            })
         }
-        Event::MessageReceived { text } => Kind::MessageReceived(wire::MessageReceived { text }),
         Event::TakenOver { user } => Kind::TakenOver(wire::TakenOver { user }),
         Event::HumanActed { description, at } => Kind::HumanActed(wire::HumanActed {
             description,
@@ -279,9 +290,11 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             unmet_expectations: missing,
             second_look,
         }),
-        Event::ResultFetched { artifact, error } => Kind::ResultFetched(wire::ResultFetched {
-            artifact: artifact.map(|artifact| wire_artifact(task, artifact)),
-            error,
+        Event::ResultFetched(file) => Kind::ResultFetched(wire::ResultFetched {
+            artifact: file.artifact.map(|artifact| wire_artifact(task, artifact)),
+            error: file.error,
+            name: file.name,
+            path: file.path,
         }),
         Event::TransientFailure { reason, message } => {
             Kind::TransientFailure(wire::TransientFailure { reason, message })
@@ -313,6 +326,13 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
         Event::Cancelled { reason } => Kind::Cancelled(wire::TaskCancelled { reason }),
         Event::Unknown => return None,
     })
+}
+
+fn wire_attachments(attachments: &[Attachment]) -> Vec<wire::Attachment> {
+    let attachments = attachments.iter();
+    attachments
+        .map(|attachment| attachment.to_wire(false))
+        .collect()
 }
 
 fn wire_way(way: RetryStrategy) -> wire::action_retried::RetryStrategy {
@@ -505,6 +525,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             name: event.name,
             size_bytes: event.size_bytes,
             path: event.path,
+            error: event.error,
         },
         Kind::Observed(event) => observed(event)?,
         Kind::Decided(event) => Event::Decided {
@@ -581,8 +602,12 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
         },
         Kind::UserAcknowledged(event) => Event::UserAcknowledged {
             message: event.message,
+            attachments: attachments("attachments", event.attachments)?,
         },
-        Kind::MessageReceived(event) => Event::MessageReceived { text: event.text },
+        Kind::MessageReceived(event) => Event::MessageReceived {
+            text: event.text,
+            attachments: attachments("attachments", event.attachments)?,
+        },
         Kind::TakenOver(event) => Event::TakenOver { user: event.user },
         Kind::HumanActed(event) => Event::HumanActed {
             description: event.description,
@@ -604,10 +629,12 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             second_look: event.second_look,
             missing: event.unmet_expectations,
         },
-        Kind::ResultFetched(event) => Event::ResultFetched {
+        Kind::ResultFetched(event) => Event::ResultFetched(ResultFile {
             artifact: optional_artifact("artifact", event.artifact)?,
             error: event.error,
-        },
+            name: event.name,
+            path: event.path,
+        }),
         Kind::TransientFailure(event) => Event::TransientFailure {
             reason: event.reason,
             message: event.message,

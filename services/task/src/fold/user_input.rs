@@ -5,10 +5,12 @@ use std::time::SystemTime;
 use motorium_messages::{Language, Message, join_list, join_sentences};
 use motorium_proto::domain::decision::SafetyCheck;
 use motorium_proto::domain::effect::ActionResult;
+use motorium_proto::domain::session::MessageRole;
 
 use super::{Lifecycle, Task};
 use crate::approval::{Approval, ApprovalState, ApprovalSubject};
 use crate::event::{UserRequest, UserRequestKind};
+use crate::spec::Attachment;
 
 /// Maximum number of manual actions that are described to the planner. Bounds the prompt; the screen shows the result anyway.
 const MAX_MANUAL_ACTIONS: usize = 30;
@@ -131,6 +133,9 @@ impl Task {
             )
         });
         let answers = answered.map(|approval| &approval.message);
+        let imported = self.spec.earlier_messages.iter();
+        let imported = imported.filter(|message| message.role == MessageRole::User);
+        let imported = imported.map(|message| &message.text);
         let earlier = self.context.earlier_tasks.iter();
         let earlier =
             earlier.flat_map(|task| std::iter::once(&task.goal).chain(&task.user_messages));
@@ -139,6 +144,7 @@ impl Task {
             .chain(&self.user_statements)
             .chain(answers)
             .chain(earlier)
+            .chain(imported)
             .map(String::as_str)
     }
 
@@ -165,6 +171,16 @@ pub(super) fn handed_back(done: &[String], message: &str, language: Language) ->
             join_sentences(&[handed_back, said], language)
         }
     }
+}
+
+/// Returns a message for the planner. A message of files alone names them.
+pub(super) fn message_text(text: &str, attachments: &[Attachment], language: Language) -> String {
+    if !text.trim().is_empty() || attachments.is_empty() {
+        return text.to_owned();
+    }
+    let names: Vec<&str> = attachments.iter().map(|file| file.name.as_str()).collect();
+    let names = &join_list(&names, language);
+    Message::FilesSent { names }.text(language)
 }
 
 pub(super) fn acknowledgement(message: &str, language: Language) -> String {
@@ -260,6 +276,7 @@ mod tests {
     fn a_message_does_not_stop_a_task_and_the_next_step_hears_it() {
         let said = Event::MessageReceived {
             text: "be quick".to_owned(),
+            attachments: vec![],
         };
         let events = about_to_act(vec![said]);
         assert_eq!(next(events.clone()), Directive::Act { index: 0 });

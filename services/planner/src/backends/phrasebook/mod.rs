@@ -22,7 +22,7 @@ use motorium_proto::domain::decision::{
     Decision, Next, PastAction, PastStep, PlannedAction, Usage,
 };
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Verdict};
-use motorium_proto::domain::session::TaskContext;
+use motorium_proto::domain::session::{MessageRole, TaskContext};
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
 
 use super::{Backend, BackendDecision, BackendError, CallContext};
@@ -141,10 +141,16 @@ struct Spoken {
 
 impl Spoken {
     fn after(context: &TaskContext) -> Self {
+        let messages = context.messages.iter();
+        let messages = messages.filter(|message| message.role == MessageRole::User);
         let tasks = context.earlier_tasks.iter();
         let said = tasks.flat_map(|task| std::iter::once(&task.goal).chain(&task.user_messages));
         Self {
-            said: said.cloned().collect(),
+            said: messages
+                .map(|message| &message.text)
+                .chain(said)
+                .cloned()
+                .collect(),
             clauses: Vec::new(),
         }
     }

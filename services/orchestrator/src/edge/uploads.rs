@@ -1,0 +1,81 @@
+//! Files that clients upload in chunks, to attach them to a task or a message.
+//!
+//! An upload is a blob, named after its content. It is not a resource of its own: what refers to it keeps it.
+
+use bytes::{Bytes, BytesMut};
+use motorium_proto::error::FieldError;
+use motorium_proto::limits::MAX_FILE_BYTES;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_task::spec::{Attachment, AttachmentContent, upload_name};
+use tonic::{Status, Streaming};
+
+use super::Edge;
+use crate::error::Error;
+
+impl Edge {
+    /// Receives a file and stores it.
+    pub(super) async fn upload(
+        &self,
+        mut chunks: Streaming<wire::UploadFileRequest>,
+    ) -> Result<wire::UploadFileResponse, Status> {
+        let mut content = BytesMut::new();
+        while let Some(message) = chunks.message().await? {
+            if content.len() + message.chunk.len() > MAX_FILE_BYTES {
+                let problem = format!("the file is larger than {MAX_FILE_BYTES} bytes");
+                return Err(Error::from(FieldError::new("chunk", problem)).into());
+            }
+            content.extend_from_slice(&message.chunk);
+        }
+        let size_bytes = content.len() as u64;
+        let stored = self.blobs.put(content.freeze()).await;
+        let id = stored.map_err(|error| Status::from(Error::from(error)))?;
+        Ok(wire::UploadFileResponse {
+            upload: upload_name(&id.sha256()),
+            size_bytes,
+        })
+    }
+
+    /// Checks that the uploads of attachments exist.
+    pub(super) async fn check_uploads(
+        &self,
+        field: &str,
+        attachments: &[Attachment],
+    ) -> Result<(), Error> {
+        for (index, attachment) in attachments.iter().enumerate() {
+            let AttachmentContent::Upload(sha256) = attachment.content else {
+                continue;
+            };
+            match self.blobs.size(sha256).await {
+                Ok(_) => {}
+                Err(motorium_store::Error::BlobNotFound { .. }) => {
+                    let field = format!("{field}[{index}].upload");
+                    let problem = "does not exist; upload the file with UploadFile first";
+                    return Err(FieldError::new(field, problem).into());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the contents of attachments, so that the log only refers to them.
+    pub(super) async fn stored(
+        &self,
+        attachments: Vec<Attachment>,
+    ) -> Result<Vec<Attachment>, Error> {
+        let mut stored = Vec::with_capacity(attachments.len());
+        for Attachment { name, content } in attachments {
+            let content = match content {
+                AttachmentContent::Inline(data) => self.put(data).await?,
+                upload => upload,
+            };
+            stored.push(Attachment { name, content });
+        }
+        Ok(stored)
+    }
+
+    async fn put(&self, data: Bytes) -> Result<AttachmentContent, Error> {
+        let id = self.blobs.put(data).await?;
+        Ok(AttachmentContent::Upload(id.sha256()))
+    }
+}

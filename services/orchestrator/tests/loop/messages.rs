@@ -1,0 +1,178 @@
+//! Messages to a task, with and without files: they answer its question, reach its desktop, and its planner.
+
+use bytes::Bytes;
+use motorium_proto::domain::session::{FileOrigin, TaskFile};
+use motorium_proto::limits::{MAX_ATTACHMENT_BYTES, MAX_FILE_BYTES};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::task::State;
+use tonic::{Code, Status};
+
+use crate::approvals::{shop_with, waiting};
+use crate::replay;
+use crate::support::cluster::Cluster;
+use crate::support::script::{act, ask, click, done};
+
+fn message(task: &str, text: &str, attachments: Vec<wire::Attachment>) -> wire::SendMessageRequest {
+    wire::SendMessageRequest {
+        name: task.to_owned(),
+        text: text.to_owned(),
+        attachments,
+        ..wire::SendMessageRequest::default()
+    }
+}
+
+fn file(name: &str, data: &'static [u8]) -> wire::Attachment {
+    wire::Attachment {
+        name: name.to_owned(),
+        data: Bytes::from_static(data),
+        ..wire::Attachment::default()
+    }
+}
+
+async fn send(cluster: &Cluster, request: wire::SendMessageRequest) -> Result<wire::Task, Status> {
+    let sent = cluster.client().raw().send_message(request).await?;
+    Ok(sent.into_inner().task.unwrap())
+}
+
+#[tokio::test]
+async fn a_message_answers_the_question_that_a_task_waits_with() {
+    let cluster = Cluster::start(vec![ask("which one?"), done("the left one")]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let task = send(&cluster, message(&name, "the left one", vec![])).await;
+    assert_eq!(task.unwrap().state(), State::Running);
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "the left one");
+    assert_eq!(cluster.world.plans()[1].user_messages, ["the left one"]);
+    assert_eq!(story.count("user_acknowledged"), 1);
+}
+
+#[tokio::test]
+async fn a_message_approves_nothing() {
+    let cluster = shop_with(vec![act([click(1)])], std::time::Duration::from_secs(60)).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let task = send(&cluster, message(&name, "yes, pay", vec![])).await;
+    assert_eq!(task.unwrap().state(), State::AwaitingUser);
+    assert_eq!(waiting(&cluster, &name).await.len(), 1);
+    assert_eq!(cluster.world.done(), []);
+}
+
+#[tokio::test]
+async fn files_of_a_message_are_put_on_the_desktop_and_told() {
+    let cluster = Cluster::start(vec![ask("which file?"), done("ok")]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let request = message(&name, "", vec![file("a.txt", b"content")]);
+    send(&cluster, request).await.unwrap();
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.count("attachment_put"), 1);
+    let told = cluster.world.plans().pop().unwrap();
+    let [attached] = told.context.files.clone().try_into().unwrap();
+    assert_eq!(
+        (attached.name.as_str(), attached.origin),
+        ("a.txt", FileOrigin::Attached)
+    );
+    assert!(!attached.path.is_empty());
+    let notices = told.notices.join("\n");
+    assert!(
+        notices.contains("a.txt") && notices.contains(&attached.path),
+        "{notices}"
+    );
+    assert_eq!(told.user_messages, ["I have attached a.txt."]);
+    replay::check(&cluster, &name).await;
+    // Events leave the process without the content.
+    let contents = story.all(|kind| match kind {
+        wire::event::Kind::UserAcknowledged(answer) => Some(answer.attachments[0].data.len()),
+        _ => None,
+    });
+    assert_eq!(contents, [0]);
+}
+
+#[tokio::test]
+async fn a_large_file_is_uploaded_in_chunks_and_attached_by_name() {
+    let cluster = Cluster::start(Vec::new()).await;
+    let size = 5 * MAX_ATTACHMENT_BYTES;
+    let upload = cluster.client().upload(vec![7_u8; size]).await.unwrap();
+    let attached = wire::Attachment {
+        name: "large.bin".to_owned(),
+        upload: upload.clone(),
+        ..wire::Attachment::default()
+    };
+    let task = wire::Task {
+        attachments: vec![attached.clone()],
+        results: vec!["large.bin".to_owned()],
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(task).await;
+    let story = cluster.follow(&name).await;
+    let sizes = story.all(|kind| match kind {
+        wire::event::Kind::AttachmentPut(put) => Some(put.size_bytes),
+        _ => None,
+    });
+    assert_eq!(sizes, [size as u64]);
+    let told = cluster.world.plans().pop().unwrap().context.files;
+    assert!(matches!(&told[..], [TaskFile { name, .. }] if name == "large.bin"));
+    // The result names the file that was saved, and where.
+    let [saved] = cluster.get(&name).await.result_files.try_into().unwrap();
+    assert_eq!(saved.name, "large.bin");
+    assert!(saved.path.ends_with("large.bin"), "{}", saved.path);
+    assert_eq!(saved.artifact.unwrap().size_bytes, size as u64);
+    replay::check(&cluster, &name).await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_file_is_said() {
+    let cluster = Cluster::start(vec![ask("which file?")]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let unknown = wire::Attachment {
+        upload: format!("uploads/{}", "0".repeat(64)),
+        ..file("a.txt", b"")
+    };
+    let both = wire::Attachment {
+        upload: unknown.upload.clone(),
+        ..file("a.txt", b"x")
+    };
+    for (attachment, part) in [
+        (unknown, "attachments[0].upload: does not exist"),
+        (both, "attachments[0].upload: must not be set together"),
+        (file("../a.txt", b"x"), "attachments[0].name"),
+    ] {
+        let refused = send(&cluster, message(&name, "", vec![attachment])).await;
+        let status = refused.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument);
+        assert!(status.message().contains(part), "{}", status.message());
+    }
+    let empty = send(&cluster, message(&name, " ", vec![]))
+        .await
+        .unwrap_err();
+    assert!(empty.message().contains("is empty"), "{}", empty.message());
+    let too_large = cluster
+        .client()
+        .upload(vec![0_u8; MAX_FILE_BYTES + 1])
+        .await;
+    let report = too_large.unwrap_err();
+    assert_eq!(report.code, Code::InvalidArgument, "{report}");
+    assert_eq!(cluster.get(&name).await.state(), State::AwaitingUser);
+}
+
+#[tokio::test]
+async fn a_file_that_the_desktop_refuses_is_told_and_ends_nothing() {
+    let cluster = Cluster::start(vec![ask("which file?"), done("without it")]).await;
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let full = motorium_proto::error::ErrorReport::new(
+        Code::InvalidArgument,
+        "INVALID_FIELD",
+        "the file is larger than 3 bytes",
+    );
+    cluster.world.fail("put_file", 1, &full);
+    let request = message(&name, "this one", vec![file("a.txt", b"content")]);
+    send(&cluster, request).await.unwrap();
+    assert_eq!(cluster.follow(&name).await.answer(), "without it");
+    let told = cluster.world.plans().pop().unwrap();
+    let notices = told.notices.join("\n");
+    assert!(notices.contains("larger than 3 bytes"), "{notices}");
+    assert_eq!(told.context.files, []);
+}
