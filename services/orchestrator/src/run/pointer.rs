@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::actuator::{Actuator, perform_request};
-use super::attempt::ResolvedAction;
+use super::attempt::{ActionAttempt, ResolvedAction};
 use super::context::RunContext;
 use super::hooks::{self, ImageCounts};
 use super::screen::Screen;
@@ -148,12 +148,12 @@ impl Actuator {
         &mut self,
         run: &mut RunContext,
         screen: &mut Screen,
-        action_id: &ActionId,
-        planned: &PlannedAction,
+        attempt: &ActionAttempt,
         point: CapturePoint,
         target: Option<CaptureRect>,
         is_approved: bool,
     ) -> RunResult<Option<PositionedPointer>> {
+        let (action_id, planned) = (&attempt.id, &attempt.planned);
         let began = Instant::now();
         let checks = run.config.pointer_checks;
         let is_verified = planned.verify_pointer || checks.all_clicks;

@@ -152,8 +152,7 @@ impl Runner {
                 .position_pointer(
                     &mut self.run,
                     &mut self.screen,
-                    &attempt.id,
-                    &attempt.planned,
+                    attempt,
                     point,
                     resolved.target,
                     is_approved,

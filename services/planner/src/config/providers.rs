@@ -54,6 +54,7 @@ pub struct ProviderSettings {
     pub project: Option<String>,
     /// Further headers of every request, by name. Their values are kept secret like keys.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(example = BTreeMap::from([("x-team", "desktops")]))]
     pub headers: BTreeMap<String, Secret>,
     /// Timeout of establishing a connection. Default: 5s.
     #[serde(skip_serializing_if = "Option::is_none")]
