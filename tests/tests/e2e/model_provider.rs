@@ -134,7 +134,11 @@ async fn a_providers_wait_is_kept_and_its_words_reach_the_user() {
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(site.fields().await["harbour"], "pressed");
     let asked = provider.asked_at();
-    assert_eq!(asked.len(), 3, "the failure, and one for each step");
+    assert_eq!(
+        asked.len(),
+        4,
+        "the failure, one for each step, and the second look"
+    );
     assert!(asked[1] - asked[0] >= Duration::from_secs(2));
 
     let closed = Reply::Fails(429, 3600, "the kitchen is closed");
