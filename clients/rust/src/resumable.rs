@@ -1,6 +1,6 @@
 //! Server streams that survive broken connections: reconnecting with the last token loses and repeats nothing.
 //!
-//! What is watched is a [`WatchedResource`]; this module knows only tokens, retries and the end.
+//! A [`WatchedResource`] opens and reads its stream. This module handles resume tokens, retries and the end of the stream.
 
 use std::future::Future;
 use std::time::Duration;

@@ -343,6 +343,21 @@ impl<T> Action<T> {
         }
     }
 
+    /// Returns the text that the action types or pastes; `None` for a secret.
+    #[must_use]
+    pub fn entered_text(&self) -> Option<&str> {
+        match self {
+            Self::TypeText {
+                text: Text::Literal(text),
+                ..
+            }
+            | Self::Paste {
+                text: Some(Text::Literal(text)),
+            } => Some(text),
+            _ => None,
+        }
+    }
+
     /// Returns the name of the secret that the action types, if any.
     #[must_use]
     pub fn entered_secret(&self) -> Option<&str> {

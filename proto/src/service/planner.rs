@@ -246,3 +246,19 @@ pub struct BackendInfo {
     pub usage: Usage,
     pub needs_image: bool,
 }
+
+impl BackendInfo {
+    /// Returns a backend without a model, which is always ready.
+    #[must_use]
+    pub fn without_model(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            state: BackendState::Ready,
+            model: String::new(),
+            last_error: None,
+            median_latency: None,
+            usage: Usage::default(),
+            needs_image: false,
+        }
+    }
+}

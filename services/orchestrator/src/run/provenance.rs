@@ -55,7 +55,7 @@ impl Provenance {
         if argument.is_empty() || is_secret {
             return Vec::new();
         }
-        let before = match literal(action) {
+        let before = match action.entered_text() {
             Some(_) => text_entered_before(task),
             None => String::new(),
         };
@@ -133,7 +133,7 @@ fn external_texts(step: &StepRecord) -> Vec<(Origin, String)> {
 
 /// Returns all text entered so far in order, ignoring other actions in between: an argument may be entered in pieces.
 fn text_entered_before(task: &Task) -> String {
-    let pieces = performed(task).filter_map(|action| literal(&action.action));
+    let pieces = performed(task).filter_map(|action| action.action.entered_text());
     pieces.collect::<Vec<_>>().join(" ")
 }
 
@@ -172,17 +172,4 @@ fn sets_clipboard(record: &ActionRecord) -> bool {
 fn performed(task: &Task) -> impl Iterator<Item = &ActionRecord> {
     let actions = task.steps.iter().flat_map(|step| &step.actions);
     actions.filter(|action| action.performed())
-}
-
-fn literal(action: &Action<CapturePoint>) -> Option<&str> {
-    match action {
-        Action::TypeText {
-            text: Text::Literal(text),
-            ..
-        }
-        | Action::Paste {
-            text: Some(Text::Literal(text)),
-        } => Some(text),
-        _ => None,
-    }
 }

@@ -4,9 +4,7 @@
 //! misreadings. A text that was sent but is not readable counts as entered.
 
 use motorium_phrasebook::matcher::ScreenIndex;
-use motorium_proto::domain::action::{Action, Text};
 use motorium_proto::domain::effect::{Effect, Verdict};
-use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::service::Observation;
 use motorium_task::{Task, effect};
@@ -14,7 +12,10 @@ use motorium_task::{Task, effect};
 /// Returns the effect of the task's last action in view of what its field shows now, if that is another text.
 pub(super) fn reread(task: &Task, seen: &Observation) -> Option<(ActionId, Effect)> {
     let record = task.steps.last()?.actions.last()?;
-    let entered = entered_text(&record.action).filter(|_| record.performed())?;
+    let entered = record
+        .action
+        .entered_text()
+        .filter(|_| record.performed())?;
     let judged = record.effect.as_ref()?;
     if !matches!(
         judged.verdict,
@@ -29,17 +30,4 @@ pub(super) fn reread(task: &Task, seen: &Observation) -> Option<(ActionId, Effec
         let effect = effect::text_differs(judged.clone(), entered, shown.value(), language);
         (record.action_id.clone(), effect)
     })
-}
-
-fn entered_text(action: &Action<CapturePoint>) -> Option<&str> {
-    match action {
-        Action::TypeText {
-            text: Text::Literal(text),
-            ..
-        }
-        | Action::Paste {
-            text: Some(Text::Literal(text)),
-        } => Some(text),
-        _ => None,
-    }
 }

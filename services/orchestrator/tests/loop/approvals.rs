@@ -14,7 +14,7 @@ use motorium_proto::v1::orchestrator::event::Kind;
 use tonic::{Code, Status};
 
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, click, done, enter, typing, typing_secret};
+use crate::support::script::{act, click, done, enter, lasting, typing, typing_secret};
 use crate::support::simulated_desktop::box_of;
 use crate::support::task_events::TaskEvents;
 
@@ -557,18 +557,7 @@ async fn somebody_else_at_the_mouse_pauses_the_task() {
 #[tokio::test]
 async fn an_approval_expires_no_later_than_the_time_of_its_task() {
     let cluster = shop_with(vec![act([click(1)])], Duration::from_secs(600)).await;
-    let limits = wire::Limits {
-        max_duration: Some(prost_types::Duration {
-            seconds: 60,
-            nanos: 0,
-        }),
-        ..wire::Limits::default()
-    };
-    let task = wire::Task {
-        limits: Some(limits),
-        ..wire::Task::default()
-    };
-    let name = cluster.create_with(task).await;
+    let name = cluster.create_with(lasting(60)).await;
     cluster.happened(&name, "user_asked").await;
     let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
     let (created, expires) = (approval.create_time.unwrap(), approval.expire_time.unwrap());

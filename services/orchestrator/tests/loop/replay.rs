@@ -24,7 +24,8 @@ use tonic::Code;
 use crate::support::cluster::Cluster;
 use crate::support::faulty_store::CrashPoint;
 use crate::support::script::{
-    act, ask, click, click_once, done, done_because, give_up, scroll_down, typing, typing_secret,
+    act, ask, click, click_once, done, done_because, give_up, lasting, scroll_down, typing,
+    typing_secret,
 };
 
 /// Exports a task into a folder.
@@ -192,18 +193,7 @@ async fn limits_are_reached_at_the_same_place() {
 #[tokio::test]
 async fn time_that_is_up_in_the_middle_of_a_question() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
-    let limits = wire::Limits {
-        max_duration: Some(prost_types::Duration {
-            seconds: 2,
-            nanos: 0,
-        }),
-        ..wire::Limits::default()
-    };
-    let task = wire::Task {
-        limits: Some(limits),
-        ..wire::Task::default()
-    };
-    let name = cluster.create_with(task).await;
+    let name = cluster.create_with(lasting(2)).await;
     cluster.world.called("wait_for_idle", 1).await;
     cluster.world.hold("plan");
     let story = cluster.follow(&name).await;

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use motorium_proto::domain::decision::{Decision, Usage};
 use motorium_proto::error::{ErrorReport, reason};
-use motorium_proto::service::{BackendInfo, BackendState, PlanRequest, Planner};
+use motorium_proto::service::{BackendInfo, PlanRequest, Planner};
 use serde_json::Value;
 use tonic::Code;
 
@@ -69,13 +69,8 @@ impl Backend for PlannerServiceBackend {
 
     fn info(&self) -> BackendInfo {
         BackendInfo {
-            name: self.name.clone(),
-            state: BackendState::Ready,
-            model: String::new(),
-            last_error: None,
-            median_latency: None,
-            usage: Usage::default(),
             needs_image: self.needs_image,
+            ..BackendInfo::without_model(&self.name)
         }
     }
 

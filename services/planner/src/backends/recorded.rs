@@ -5,9 +5,9 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use motorium_proto::domain::decision::{Decision, Usage};
+use motorium_proto::domain::decision::Decision;
 use motorium_proto::error::FieldError;
-use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
+use motorium_proto::service::{BackendInfo, PlanRequest};
 use motorium_proto::v1::common::Decision as Wire;
 use prost::Message as _;
 
@@ -74,15 +74,7 @@ impl Backend for RecordedBackend {
     }
 
     fn info(&self) -> BackendInfo {
-        BackendInfo {
-            name: self.name.clone(),
-            state: BackendState::Ready,
-            model: String::new(),
-            last_error: None,
-            median_latency: None,
-            usage: Usage::default(),
-            needs_image: false,
-        }
+        BackendInfo::without_model(&self.name)
     }
 
     async fn plan(

@@ -6,6 +6,7 @@ use motorium_proto::domain::action::{
 use motorium_proto::domain::decision::{FunctionCall, Next, PlannedAction};
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::domain::key::Key;
+use motorium_proto::v1::orchestrator as wire;
 
 /// A click on this element. It may be repeated.
 pub(crate) fn click(element: u32) -> PlannedAction {
@@ -123,6 +124,18 @@ pub(crate) fn done(answer: &str) -> Next {
     Next::Done {
         answer: answer.to_owned(),
         evidence: Vec::new(),
+    }
+}
+
+/// Returns a task that may take this long.
+pub(crate) fn lasting(seconds: i64) -> wire::Task {
+    let limits = wire::Limits {
+        max_duration: Some(prost_types::Duration { seconds, nanos: 0 }),
+        ..wire::Limits::default()
+    };
+    wire::Task {
+        limits: Some(limits),
+        ..wire::Task::default()
     }
 }
 

@@ -23,7 +23,7 @@ use motorium_proto::domain::decision::{
 };
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Verdict};
 use motorium_proto::domain::session::{MessageRole, TaskContext};
-use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
+use motorium_proto::service::{BackendInfo, PlanRequest};
 
 use super::{Backend, BackendDecision, BackendError, CallContext};
 use clause_planner::{ClauseDecision, ClausePlanner, RETRY_INTERVAL, plan_clause};
@@ -58,15 +58,7 @@ impl Backend for Phrasebook {
     }
 
     fn info(&self) -> BackendInfo {
-        BackendInfo {
-            name: NAME.to_owned(),
-            state: BackendState::Ready,
-            model: String::new(),
-            last_error: None,
-            median_latency: None,
-            usage: Usage::default(),
-            needs_image: false,
-        }
+        BackendInfo::without_model(NAME)
     }
 
     async fn plan(

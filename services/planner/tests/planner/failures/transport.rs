@@ -100,7 +100,7 @@ async fn status_429_with_too_long_a_time_is_not_waited_for_and_not_ignored() {
     let stage = Setup::with(vec![Reply::of(429, "retry-after: 3600\r\n", &body), good()]).await;
     let expected = for_good("TRANSIENT", "the provider asks to retry after 3600 s");
     judge(&stage, expected).await;
-    // Nobody asks again before then, and the next backend decides.
+    // No request is sent to the provider before then, and the next backend decides.
     let again = stage.plan().await.unwrap();
     assert_eq!(again.attempts[0].reason, "CIRCUIT_OPEN");
     assert_eq!(again.decision.backend, "operator");
