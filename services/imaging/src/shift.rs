@@ -1,8 +1,8 @@
 //! Finds out whether a part of the screen has moved up or down together with what is around it.
 //!
 //! A page that inserts a line moves everything below it. Content that was inserted right above the part, such as further
-//! entries above a "More" button, is not such a shift: what was above it has not moved. Sideways movement is not examined,
-//! because layouts flow downwards.
+//! entries above a "More" button, is not such a shift: what was above it has not moved. Where nothing was above it, the part
+//! alone tells. Sideways movement is not examined, because layouts flow downwards.
 
 use motorium_proto::domain::geometry::CaptureRect;
 
@@ -18,19 +18,24 @@ const TOLERANCE: usize = 50;
 const MIN_CONTRAST: u8 = 40;
 /// Gap between the part and what is above it that is looked at as well, in pixels: the margin between two buttons.
 const GAP: i32 = 16;
+/// Width of the bands inside and outside the edge of a part that are not compared, in pixels. A control that moves away under a
+/// press has often taken the focus, and shows it by a ring up to 5 px beyond its own edge; detected boxes are off by a few pixels.
+const RING: i32 = 8;
+/// Fraction of the shorter side of a part that the band inside takes at most: 1 in this many. Leaves half of it to compare.
+const EDGE_FRACTION: i32 = 4;
 /// Number of heights above the part within which something recognisable is searched.
 // A recognisable text is usually in the row above or its neighbour; farther parts may move on their own.
 const HEIGHTS_ABOVE: i32 = 3;
 
 /// Returns by how many pixels a region and what is above it have moved down (positive) or up, or `None` if the region is
-/// where it was, cannot be recognised, or has moved alone.
+/// where it was, cannot be recognised, or has moved away from what is above it.
 #[must_use]
 pub fn vertical_shift(before: &GreyFrame, after: &GreyFrame, region: CaptureRect) -> Option<i32> {
     let frame = CaptureRect::from_size(before.size());
-    let region = region.intersection(&frame)?;
+    let core = without_edge(region).intersection(&frame)?;
     if before.size() != after.size()
-        || !is_recognisable(before, region)
-        || is_same(before, region, after, 0)
+        || !is_recognisable(before, core)
+        || is_same(before, core, after, 0)
     {
         return None;
     }
@@ -38,20 +43,26 @@ pub fn vertical_shift(before: &GreyFrame, after: &GreyFrame, region: CaptureRect
     let above = (1..=HEIGHTS_ABOVE)
         .map(|heights| {
             let mut above = region;
-            above.max.y = region.min.y;
+            above.max.y = region.min.y - RING;
             above.min.y = region.min.y - heights * height - GAP;
             above
         })
-        .find(|above| frame.contains_box(above) && is_recognisable(before, *above))?;
+        .find(|above| frame.contains_box(above) && is_recognisable(before, *above));
     (1..=MAX_SHIFT)
         .flat_map(|distance| [distance, -distance])
         .find(|&shift| {
             // Among identical controls, the neighbour of one that changed its look shows what it has shown before.
-            let arrived = region.translate(euclid::vec2(0, shift));
-            is_same(before, region, after, shift)
-                && is_same(before, above, after, shift)
+            let arrived = core.translate(euclid::vec2(0, shift));
+            is_same(before, core, after, shift)
+                && above.is_none_or(|above| is_same(before, above, after, shift))
                 && !is_same(before, arrived, after, 0)
         })
+}
+
+fn without_edge(region: CaptureRect) -> CaptureRect {
+    let edge = region.width().min(region.height()) / EDGE_FRACTION;
+    let edge = edge.min(RING);
+    region.inflate(-edge, -edge)
 }
 
 fn is_recognisable(frame: &GreyFrame, region: CaptureRect) -> bool {
@@ -101,6 +112,10 @@ mod tests {
 
     /// Draws boxes with a pattern of their own, at these heights.
     fn page(boxes: &[(u32, u32)]) -> GreyFrame {
+        GreyFrame::from_rgba(&drawn(boxes))
+    }
+
+    fn drawn(boxes: &[(u32, u32)]) -> RgbaImage {
         let mut page = RgbaImage::from_pixel(200, 400, Rgba([240, 240, 240, 255]));
         for &(pattern, top) in boxes {
             for y in 0..30 {
@@ -111,7 +126,16 @@ mod tests {
                 }
             }
         }
-        GreyFrame::from_rgba(&page)
+        page
+    }
+
+    /// Returns the pixels of a focus ring around a region: 3 px wide, 2 px away.
+    fn ring(region: CaptureRect) -> impl Iterator<Item = (u32, u32)> {
+        let (outer, inner) = (region.inflate(5, 5), region.inflate(2, 2));
+        let rows = outer.min.y..outer.max.y;
+        rows.flat_map(move |y| (outer.min.x..outer.max.x).map(move |x| (x, y)))
+            .filter(move |&(x, y)| !inner.contains(CapturePoint::new(x, y)))
+            .map(|(x, y)| (x as u32, y as u32))
     }
 
     const DELETE: u32 = 1;
@@ -127,9 +151,31 @@ mod tests {
     }
 
     #[test]
+    fn a_region_with_nothing_above_it_has_shifted_on_its_own() {
+        let before = page(&[(SAVE, 240)]);
+        let below = |boxes: &[_]| vertical_shift(&before, &page(boxes), rect(240));
+        assert_eq!(below(&[(NEW, 240), (SAVE, 292)]), Some(52));
+        assert_eq!(below(&[(SAVE, 240), (NEW, 292)]), None);
+        assert_eq!(below(&[]), None, "it is gone");
+    }
+
+    #[test]
+    fn a_region_that_was_focused_as_it_moved_has_shifted() {
+        let before = page(&[(DELETE, 100), (SAVE, 140)]);
+        let mut after = drawn(&[(NEW, 60), (DELETE, 152), (SAVE, 192)]);
+        // The detected box is 3 px too large on each side, and the ring is drawn partly inside, partly outside of it.
+        let detected = rect(140).inflate(3, 3);
+        for (x, y) in ring(rect(192)) {
+            after.put_pixel(x, y, Rgba([37, 99, 235, 255]));
+        }
+        let after = GreyFrame::from_rgba(&after);
+        assert_eq!(vertical_shift(&before, &after, detected), Some(52));
+    }
+
+    #[test]
     fn a_region_that_stays_or_moves_alone_has_not() {
         let before = page(&[(DELETE, 100), (SAVE, 140)]);
-        let shift = |boxes| vertical_shift(&before, &page(boxes), rect(140));
+        let shift = |boxes: &[_]| vertical_shift(&before, &page(boxes), rect(140));
         assert_eq!(shift(&[(DELETE, 100), (SAVE, 140), (NEW, 200)]), None);
         assert_eq!(
             shift(&[(DELETE, 100), (NEW, 140), (SAVE, 180)]),

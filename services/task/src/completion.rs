@@ -3,7 +3,6 @@
 //! Pure. The existence of files is checked by the run loop.
 
 use motorium_messages::{Language, Message};
-use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::effect::Verdict;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
@@ -12,6 +11,7 @@ use serde_json::Value;
 
 use super::fold::Task;
 use super::machine;
+use super::record::ActionRecord;
 use super::screen::{contains_words, folded};
 use super::spec::Expectation;
 
@@ -82,7 +82,7 @@ fn quotes(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the pieces of the planner's evidence that the screen does not show, or nothing if it shows any of them. One piece
-/// is enough, because evidence may also be a fact that no screen shows. [`doubts`] judges a claim without evidence.
+/// is enough, because evidence may also be a fact that no screen shows. [`doubts`] judges the rest.
 #[must_use]
 pub fn missing_evidence(
     evidence: &[String],
@@ -98,41 +98,53 @@ pub fn missing_evidence(
     missing.collect()
 }
 
-/// Returns why a claim without evidence is not believed, or nothing if it is. A model is asked to look once more, and an action
-/// without effect at the end is no success even then. A backend without a model verifies its own claims.
+/// Returns the pieces of evidence that can tell success from failure. After an action without effect, the text of its own target
+/// cannot: it was there before.
 #[must_use]
-pub fn doubts(task: &Task) -> Vec<String> {
+pub fn telling_evidence(task: &Task, evidence: &[String]) -> Vec<String> {
+    let label = last_acting(task)
+        .filter(|record| setback(record, Language::English).is_some())
+        .and_then(|record| record.target_label.as_deref());
+    let is_own_text = |piece: &&String| label.is_some_and(|label| contains_words([label], piece));
+    let telling = evidence.iter().filter(|piece| !is_own_text(piece));
+    telling.cloned().collect()
+}
+
+/// Returns why a claim is not believed, or nothing if it is. A model whose last action had no effect, or that names no evidence, is
+/// asked to look once more. Without evidence, an action without effect at the end is no success even then. A backend without a
+/// model verifies its own claims. `is_supported` says that the screen shows what the task or the planner named.
+#[must_use]
+pub fn doubts(task: &Task, is_supported: bool) -> Vec<String> {
     let Some(decision) = task.steps.last().and_then(|step| step.decision.as_ref()) else {
         return Vec::new();
     };
-    let has_evidence =
-        matches!(&decision.next, Next::Done { evidence, .. } if !evidence.is_empty());
-    if decision.model.is_empty() || has_evidence {
+    let was_asked = task.second_looks > 0;
+    if decision.model.is_empty() || (is_supported && was_asked) {
         return Vec::new();
     }
     let language = task.spec.message_language();
-    let was_asked = task.second_looks > 0;
-    let request = (!was_asked).then(|| Message::ClaimWithoutEvidence.text(language));
-    last_setback(task).into_iter().chain(request).collect()
+    let setback = last_acting(task).and_then(|record| setback(record, language));
+    let is_asked = !is_supported && !was_asked;
+    let request = is_asked.then(|| Message::ClaimWithoutEvidence.text(language));
+    setback.into_iter().chain(request).collect()
 }
 
-/// Returns what went wrong with the last performed action that was to have an effect.
-fn last_setback(task: &Task) -> Option<String> {
-    let actions = task
-        .steps
-        .iter()
-        .rev()
-        .flat_map(|step| step.actions.iter().rev());
-    let mut acting = actions.filter(|record| machine::expects_effect(&record.action));
-    let last = acting.find(|record| record.performed())?;
-    let effect = last.effect.as_ref()?;
+/// Returns the last performed action that was to have an effect.
+fn last_acting(task: &Task) -> Option<&ActionRecord> {
+    let steps = task.steps.iter().rev();
+    let mut actions = steps.flat_map(|step| step.actions.iter().rev());
+    actions.find(|record| machine::expects_effect(&record.action) && record.performed())
+}
+
+/// Returns what went wrong with an action, if it is known to have gone wrong.
+fn setback(record: &ActionRecord, language: Language) -> Option<String> {
+    let effect = record.effect.as_ref()?;
     match effect.verdict {
         Verdict::NoEffect => {
-            let intent = &last.planned.intent;
-            let message = Message::LastActionWithoutEffect { intent };
-            Some(message.text(task.spec.message_language()))
+            let intent = &record.planned.intent;
+            Some(Message::LastActionWithoutEffect { intent }.text(language))
         }
-        Verdict::TextDiffers => Some(effect.explanation.clone()),
+        Verdict::TextDiffers | Verdict::TargetMoved => Some(effect.explanation.clone()),
         _ => None,
     }
 }

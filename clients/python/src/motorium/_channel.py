@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 import grpc
 
 _MAX_MESSAGE_WITH_IMAGES = 16 * 1024 * 1024
@@ -20,8 +22,24 @@ def connect(address: str, *, credentials: grpc.ChannelCredentials | None = None)
     """Opens a channel to a Motorium service, such as `127.0.0.1:7700`.
 
     Without credentials, the channel is neither encrypted nor authenticated; use that only for services on the same
-    machine. A dead connection is detected within 40 seconds, even while it is idle.
+    machine. A dead connection is detected within 40 seconds, even while it is idle. A proxy from the environment is used only
+    for other machines.
     """
+    options = [*_OPTIONS, ("grpc.enable_http_proxy", int(not _is_loopback(address)))]
     if credentials is None:
-        return grpc.insecure_channel(address, options=_OPTIONS)
-    return grpc.secure_channel(address, credentials, options=_OPTIONS)
+        return grpc.insecure_channel(address, options=options)
+    return grpc.secure_channel(address, credentials, options=options)
+
+
+def _is_loopback(address: str) -> bool:
+    """Returns whether an address, with or without a scheme of gRPC names and a port, is of this machine."""
+    if address.startswith(("unix:", "unix-abstract:")):
+        return True
+    for scheme in ("dns:///", "dns:", "ipv4:", "ipv6:"):
+        address = address.removeprefix(scheme)
+    host = address if address.count(":") > 1 and "]" not in address else address.rsplit(":", 1)[0]
+    host = host.strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -32,7 +32,7 @@ const LATE_CHANGE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Runner {
     /// Handles the planner's claim of success. A claim that does not hold is returned to the planner once, then the
-    /// task fails. A claim without evidence is returned for a second look.
+    /// task fails. A claim without evidence, or after an action without effect, is returned for a second look.
     pub(super) async fn conclude(&mut self, answer: String) -> RunResult {
         let mut missing = unmet_expectations(&mut self.run, &self.screen).await?;
         let is_refused = |missing: &Option<Vec<String>>| {
@@ -41,31 +41,29 @@ impl Runner {
         if is_refused(&missing) && has_late_change(&mut self.run, &self.screen).await? {
             missing = unmet_expectations(&mut self.run, &self.screen).await?;
         }
-        match missing {
-            Some(missing) if missing.is_empty() => {
-                self.run.defer(Event::CompletionChecked {
-                    passed: true,
-                    second_look: false,
-                    missing,
-                });
-                self.end(Event::Succeeded { answer }).await
-            }
-            Some(missing) => {
+        let is_supported = match missing {
+            Some(missing) if !missing.is_empty() => {
                 let is_last = self.run.task().refused_claims >= MAX_REFUSED_CLAIMS;
-                self.refuse_claim(missing, false, is_last).await
+                return self.refuse_claim(missing, false, is_last).await;
             }
-            None => {
-                let doubts = match self.run.config.second_look {
-                    true => completion::doubts(self.run.task()),
-                    false => Vec::new(),
-                };
-                if doubts.is_empty() {
-                    return self.end(Event::Succeeded { answer }).await;
-                }
-                let was_asked = self.run.task().second_looks > 0;
-                self.refuse_claim(doubts, !was_asked, was_asked).await
-            }
+            missing => missing.is_some(),
+        };
+        let doubts = match self.run.config.second_look {
+            true => completion::doubts(self.run.task(), is_supported),
+            false => Vec::new(),
+        };
+        if !doubts.is_empty() {
+            let was_asked = self.run.task().second_looks > 0;
+            return self.refuse_claim(doubts, !was_asked, was_asked).await;
         }
+        if is_supported {
+            self.run.defer(Event::CompletionChecked {
+                passed: true,
+                second_look: false,
+                missing: Vec::new(),
+            });
+        }
+        self.end(Event::Succeeded { answer }).await
     }
 
     /// Returns a claim to the planner, or fails the task if it was the last one.
@@ -281,7 +279,9 @@ fn evidence(run: &RunContext) -> Vec<String> {
         .last()
         .and_then(|step| step.decision.as_ref());
     match decision.map(|decision| &decision.next) {
-        Some(Next::Done { evidence, .. }) if run.config.verify_evidence => evidence.clone(),
+        Some(Next::Done { evidence, .. }) if run.config.verify_evidence => {
+            completion::telling_evidence(run.task(), evidence)
+        }
         _ => Vec::new(),
     }
 }

@@ -34,8 +34,8 @@ pub(super) struct LookCheck {
     /// Point of the click.
     point: CapturePoint,
     target: CaptureRect,
-    /// Point beside the target where the pointer touches nothing.
-    spot: CapturePoint,
+    /// Point beside the target where the pointer touches nothing, or `None` if the pointer was on the target before the click.
+    spot: Option<CapturePoint>,
     /// Frame after the click, with the pointer on the target.
     lit: Frame,
 }
@@ -56,10 +56,6 @@ impl LookCheck {
         };
         let target = resolved.target?;
         let left = before.cursor?.position;
-        // With the pointer on the target already, its look is part of the frame from before.
-        if target.contains(left) {
-            return None;
-        }
         let view = screen.view()?;
         let (scene, frame) = view.scene();
         let was_on = look::element_at(scene, frame, left).map(|(_, bounds)| bounds);
@@ -71,7 +67,11 @@ impl LookCheck {
         Some(Self {
             point,
             target,
-            spot: look::free_spot(scene, frame, target)?,
+            // With the pointer on the target already, its highlight is part of both frames.
+            spot: match target.contains(left) {
+                true => None,
+                false => Some(look::free_spot(scene, frame, target)?),
+            },
             lit: view.latest_frame.clone(),
         })
     }
@@ -92,10 +92,13 @@ impl LookCheck {
         before: &Frame,
         ignore: &[CaptureRect],
     ) -> RunResult<bool> {
+        let Some(spot) = self.spot else {
+            return self.is_core_unchanged(run, before, &self.lit, ignore).await;
+        };
         // It would show the pointer elsewhere.
         screen.cancel_next_observation();
         if actuator
-            .move_pointer(run, &attempt.id, self.spot)
+            .move_pointer(run, &attempt.id, spot)
             .await?
             .is_err()
         {
@@ -104,12 +107,7 @@ impl LookCheck {
         settle_look(run, &self.lit, ignore).await?;
         let hidden = run.task().secret_fields.boxes();
         let away = capture::capture_frame(run, &hidden).await?;
-        let compare = CompareRequest {
-            ignore: ignore.to_vec(),
-            measured_regions: look::core(self.target).into_iter().collect(),
-            ..CompareRequest::new(before.id.clone(), away.id.clone())
-        };
-        let compared = capture::compare(run, compare).await?;
+        let is_as_before = self.is_core_unchanged(run, before, &away, ignore).await?;
         if actuator
             .move_pointer(run, &attempt.id, self.point)
             .await?
@@ -118,10 +116,24 @@ impl LookCheck {
             settle_look(run, &away, ignore).await?;
         }
         screen.refresh_baseline(run).await?;
-        Ok(compared.is_ok_and(|compared| {
-            // A focus ring stays when the pointer goes, and touches only the edge.
-            compared.measured_shares.first() == Some(&0.0)
-        }))
+        Ok(is_as_before)
+    }
+
+    /// Returns whether the target looks as before, apart from its edge: a focus ring stays when the pointer goes.
+    async fn is_core_unchanged(
+        &self,
+        run: &mut RunContext,
+        before: &Frame,
+        after: &Frame,
+        ignore: &[CaptureRect],
+    ) -> RunResult<bool> {
+        let compare = CompareRequest {
+            ignore: ignore.to_vec(),
+            measured_regions: look::core(self.target).into_iter().collect(),
+            ..CompareRequest::new(before.id.clone(), after.id.clone())
+        };
+        let compared = capture::compare(run, compare).await?;
+        Ok(compared.is_ok_and(|compared| compared.measured_shares.first() == Some(&0.0)))
     }
 }
 

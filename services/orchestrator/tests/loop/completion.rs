@@ -88,6 +88,37 @@ async fn a_last_action_without_effect_is_no_success() {
 }
 
 #[tokio::test]
+async fn evidence_after_a_last_action_without_effect_is_looked_at_twice() {
+    let named = || done_because("sent", "Button 3");
+    let cluster = Cluster::start(vec![act([click(1)]), named(), named()]).await;
+    cluster.world.decide_by_model("m");
+    cluster.world.ignore_actions(9);
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "sent", "it may have been so before");
+    let notices = &cluster.world.plans()[2].notices;
+    assert!(notices[0].contains("had no visible effect"), "{notices:?}");
+}
+
+#[tokio::test]
+async fn the_text_of_a_target_without_effect_is_no_evidence() {
+    let named = || done_because("sent", "Button 1");
+    let cluster = Cluster::start(vec![act([click(1)]), named(), named()]).await;
+    cluster.world.decide_by_model("m");
+    cluster.world.ignore_actions(9);
+    let story = cluster.carry_out().await;
+    story.check_failure("EXPECTATION_NOT_MET", "had no visible effect");
+}
+
+#[tokio::test]
+async fn a_click_whose_target_moved_is_looked_at_again() {
+    let cluster = Cluster::start(vec![act([click(1)]), done("sent"), done("sent")]).await;
+    cluster.world.decide_by_model("m");
+    cluster.world.shift();
+    let story = cluster.carry_out().await;
+    story.check_failure("EXPECTATION_NOT_MET", "moved");
+}
+
+#[tokio::test]
 async fn a_second_look_may_be_switched_off() {
     let cluster = Cluster::start_with(vec![done("sent")], |settings| {
         settings.second_look = false;

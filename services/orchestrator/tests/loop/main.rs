@@ -20,6 +20,7 @@ mod phrasebook;
 mod pointer;
 mod progress;
 mod provenance;
+mod readback;
 mod recovery;
 mod replay;
 mod request_ids;

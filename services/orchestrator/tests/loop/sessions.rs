@@ -95,8 +95,9 @@ async fn a_follow_up_task_knows_what_came_before() {
     assert_eq!(earlier.outcome, TaskEnd::Succeeded);
     assert_eq!(earlier.answer, "saved as report.pdf");
     assert_eq!(earlier.actions, ["click \"Button 1\""]);
-    // The creation and the earlier tasks come before the run.
-    replay::check_after(&cluster, &second, 2).await;
+    // The creation and the earlier tasks come before the run, and a wait where the first task has not left its desktop yet.
+    let before = 2 + story.count("desktop_awaited");
+    replay::check_after(&cluster, &second, before).await;
     // Tasks of other sessions, and without one, know nothing of it.
     cluster.carry_out().await;
     assert_eq!(told(&cluster), []);

@@ -13,9 +13,12 @@ use crate::screen::bounds_on_display;
 /// Width of the band around a control that belongs to its look, in pixels. The focus rings of Chromium, GTK and Qt reach at most
 /// 5 px beyond the control; a detected box may be a pixel too small.
 const RING_MARGIN: i32 = 6;
-/// Width of the band inside the edge of a control in which a focus ring is drawn, in pixels.
-// Narrow, so that text inside a control is not taken for its ring.
-const RING_INSET: i32 = 3;
+/// Maximum width of the band inside the edge of a control in which a focus ring is drawn, in pixels. Rings of Chromium and GTK begin
+/// 2 px outside to 3 px inside the edge, and a detected box may be up to 5 px too large.
+const MAX_RING_INSET: i32 = 8;
+/// Fraction of the shorter side of a control that the band takes at most: 1 in this many.
+// Leaves the middle half, where a control shows its mark or text.
+const RING_INSET_FRACTION: i32 = 4;
 /// Minimum distance of a free spot from every element, in pixels. More than the error of a detected box.
 const SPOT_CLEARANCE: i32 = 6;
 /// Distances of candidate spots from the edge of the control, in pixels, nearest first. Near spots stay in the same window; the
@@ -61,10 +64,12 @@ pub fn shows_state_in_itself(kind: ElementKind) -> bool {
     )
 }
 
-/// Returns the part of a control that no focus ring touches, or `None` if the control is too small to have one.
+/// Returns the part of a control that no focus ring touches, or `None` if the control is empty.
 #[must_use]
 pub fn core(target: CaptureRect) -> Option<CaptureRect> {
-    let core = target.inflate(-RING_INSET, -RING_INSET);
+    let inset = target.width().min(target.height()) / RING_INSET_FRACTION;
+    let inset = inset.min(MAX_RING_INSET);
+    let core = target.inflate(-inset, -inset);
     (!core.is_empty()).then_some(core)
 }
 
@@ -188,8 +193,9 @@ mod tests {
         let mut retitled = changed(target);
         retitled.window_changed = true;
         assert!(!is_only_looks(&retitled, &[target]));
-        assert_eq!(core(target), Some(rect(103, 103, 74, 24)));
-        assert_eq!(core(rect(0, 0, 6, 30)), None);
+        assert_eq!(core(target), Some(rect(107, 107, 66, 16)));
+        assert_eq!(core(rect(0, 0, 200, 60)), Some(rect(8, 8, 184, 44)));
+        assert_eq!(core(rect(0, 0, 0, 30)), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::effect::{ChangeMap, ChangedRegion, Effect, Verdict};
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Frame, Window};
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::service::{Comparison, IdleReport};
 
 pub use background_motion::{BackgroundMotion, is_small};
@@ -122,7 +122,7 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
     let mut change = without_carets(comparison.change, placed_caret.map(near_area));
     change.background_motion.extend_from_slice(stirring);
     let window_changed = window_changed(before, after);
-    let near_target = target.is_some_and(|target| touches(&change, near_area(target)));
+    let near_target = places(action, target).any(|place| touches(&change, near_area(place)));
     let nothing = !change.size_differs && change.regions.is_empty();
     let verdict = match (nothing, window_changed) {
         _ if let EffectCriterion::ChangedShare(least) = rule => {
@@ -217,6 +217,18 @@ pub fn judge_text_change(effect: Effect, before: &str, after: &str, language: La
         explanation: Message::EffectTextChanged.text(language),
         ..effect
     }
+}
+
+/// Returns where an action acts: its target, and the points that it names, such as both ends of a drag.
+fn places(
+    action: &Action<CapturePoint>,
+    target: Option<CaptureRect>,
+) -> impl Iterator<Item = CaptureRect> {
+    let points = action.targets().map(|point| {
+        let pixel = CaptureSize::new(1, 1);
+        CaptureRect::from_origin_and_size(*point, pixel)
+    });
+    points.chain(target)
 }
 
 /// Returns true for actions without a target point. Keys and text go to the focus, whose position is not known, so any change
@@ -415,6 +427,34 @@ mod tests {
         check(&click(), &[], SAME, false, Unknown);
         check(&scroll(), &[], SAME, true, EndReached);
         check(&scroll(), &[rect(0, 0, 400, 400)], SAME, true, Confirmed);
+    }
+
+    #[test]
+    fn scrolls_and_drags_are_judged_at_their_points() {
+        use Verdict::{ChangedElsewhere, Confirmed};
+
+        let (start, end) = (CapturePoint::new(150, 300), CapturePoint::new(500, 300));
+        let scrolled = Action::Scroll {
+            at: Some(start),
+            amount: ScrollAmount::Notches { x: 0, y: 3 },
+            modifiers: vec![],
+        };
+        let list = rect(120, 200, 200, 300);
+        check(&scrolled, &[list], SAME, true, Confirmed);
+        let clock = rect(900, 0, 60, 20);
+        check(&scrolled, &[clock], SAME, true, ChangedElsewhere);
+        let dragged = Action::Drag {
+            path: vec![start, end],
+            button: Button::Left,
+            modifiers: vec![],
+            duration: None,
+            hold: None,
+        };
+        for place in [start, end] {
+            let item = CaptureRect::new(place, place).inflate(20, 20);
+            check(&dragged, &[item], SAME, true, Confirmed);
+        }
+        check(&dragged, &[clock], SAME, true, ChangedElsewhere);
     }
 
     #[test]

@@ -121,6 +121,8 @@ struct DesktopState {
     renamed: Option<(u32, u64, &'static str)>,
     /// Texts of other elements.
     says: BTreeMap<u32, &'static str>,
+    /// Element that is a text field; the others are buttons.
+    field: Option<u32>,
     /// Number of redraws without an action.
     redrawn: u32,
     /// Element that is highlighted under the pointer, and its text then.
@@ -291,6 +293,11 @@ impl SimulatedDesktop {
         self.state().renamed = Some((element, 1, content));
     }
 
+    /// Changes this element's text after this number of effects.
+    pub(crate) fn rename_from(&self, element: u32, effects: u64, content: &'static str) {
+        self.state().renamed = Some((element, effects, content));
+    }
+
     /// Sets this element's text.
     pub(crate) fn label(&self, element: u32, content: &'static str) {
         self.state().renamed = Some((element, 0, content));
@@ -304,6 +311,11 @@ impl SimulatedDesktop {
             state.changed_at = Some(box_of(element).center());
             state.drawn_apart += 1;
         }
+    }
+
+    /// Makes this element a text field.
+    pub(crate) fn make_text_field(&self, element: u32) {
+        self.state().field = Some(element);
     }
 
     /// Captures the screen from outside the loop.
@@ -690,7 +702,12 @@ pub(crate) fn box_of(element: u32) -> CaptureRect {
 }
 
 /// Returns the scene of a part of the display.
-fn scene(frame: &FrameId, part: CaptureRect, content: impl Fn(u32) -> String) -> Scene {
+fn scene(
+    frame: &FrameId,
+    part: CaptureRect,
+    field: Option<u32>,
+    content: impl Fn(u32) -> String,
+) -> Scene {
     let corner = part.min.to_vector();
     let element = |number: u32| {
         let bounds = box_of(number).translate(-corner);
@@ -702,7 +719,10 @@ fn scene(frame: &FrameId, part: CaptureRect, content: impl Fn(u32) -> String) ->
         };
         Element {
             id: ElementId(number),
-            kind: ElementKind::Button,
+            kind: match field {
+                Some(field) if field == number => ElementKind::TextField,
+                _ => ElementKind::Button,
+            },
             content: content(number),
             bounds: NormalisedRect::new(place(bounds.min), place(bounds.max)),
             interactable: true,
@@ -780,9 +800,10 @@ impl Perception for FakeServices {
             image: request.capture.image.map(|_| picture(&frame.id)),
             annotated_image: None,
             scene: if part != whole() && self.0.state().hides_when_closer {
-                scene(&frame.id, CaptureRect::zero(), |_| String::new())
+                scene(&frame.id, CaptureRect::zero(), None, |_| String::new())
             } else {
-                scene(&frame.id, part, |number| self.0.content(number))
+                let field = self.0.state().field;
+                scene(&frame.id, part, field, |number| self.0.content(number))
             },
             frame,
             prompt_lines: Vec::new(),

@@ -1,0 +1,55 @@
+//! Reading an entered text again on the next screen: what a planner is told about a field that shows another text.
+
+use motorium_proto::domain::effect::Verdict;
+use motorium_proto::v1::common::EffectVerdict;
+
+use crate::support::cluster::Cluster;
+use crate::support::script::{act, click, done, typing};
+use crate::support::task_events::TaskEvents;
+
+const FIELD: u32 = 1;
+
+/// Types into a field that shows `shown` afterwards, and returns the cluster with the events of the task.
+async fn typed(text: &str, shown: &'static str) -> (Cluster, TaskEvents) {
+    let script = vec![act([click(FIELD)]), act([typing(text)]), done("ok")];
+    let cluster = Cluster::start(script).await;
+    cluster.world.make_text_field(FIELD);
+    // The click is the first change, the text the second.
+    cluster.world.rename_from(FIELD, 2, shown);
+    let events = cluster.carry_out().await;
+    (cluster, events)
+}
+
+#[tokio::test]
+async fn a_field_that_shows_another_text_is_told_to_the_planner() {
+    let (cluster, events) = typed("SPRING10", "Members only").await;
+    assert_eq!(
+        events.verdicts(),
+        [
+            EffectVerdict::Confirmed,
+            EffectVerdict::Confirmed,
+            EffectVerdict::TextDiffers
+        ]
+    );
+    let told = &cluster.world.plans()[2].history[1].actions[0];
+    let effect = told.effect.as_ref().unwrap();
+    assert_eq!(effect.verdict, Verdict::TextDiffers);
+    for text in ["SPRING10", "Members only"] {
+        assert!(effect.explanation.contains(text), "{}", effect.explanation);
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_is_shown_or_nearly_so_is_entered() {
+    // A character may be misread, and a field may format what it takes.
+    for (text, shown) in [
+        ("Ann Lee", "Ann Lee"),
+        ("Ann Lee", "Ann Leo"),
+        ("4111111111111111", "4111 1111 1111 1111"),
+        ("secret word", "•••••••••••"),
+    ] {
+        let (_, events) = typed(text, shown).await;
+        let expected = [EffectVerdict::Confirmed, EffectVerdict::Confirmed];
+        assert_eq!(events.verdicts(), expected, "{text} as {shown}");
+    }
+}
