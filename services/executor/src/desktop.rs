@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use motorium_kit::clock::{Clock as _, MonotonicClock};
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::desktop::Lease;
-use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use motorium_proto::service::{
@@ -597,15 +597,17 @@ fn performed_outcome(performed: DriverOutcome) -> ActionOutcome {
 }
 
 fn failed_outcome(failure: DriverFailure) -> ActionOutcome {
-    let sent = if failure.input_sent {
-        "part of its input was sent"
-    } else {
-        NOTHING_SENT
-    };
     let result = match &failure.error {
+        drivers::Error::Stopped if !failure.input_sent => {
+            return ActionOutcome::cancelled_unsent(failure.error);
+        }
         drivers::Error::Stopped => ActionResult::Cancelled,
         error if error.is_display() => ActionResult::Unknown,
         _ => ActionResult::Failed,
+    };
+    let sent = match failure.input_sent {
+        true => "part of its input was sent",
+        false => "nothing had been sent",
     };
     ActionOutcome::new(result, format!("{}; {sent}", failure.error))
 }

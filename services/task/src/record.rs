@@ -130,7 +130,7 @@ impl StepRecord {
             started_at: at.checked_sub(observed.elapsed).unwrap_or(at),
             ended_at: None,
             image: observed.image.clone(),
-            annotated_image: observed.annotated_image.clone(),
+            annotated_image: None,
             responses: None,
             frame_size: Some(observed.frame.size),
             scene: observed.scene.clone(),

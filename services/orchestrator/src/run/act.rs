@@ -89,7 +89,7 @@ impl Runner {
         }
         let outcome = actuator.perform(run, attempt, &resolved).await?;
         let performed = outcome.result == ActionResult::Performed;
-        let again = outcome.sent_nothing()
+        let again = outcome.sent_nothing
             && attempt.number < MAX_UNSENT_RETRIES
             && run.interrupts.may_continue(run.task());
         let outcome = Event::ActionPerformed {

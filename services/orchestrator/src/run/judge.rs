@@ -370,7 +370,8 @@ impl Judge {
             Ok(quiet) => quiet,
             Err(report) => return Ok((self.cannot_judge(run, screen, report)?, false)),
         };
-        let near = target.map(effect::near_area);
+        let entered_into = action.entered_text().and_then(|_| run.task().pointed_at());
+        let near = target.or(entered_into).map(effect::near_area);
         let noise = [quiet.background_motion.as_slice(), &ignore].concat();
         let (after, comparison) = match self
             .compare_after(run, screen, attempt, resolved, before, noise)

@@ -164,7 +164,7 @@ async fn recovery(
     for action_id in unfinished {
         let progress = actuator.look_up(run, action_id.clone()).await?;
         let outcome = outcome_of(progress);
-        let never_happened = outcome.sent_nothing();
+        let never_happened = outcome.sent_nothing;
         if outcome.result == ActionResult::Unknown {
             unknown.push(action_id.clone());
         }

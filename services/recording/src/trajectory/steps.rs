@@ -141,7 +141,7 @@ impl ExportedStep {
             frame: observed.frame.clone(),
             element_count: observed.element_count,
             image: observed.image.clone(),
-            annotated: observed.annotated_image.clone(),
+            annotated: None,
             responses: None,
             current_url: observed.current_url.clone(),
             usage: Usage::default(),
@@ -166,9 +166,7 @@ impl ExportedStep {
                 self.usage = self.usage.plus(decision.usage);
                 self.responses.clone_from(responses);
                 self.decision = Some((**decision).clone());
-                if annotated_image.is_some() {
-                    self.annotated.clone_from(annotated_image);
-                }
+                self.annotated.clone_from(annotated_image);
             }
             Event::BackendSkipped(attempt) => self.usage = self.usage.plus(attempt.usage),
             Event::PointerChecked(checked) => self.usage = self.usage.plus(checked.usage),

@@ -16,9 +16,7 @@ use motorium_proto::convert::wire_time;
 use motorium_proto::domain::action::{Action, ActionKind, Button, Target};
 use motorium_proto::domain::decision::{Decision, Next, SafetyCheck, SuspectedInjection, Usage};
 use motorium_proto::domain::desktop::Lease;
-use motorium_proto::domain::effect::{
-    ActionOutcome, ActionResult, ChangeMap, ChangedRegion, NOTHING_SENT,
-};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap, ChangedRegion};
 use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
 use motorium_proto::domain::frame::{Frame, Image, ImageContent};
 use motorium_proto::domain::geometry::{
@@ -1016,7 +1014,7 @@ impl Drop for RunningAction<'_> {
 }
 
 fn stopped() -> ActionOutcome {
-    ActionOutcome::new(ActionResult::Cancelled, format!("stopped; {NOTHING_SENT}"))
+    ActionOutcome::cancelled_unsent("stopped")
 }
 
 #[async_trait]
