@@ -87,9 +87,6 @@ pub(crate) async fn watch(
     }
 }
 
-/// Reason of the error of an approval that is no longer pending.
-const APPROVAL_ENDED: &str = "APPROVAL_ENDED";
-
 /// Events of the watched task.
 type Updates = BoxStream<'static, Result<Update, ErrorReport>>;
 
@@ -293,7 +290,7 @@ impl<'a> Watcher<'a> {
         match resolved {
             Ok(()) => self.screen.remark(&format!("    {}", lines.join("\n    "))),
             // It expired or was answered elsewhere meanwhile; the task goes on by itself.
-            Err(report) if report.reason == APPROVAL_ENDED => {
+            Err(report) if report.reason == motorium_proto::error::reason::APPROVAL_ENDED => {
                 self.screen.remark(&format!("    {report}"));
             }
             Err(report) => {

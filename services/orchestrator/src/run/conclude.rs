@@ -267,7 +267,7 @@ async fn planner_finds(run: &mut RunContext, text: &str, on: &Observation) -> Ru
             Err(halt(run.task(), Message::OperationSearchEvidence, report))
         }
         // A text in several places is present, too.
-        Err(report) => Ok(report.reason == "TARGET_AMBIGUOUS"),
+        Err(report) => Ok(report.reason == motorium_proto::error::reason::TARGET_AMBIGUOUS),
     }
 }
 

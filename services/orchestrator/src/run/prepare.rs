@@ -4,6 +4,7 @@ use motorium_messages::Message;
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
+use motorium_proto::error::reason::DESKTOP_LEASED;
 use motorium_proto::service::AcquireRequest;
 use tonic::Code;
 
@@ -17,9 +18,6 @@ use crate::error::reason;
 use crate::queue;
 use motorium_task::event::{Event, Failure};
 use motorium_task::{DesktopHold, DesktopWait, Lifecycle};
-
-/// The Executor's reason for refusing a lease: another client holds the desktop.
-const DESKTOP_LEASED: &str = "DESKTOP_LEASED";
 
 impl Runner {
     pub(super) async fn prepare(&mut self) -> RunResult {
