@@ -96,7 +96,11 @@ async fn check_follow_up(dialect: Dialect, provider: &Provider, up: &AllInOne, s
     assert_eq!(ended.code, Some(0), "{kind}: {ended:?}");
     let [path] = saved(site).try_into().unwrap();
     let on_desktop = std::fs::read_to_string(&path);
-    assert_eq!(on_desktop.unwrap(), "member 7", "{kind}: {path}");
+    assert_eq!(
+        on_desktop.ok().as_deref(),
+        Some("member 7"),
+        "{kind}: {path}: {ended:?}"
+    );
     assert!(provider.requests().len() <= 2 * MAX_REQUESTS, "{kind}");
 }
 

@@ -32,6 +32,8 @@ struct Record {
     dialect: Dialect,
     faults: VecDeque<Fault>,
     requests: Vec<Value>,
+    /// Texts of the conversation, where the provider keeps it.
+    remembered: String,
 }
 
 /// A provider.
@@ -47,6 +49,7 @@ impl Provider {
             dialect,
             faults: VecDeque::new(),
             requests: Vec::new(),
+            remembered: String::new(),
         }));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -85,7 +88,11 @@ async fn answer(State(record): State<Arc<Mutex<Record>>>, uri: Uri, body: Bytes)
         let wait = [("retry-after", "1")];
         return (StatusCode::TOO_MANY_REQUESTS, wait, Json(error)).into_response();
     }
-    let sight = Sight::of(&request);
+    let mut sight = Sight::of(&request);
+    if request["previous_response_id"].is_string() {
+        sight.text.insert_str(0, &record.remembered);
+    }
+    record.remembered.clone_from(&sight.text);
     let decision = match fault {
         Some(Fault::Unknown) => Move::Fly,
         Some(Fault::Nowhere) => Move::ClickNowhere,
