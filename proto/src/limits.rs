@@ -17,6 +17,9 @@ pub const CHUNK_BYTES: usize = 256 * 1024;
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval between keep-alive pings on an idle connection.
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
+/// Interval between keep-alive pings during a call of a server that a user provides.
+// gRPC servers with default settings break a connection on which pings without data come more often than every 5 minutes.
+pub const FOREIGN_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(6 * 60);
 /// Timeout for the response to a keep-alive ping.
 pub const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of concurrent streams on one connection.
