@@ -238,6 +238,8 @@ messages! {
     OperationStoreImage = "operation-store-image",
     OperationFindTarget = "operation-find-target",
     OperationListFunctions = "operation-list-functions" { tool: &'a str },
+    LookRepeated = "look-repeated" { operation: &'a str, problem: &'a str },
+    ScreenNotParsed = "screen-not-parsed" { problem: &'a str },
     OperationFailed = "operation-failed" { operation: &'a str, problem: &'a str },
     ToolFailed = "tool-failed" { tool: &'a str, problem: &'a str },
     BackendUnknown = "backend-unknown" { name: &'a str, known: &'a str },
