@@ -47,7 +47,7 @@ pub const MAX_PAGE_SIZE: i32 = 1000;
 pub const DEFAULT_PAGE_SIZE: i32 = 50;
 
 /// Interval between heartbeats of a watch without events.
-// Clients take a watch for broken after several missed heartbeats (60 s), so this bounds how soon they reconnect.
+// Clients take a server for silent when two are missing and the third is late (35 s), so this bounds how soon they say so.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 /// Period for which a request id is remembered.
 pub const REQUEST_ID_WINDOW: Duration = Duration::from_secs(24 * 3600);

@@ -56,7 +56,7 @@ impl FailedLooks {
     }
 }
 
-/// What a run can do on a screen that can be captured but not parsed.
+/// Means of a run to go on with a screen that can be captured but not parsed.
 #[derive(Debug, Default)]
 pub(super) struct Sight {
     /// Backends that are shown screenshots and can go on without elements.
