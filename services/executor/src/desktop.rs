@@ -447,15 +447,29 @@ impl Desktop {
         })
     }
 
-    /// Reads the browser's current page.
+    /// Reads the browser's current page, without the values of secrets.
     ///
     /// # Errors
     /// If DevTools are not configured, or the browser cannot be reached.
     pub async fn read_page(&self, max_characters: usize) -> Result<PageText, Error> {
-        let page = self.driver.read_page(max_characters).await?;
-        page.ok_or_else(|| Error::NotServed {
+        let in_force = self.in_force();
+        let masks = blocking(move || in_force.policy.secrets.masks()).await?;
+        // A value that the limit would cut could not be recognised.
+        let most = max_characters + masks.longest();
+        let page = self.driver.read_page(most).await?;
+        let page = page.ok_or_else(|| Error::NotServed {
             driver: self.driver_name(),
             call: "ReadPage",
+        })?;
+        let text = masks.hide(page.text);
+        let end = text.char_indices().nth(max_characters);
+        Ok(PageText {
+            url: masks.hide(page.url),
+            title: masks.hide(page.title),
+            truncated: page.truncated || end.is_some(),
+            text: end
+                .map_or(text.as_str(), |(end, _)| &text[..end])
+                .to_owned(),
         })
     }
 

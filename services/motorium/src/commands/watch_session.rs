@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use futures::StreamExt as _;
 use motorium_client::SessionUpdate;
-use motorium_messages::Language;
+use motorium_messages::{Language, Message};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 
 use super::connection::Connection;
 use super::full_name;
-use super::watch::outcome_line;
+use super::watch::{outcome_line, silent_server};
 use crate::error::Error;
 use crate::output;
 use crate::show::progress::{ProgressUpdate, TaskProgress};
@@ -22,6 +22,7 @@ pub(crate) async fn watch(connection: &Connection, session: &str) -> Result<Exit
     let mut updates = connection
         .client
         .watch_session(&full_name("sessions", session));
+    let mut is_silent = false;
     let mut tasks: BTreeMap<String, TaskProgress> = BTreeMap::new();
     loop {
         let update = tokio::select! {
@@ -31,8 +32,23 @@ pub(crate) async fn watch(connection: &Connection, session: &str) -> Result<Exit
         let Some(update) = update else {
             return Ok(ExitCode::SUCCESS);
         };
-        let SessionUpdate::Event { event, .. } = update.map_err(Error::Service)? else {
-            continue;
+        let event = match update.map_err(Error::Service)? {
+            SessionUpdate::Event { event, .. } => event,
+            SessionUpdate::Snapshot(_) => continue,
+            SessionUpdate::Silent { silence } => {
+                let told = silent_server(&connection.address, silence, terminal_language());
+                if !std::mem::replace(&mut is_silent, true) {
+                    output::remark(&format!("{told}\n"));
+                }
+                continue;
+            }
+            SessionUpdate::Restored => {
+                is_silent = false;
+                let server = &connection.address;
+                let told = Message::ServerAnswersAgain { server }.text(terminal_language());
+                output::remark(&format!("{told}\n"));
+                continue;
+            }
         };
         let progress = tasks
             .entry(event.task.clone())

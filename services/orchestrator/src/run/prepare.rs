@@ -86,6 +86,9 @@ impl Planning {
             });
             return Err(Halt::Fail(Failure::new(reason::BACKEND_NOT_FOUND, message)));
         }
+        run.sight
+            .learn(&backends, &run.task().spec.backends.clone());
+        let chosen = &run.task().spec.backends;
         let asked = |name: &String| chosen.is_empty() || chosen.contains(name);
         self.needs_image = backends
             .iter()

@@ -42,6 +42,12 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and no such effects.
     #[serde(default)]
     read_text_back: bool,
+    /// Recordings of earlier versions do not have it, and no further attempts to see the screen.
+    #[serde(default)]
+    max_screen_failures: u32,
+    /// Recordings of earlier versions do not have it, and read the page whatever is in front.
+    #[serde(default)]
+    gate_page_text: bool,
     /// Recordings of earlier versions do not have it, and no corrections.
     #[serde(default)]
     correct_progress: bool,
@@ -79,6 +85,8 @@ impl RunSettings {
                 .map(|after| after.as_secs_f64()),
             rules: conduct.policy.document(),
             read_text_back: conduct.read_text_back,
+            max_screen_failures: conduct.max_screen_failures,
+            gate_page_text: conduct.gate_page_text,
             correct_progress: conduct.correct_progress,
             tell_page_url: conduct.tell_page_url,
             summary_seconds: conduct.summary_timeout.map(|timeout| timeout.as_secs_f64()),
@@ -149,6 +157,8 @@ impl RunSettings {
             pause_on_human_input: false,
             recording: false,
             read_text_back: self.read_text_back,
+            max_screen_failures: self.max_screen_failures,
+            gate_page_text: self.gate_page_text,
             correct_progress: self.correct_progress,
             tell_page_url: self.tell_page_url,
             summary_timeout: self

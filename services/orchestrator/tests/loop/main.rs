@@ -8,6 +8,7 @@ mod cancel;
 mod completion;
 mod desktops;
 mod end_to_end;
+mod extraction;
 mod functions;
 mod graceful_shutdown;
 mod hooks;
