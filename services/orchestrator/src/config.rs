@@ -312,6 +312,7 @@ impl Settings {
                 correct_progress: true,
                 tell_page_url: true,
                 read_text_back: true,
+                capture_end_screen: true,
             },
         })
     }

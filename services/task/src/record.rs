@@ -75,6 +75,8 @@ pub struct StepRecord {
     pub started_at: SystemTime,
     pub ended_at: Option<SystemTime>,
     pub image: Option<Artifact>,
+    /// Screenshot after its actions, if the task ended with them. Otherwise the next step has one.
+    pub image_after: Option<Artifact>,
     /// Annotated screenshot, as the model received it.
     pub annotated_image: Option<Artifact>,
     /// Responses of the model's provider, as it sent them.
@@ -130,6 +132,7 @@ impl StepRecord {
             started_at: at.checked_sub(observed.elapsed).unwrap_or(at),
             ended_at: None,
             image: observed.image.clone(),
+            image_after: None,
             annotated_image: observed.annotated_image.clone(),
             responses: None,
             frame_size: Some(observed.frame.size),

@@ -30,6 +30,7 @@ mod conclude;
 mod context;
 mod decide;
 mod dispatcher;
+mod end_screen;
 mod extract;
 mod functions;
 mod gate;
@@ -145,6 +146,9 @@ pub struct RunConfig {
     pub summary_timeout: Option<Duration>,
     /// Read entered text again on the next screen. False only in a replay of a recording from before.
     pub read_text_back: bool,
+    /// Capture the screen after the last action of a task that ends without success. False only in a replay of a recording
+    /// from before.
+    pub capture_end_screen: bool,
 }
 
 impl Default for RunConfig {
@@ -167,6 +171,7 @@ impl Default for RunConfig {
             tell_page_url: true,
             summary_timeout: Some(DEFAULT_SUMMARY_TIMEOUT),
             read_text_back: true,
+            capture_end_screen: true,
         }
     }
 }
@@ -372,12 +377,13 @@ impl Runner {
         self.run.record(said).await
     }
 
-    /// Ends the task: releases keys and buttons, closes the open step, writes the answer if there is none, fetches results,
-    /// and records the end.
+    /// Ends the task: releases keys and buttons, captures the last screen, closes the open step, writes the answer if there
+    /// is none, fetches results, and records the end.
     async fn end(&mut self, event: Event) -> RunResult {
         if !matches!(event, Event::Succeeded { .. }) {
             self.actuator.release_inputs(&self.run).await;
         }
+        end_screen::record(&mut self.run, &event).await;
         self.close_step(&event).await?;
         let event = match summary::write(&mut self.run, &event).await? {
             Some(answer) if matches!(event, Event::Succeeded { .. }) => Event::Succeeded { answer },

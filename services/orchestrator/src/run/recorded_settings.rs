@@ -42,6 +42,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and no such effects.
     #[serde(default)]
     read_text_back: bool,
+    /// Recordings of earlier versions do not have it, and no such captures.
+    #[serde(default)]
+    capture_end_screen: bool,
     /// Recordings of earlier versions do not have it, and no corrections.
     #[serde(default)]
     correct_progress: bool,
@@ -79,6 +82,7 @@ impl RunSettings {
                 .map(|after| after.as_secs_f64()),
             rules: conduct.policy.document(),
             read_text_back: conduct.read_text_back,
+            capture_end_screen: conduct.capture_end_screen,
             correct_progress: conduct.correct_progress,
             tell_page_url: conduct.tell_page_url,
             summary_seconds: conduct.summary_timeout.map(|timeout| timeout.as_secs_f64()),
@@ -149,6 +153,7 @@ impl RunSettings {
             pause_on_human_input: false,
             recording: false,
             read_text_back: self.read_text_back,
+            capture_end_screen: self.capture_end_screen,
             correct_progress: self.correct_progress,
             tell_page_url: self.tell_page_url,
             summary_timeout: self
