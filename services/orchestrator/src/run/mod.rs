@@ -37,6 +37,7 @@ mod gate;
 mod halt;
 mod hooks;
 mod injection;
+mod input_marks;
 mod interrupts;
 mod journal;
 mod judge;
