@@ -325,6 +325,15 @@ pub struct RunningExecutor {
 }
 
 impl RunningExecutor {
+    /// Opens the configured browser on the first display, as `open_application` does.
+    ///
+    /// # Errors
+    /// If there is no browser or no display, or it cannot be started.
+    pub fn open_browser(&self) -> Result<(), crate::drivers::Error> {
+        let display = self.fixed.displays.first().map_or("", DisplayId::as_str);
+        self.launcher.open_browser(display)
+    }
+
     /// Applies the rules, applications, browser and secrets of another configuration.
     ///
     /// # Errors
