@@ -7,9 +7,9 @@ use crate::domain::id::{DisplayId, ElementId, FrameId};
 use crate::error::FieldError;
 use crate::service::{
     CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameRequest,
-    FrameTile, FrameUpdate, IdleReport, ImageFormat, ImageOptions, Observation, ObserveRequest,
-    ParseOptions, ParseRequest, ParsedImage, Redaction, SceneDelta, SensitiveText, StageTiming,
-    StreamRequest, WaitForIdleRequest,
+    FrameTile, FrameUpdate, IdleReport, ImageFormat, ImageOptions, MarkInputRequest, Observation,
+    ObserveRequest, ParseOptions, ParseRequest, ParsedImage, Redaction, SceneDelta, SensitiveText,
+    StageTiming, StreamRequest, WaitForIdleRequest,
 };
 use crate::v1::common as common_wire;
 use crate::v1::perception as wire;
@@ -386,7 +386,44 @@ impl TryFrom<wire::StreamFramesRequest> for StreamRequest {
             max_frames_per_second,
             image: optional("image", request.image)?.unwrap_or_default(),
             redactions: try_from_messages("redactions", request.redactions)?,
+            omit_input_marks: request.omit_input_marks,
         })
+    }
+}
+
+impl TryFrom<wire::MarkInputRequest> for MarkInputRequest {
+    type Error = FieldError;
+
+    fn try_from(request: wire::MarkInputRequest) -> Result<Self, FieldError> {
+        Ok(Self {
+            display: non_empty(request.display).map(DisplayId::new),
+            presses: try_from_messages("presses", request.presses)?,
+            target: optional("target", request.target)?,
+        })
+    }
+}
+
+impl TryFrom<wire::MarkInputResponse> for () {
+    type Error = FieldError;
+
+    fn try_from(_: wire::MarkInputResponse) -> Result<Self, FieldError> {
+        Ok(())
+    }
+}
+
+impl From<()> for wire::MarkInputResponse {
+    fn from((): ()) -> Self {
+        Self {}
+    }
+}
+
+impl From<MarkInputRequest> for wire::MarkInputRequest {
+    fn from(request: MarkInputRequest) -> Self {
+        Self {
+            display: display_name(request.display),
+            presses: into_messages(request.presses),
+            target: request.target.map(Into::into),
+        }
     }
 }
 
@@ -397,6 +434,7 @@ impl From<StreamRequest> for wire::StreamFramesRequest {
             max_frames_per_second: request.max_frames_per_second,
             image: Some(request.image.into()),
             redactions: into_messages(request.redactions),
+            omit_input_marks: request.omit_input_marks,
         }
     }
 }

@@ -22,9 +22,10 @@ pub use executor::{
 };
 pub use perception::{
     CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameRequest,
-    FrameTile, FrameUpdate, IdleReport, ImageFormat, ImageOptions, Observation, ObserveRequest,
-    ParseOptions, ParseRequest, ParsedImage, Perception, PerceptionClient, PerceptionServer,
-    Redaction, SceneDelta, SensitiveText, StageTiming, StreamRequest, WaitForIdleRequest,
+    FrameTile, FrameUpdate, IdleReport, ImageFormat, ImageOptions, MarkInputRequest, Observation,
+    ObserveRequest, ParseOptions, ParseRequest, ParsedImage, Perception, PerceptionClient,
+    PerceptionServer, Redaction, SceneDelta, SensitiveText, StageTiming, StreamRequest,
+    WaitForIdleRequest,
 };
 pub use planner::{
     BackendAttempt, BackendInfo, BackendState, ExtractRequest, Extraction, PlanRequest,
@@ -44,11 +45,11 @@ pub mod definition {
     pub use super::{
         AcquireRequest, ActionProgress, BackendInfo, Capabilities, CaptureRequest, CapturedFrame,
         CompareRequest, Comparison, DownloadedFile, Executor, ExtractRequest, Extraction, FileInfo,
-        FileRequest, FrameRequest, FrameUpdate, HumanInput, IdleReport, LookUpRequest, Observation,
-        ObserveRequest, PageText, ParseRequest, ParsedImage, Perception, PerformRequest,
-        PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile,
-        ReadPageRequest, ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget,
-        ResultStream, StreamRequest, SummarizeRequest, Summary, WaitForIdleRequest,
+        FileRequest, FrameRequest, FrameUpdate, HumanInput, IdleReport, LookUpRequest,
+        MarkInputRequest, Observation, ObserveRequest, PageText, ParseRequest, ParsedImage,
+        Perception, PerformRequest, PlanRequest, PlannedDecision, Planner, PointerCheck,
+        PointerRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest, ResolveRequest,
+        ResolvedTarget, ResultStream, StreamRequest, SummarizeRequest, Summary, WaitForIdleRequest,
     };
     pub use crate::domain::desktop::Lease;
     pub use crate::domain::effect::ActionOutcome;

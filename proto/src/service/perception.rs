@@ -6,7 +6,7 @@ use super::ResultStream;
 use crate::domain::effect::ChangeMap;
 use crate::domain::element::Scene;
 use crate::domain::frame::{Display, Frame, Image};
-use crate::domain::geometry::{CaptureRect, CaptureSize};
+use crate::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use crate::domain::id::{DisplayId, ElementId, FrameId};
 use crate::limits::MAX_IMAGE_MESSAGE_BYTES;
 use crate::v1::perception::perception_service_client::PerceptionServiceClient;
@@ -49,6 +49,9 @@ macro_rules! perception_service {
                 /// Streams frames for live viewing.
                 stream unrecorded fn stream_frames(request: StreamRequest) -> ResultStream<FrameUpdate>
                     = rpc StreamFrames(StreamFramesRequest) returns StreamFramesResponse as StreamFramesStream;
+                /// Shows input in the live streams of a display for a moment.
+                unary unrecorded fn mark_input(request: MarkInputRequest) -> ()
+                    = rpc MarkInput(MarkInputRequest) returns MarkInputResponse;
                 /// Gets the image of a stored frame.
                 unary unrecorded fn get_frame(request: FrameRequest) -> CapturedFrame
                     = rpc GetFrame(GetFrameRequest) returns GetFrameResponse;
@@ -316,6 +319,17 @@ pub struct StreamRequest {
     pub max_frames_per_second: u32,
     pub image: ImageOptions,
     pub redactions: Vec<Redaction>,
+    /// Leave out the pointer's halo, ripples, and the boxes of targets.
+    pub omit_input_marks: bool,
+}
+
+/// Request of [`Perception::mark_input`]. Coordinates are in display pixels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarkInputRequest {
+    pub display: Option<DisplayId>,
+    /// Points at which a button is pressed or released.
+    pub presses: Vec<CapturePoint>,
+    pub target: Option<CaptureRect>,
 }
 
 /// One update of the live stream.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use motorium_imaging::space::PlatformMonitor;
 use motorium_kit::config::reference::Example;
 use motorium_kit::config::{HumanDuration, ListenAddress, Section};
 use motorium_proto::domain::action::ActionKind;
@@ -48,7 +49,7 @@ pub enum Error {
     /// A reload changed a setting that requires a restart.
     #[error(
         "only rules, applications, browser and secrets can be reloaded; restart the executor to change listen, displays, driver, devtools, \
-         display_timeout, recording, folders, max_file_bytes or journal"
+         display_timeout, scale, recording, folders, max_file_bytes or journal"
     )]
     RequiresRestart,
     /// A resource named by the configuration cannot be opened.
@@ -75,6 +76,11 @@ pub struct Settings {
     pub driver: String,
     /// Timeout of one call to the display server.
     pub display_timeout: HumanDuration,
+    /// Capture pixels per input coordinate, for a platform that reports another scale than it uses: every click moves
+    /// with it. Default: the scale of each monitor on macOS, and 1 elsewhere, where input takes device pixels. How large
+    /// applications draw is `perception.scale`.
+    #[schemars(extend("x-unit" = "pixels per coordinate"), example = 1.5)]
+    pub scale: Option<f64>,
     /// Rules that every action has to meet.
     pub rules: RuleSettings,
     /// Applications that may be opened, by name.
@@ -118,6 +124,7 @@ impl Default for Settings {
             // A local display responds within milliseconds; 2 s tolerates a busy machine and still detects a stopped
             // server.
             display_timeout: HumanDuration::seconds(2),
+            scale: None,
             rules: RuleSettings::default(),
             applications: BTreeMap::new(),
             browser: None,
@@ -297,6 +304,7 @@ struct StaticConfig {
     driver: DriverKind,
     devtools: Option<String>,
     display_timeout: Duration,
+    scale: Option<f64>,
     /// Parent folders of task files and of persistent state, each with a subfolder per display.
     files: PathBuf,
     state: PathBuf,
@@ -317,6 +325,15 @@ pub struct RunningExecutor {
 }
 
 impl RunningExecutor {
+    /// Opens the configured browser on the first display, as `open_application` does.
+    ///
+    /// # Errors
+    /// If there is no browser or no display, or it cannot be started.
+    pub fn open_browser(&self) -> Result<(), crate::drivers::Error> {
+        let display = self.fixed.displays.first().map_or("", DisplayId::as_str);
+        self.launcher.open_browser(display)
+    }
+
     /// Applies the rules, applications, browser and secrets of another configuration.
     ///
     /// # Errors
@@ -364,6 +381,7 @@ impl Config {
                 displays,
                 driver: driver_kind(&settings.driver)?,
                 display_timeout: settings.display_timeout.0,
+                scale: scale(settings.scale)?,
                 files: settings.files.unwrap_or_else(|| data.join("files")),
                 state: data.join("executor"),
                 max_file_bytes: settings.max_file_bytes,
@@ -466,6 +484,7 @@ impl StaticConfig {
                 let options = Options {
                     display: display.as_str().to_owned(),
                     display_timeout: self.display_timeout,
+                    scale: self.scale,
                     launcher: launcher.clone(),
                 };
                 Arc::new(X11Driver::start(options).map_err(Error::Driver)?)
@@ -476,14 +495,18 @@ impl StaticConfig {
                 let options = Options {
                     display: display.as_str().to_owned(),
                     display_timeout: self.display_timeout,
+                    scale: self.scale,
                     launcher: launcher.clone(),
                 };
                 Arc::new(PortableDriver::start(options).map_err(Error::Driver)?)
             }
             DriverKind::Recording => {
+                let scale = self.scale.unwrap_or(1.0);
+                let input_size = (SIMULATED_SIZE.to_f64() / scale).cast_unit();
                 let options = recording::Options {
                     display: display.clone(),
-                    size: SIMULATED_SIZE,
+                    monitors: vec![PlatformMonitor::at_zero(input_size, scale)],
+                    scale: None,
                     file: self.recording.file.clone(),
                     action_duration: self.recording.action_duration.0,
                 };
@@ -559,6 +582,22 @@ fn driver_kind(name: &str) -> Result<DriverKind, Error> {
                 problem,
             }
         })
+}
+
+/// Validates a scale.
+fn scale(written: Option<f64>) -> Result<Option<f64>, Error> {
+    // As for `perception.scale`. A value beyond it is a percentage or a number of dots per inch.
+    if written.is_none_or(|scale| (0.1..=16.0).contains(&scale)) {
+        return Ok(written);
+    }
+    let problem = format!(
+        "{} is not a scale; use capture pixels per input coordinate from 0.1 to 16, for example 1.5",
+        written.unwrap_or_default()
+    );
+    Err(Error::InvalidValue {
+        key: "scale",
+        problem,
+    })
 }
 
 fn max_rate(rate: f64) -> Result<Option<f64>, Error> {
@@ -801,6 +840,11 @@ mod tests {
             "rules.denied_url_hosts = [\"https://evil.test\"]",
             "executor.rules.denied_url_hosts: `https://evil.test` is not a host pattern",
         );
+        check_refused(
+            "scale = 150",
+            "executor.scale: 150 is not a scale; use capture pixels per input coordinate",
+        );
+        check_refused("scale = 0", "executor.scale: 0 is not a scale");
         check_refused(
             "rules.max_actions_per_second = -1",
             "executor.rules.max_actions_per_second",

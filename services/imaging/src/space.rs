@@ -20,6 +20,10 @@ use motorium_proto::domain::geometry::{
     ModelSize, NormalisedPoint, NormalisedRect,
 };
 
+mod desktop;
+
+pub use desktop::{DesktopSpace, InputPoint, LogicalRect, PlatformMonitor};
+
 /// Box in an image shown to a model.
 pub type ModelRect = Box2D<f64, ModelPx>;
 /// Size of an image shown to a model, in whole pixels.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use motorium_kit::config::{ConfigFlags, HumanDuration};
+use motorium_proto::domain::desktop::Platform;
 
 use crate::exit;
 
@@ -71,6 +72,43 @@ pub(crate) struct Up {
     /// Size of the virtual desktop
     #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "1920x1080", value_parser = size)]
     pub(crate) size: (u16, u16),
+    /// Kind of environment that models are told of, also where a display shows another machine. With `browser`, a virtual
+    /// desktop starts with its browser open [default: the platform of this machine]
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) platform: Option<PlatformKind>,
+}
+
+/// Kind of environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlatformKind {
+    Linux,
+    Windows,
+    Macos,
+    Browser,
+}
+
+impl PlatformKind {
+    /// Returns the kind of this machine.
+    pub(crate) fn of_this_machine() -> Self {
+        if cfg!(target_os = "macos") {
+            Self::Macos
+        } else if cfg!(target_os = "windows") {
+            Self::Windows
+        } else {
+            Self::Linux
+        }
+    }
+}
+
+impl From<PlatformKind> for Platform {
+    fn from(kind: PlatformKind) -> Self {
+        match kind {
+            PlatformKind::Linux => Self::Linux,
+            PlatformKind::Windows => Self::Windows,
+            PlatformKind::Macos => Self::Macos,
+            PlatformKind::Browser => Self::Browser,
+        }
+    }
 }
 
 /// `motorium run`.

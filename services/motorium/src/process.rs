@@ -32,6 +32,7 @@ use motorium_proto::service::{
 };
 use tokio::task::JoinHandle;
 
+use crate::cli::PlatformKind;
 use crate::error::Error;
 use crate::show::text;
 use crate::virtual_desktop::VirtualDesktop;
@@ -60,6 +61,7 @@ pub(crate) enum DesktopChoice {
 #[derive(Debug)]
 pub(crate) struct ProcessOptions {
     desktop: DesktopChoice,
+    platform: Platform,
     scope: Scope,
 }
 
@@ -78,15 +80,17 @@ impl ProcessOptions {
     pub(crate) fn in_process(task: TaskName) -> Self {
         Self {
             desktop: DesktopChoice::Current,
+            platform: PlatformKind::of_this_machine().into(),
             scope: Scope::OneTask(task),
         }
     }
 
     /// Returns options for serving everything on the configured addresses.
     #[must_use]
-    pub(crate) fn served(desktop: DesktopChoice) -> Self {
+    pub(crate) fn served(desktop: DesktopChoice, platform: Platform) -> Self {
         Self {
             desktop,
+            platform,
             scope: Scope::Served,
         }
     }
@@ -127,6 +131,9 @@ impl Process {
         let planner = planner(loaded)?;
         let started = executor(loaded, &data, virtual_desktop.as_ref()).await?;
         let executor = Arc::clone(&started.service);
+        if options.platform == Platform::Browser && virtual_desktop.is_some() {
+            started.open_browser().map_err(start_error)?;
+        }
         follow(loaded, started, data.clone(), virtual_desktop.as_ref());
         let display = known_display(perception.as_ref(), display).await?;
         let nearby = LocalServices {
@@ -144,7 +151,9 @@ impl Process {
             .await
             .map_err(start_error)?;
         let desktops = DesktopPool::new(connector(common.client(""), nearby));
-        desktops.register(desktop(&display)).map_err(start_error)?;
+        desktops
+            .register(desktop(&display, options.platform))
+            .map_err(start_error)?;
         let restored = desktops.restore(storage.tasks.as_ref()).await;
         restored.map_err(start_error)?;
         let mut orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
@@ -450,13 +459,13 @@ async fn known_display(
     first.ok_or_else(|| Error::Start(text(Message::NoDisplay)))
 }
 
-fn desktop(display: &str) -> Desktop {
+fn desktop(display: &str, platform: Platform) -> Desktop {
     Desktop {
         name: DesktopName::from_segment(DESKTOP).expect("the name is well formed"),
         perception_endpoint: None,
         executor_endpoint: None,
         display: Some(DisplayId::new(display)),
-        platform: Platform::Linux,
+        platform,
         labels: BTreeMap::new(),
     }
 }

@@ -323,6 +323,7 @@ impl Settings {
                 tell_page_url: true,
                 read_text_back: true,
                 gate_page_text: true,
+                capture_end_screen: true,
             },
         })
     }

@@ -208,6 +208,7 @@ fn kind_name(kind: &wire::event::Kind) -> &'static str {
         Kind::DesktopReleased(_) => "desktop_released",
         Kind::SessionLoaded(_) => "session_loaded",
         Kind::Summarized(_) => "summarized",
+        Kind::EndScreenCaptured(_) => "end_screen_captured",
         Kind::DesktopAwaited(_) => "desktop_awaited",
         Kind::AttachmentPut(_) => "attachment_put",
         Kind::Observed(_) => "observed",

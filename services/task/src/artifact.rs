@@ -1,6 +1,6 @@
 //! Stored images and files of a task.
 
-use motorium_proto::convert::optional;
+use motorium_proto::convert::{optional, require};
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::orchestrator as wire;
@@ -47,6 +47,13 @@ pub(crate) fn optional_artifact(
     message: Option<wire::Artifact>,
 ) -> Result<Option<Artifact>, FieldError> {
     optional(field, message.map(ArtifactMessage))
+}
+
+pub(crate) fn required_artifact(
+    field: &str,
+    message: Option<wire::Artifact>,
+) -> Result<Artifact, FieldError> {
+    require(field, message.map(ArtifactMessage))
 }
 
 /// Formats bytes as lower-case hexadecimal digits.

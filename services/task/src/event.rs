@@ -233,6 +233,10 @@ pub enum Event {
         usage: Usage,
         by_model: bool,
     },
+    /// Screenshot after the last action of a task that ends without success.
+    EndScreenCaptured {
+        image: Artifact,
+    },
     Succeeded {
         answer: String,
     },

@@ -420,6 +420,12 @@ impl Task {
                 self.usage = self.usage.plus(*usage);
                 self.summary = Some(text.clone());
             }
+            Event::EndScreenCaptured { image } => {
+                self.artifacts.push(image.clone());
+                if let Some(step) = self.steps.last_mut() {
+                    step.image_after = Some(image.clone());
+                }
+            }
             Event::Succeeded { answer } => self.end(
                 Lifecycle::Succeeded {
                     answer: answer.clone(),

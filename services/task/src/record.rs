@@ -75,6 +75,8 @@ pub struct StepRecord {
     pub started_at: SystemTime,
     pub ended_at: Option<SystemTime>,
     pub image: Option<Artifact>,
+    /// Screenshot after its actions, if the task ended with them. Otherwise the next step has one.
+    pub image_after: Option<Artifact>,
     /// Annotated screenshot, as the model received it.
     pub annotated_image: Option<Artifact>,
     /// Responses of the model's provider, as it sent them.
@@ -131,6 +133,7 @@ impl StepRecord {
             ended_at: None,
             image: observed.image.clone(),
             annotated_image: None,
+            image_after: None,
             responses: None,
             frame_size: Some(observed.frame.size),
             scene: observed.scene.clone(),

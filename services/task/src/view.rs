@@ -104,9 +104,12 @@ fn step(task: &TaskName, step: &StepRecord, after: Option<&Artifact>) -> wire::S
         progress: progress(step).to_owned(),
         actions: step.actions.iter().map(action).collect(),
         frame_before: name(step.image.as_ref()),
-        // The screen after a step is the one the next step begins with. A step without actions ends on its own screen.
+        // The screen after a step is the one the next step begins with, or the last one of the task. A step without
+        // actions ends on its own screen.
         frame_after: name(
-            after.or_else(|| ends_here(step).then_some(step.image.as_ref()).flatten()),
+            after
+                .or(step.image_after.as_ref())
+                .or_else(|| ends_here(step).then_some(step.image.as_ref()).flatten()),
         ),
         annotated_frame: name(step.annotated_image.as_ref()),
         start_time: Some(wire_time(step.started_at)),

@@ -92,6 +92,30 @@ async fn a_task_is_run_listed_shown_and_saved() {
     assert!(desktops.stdout.contains("local"), "{}", desktops.stdout);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_environment_starts_with_its_browser_open() {
+    let desktop = TestDesktop::start().await;
+    let arguments = [
+        "--virtual-desktop",
+        "--size",
+        "1000x700",
+        "--platform",
+        "browser",
+    ];
+    let up = AllInOne::start(TestSetup::on(&desktop), &arguments).await;
+    assert_ne!(up.display, desktop.display, "it has a desktop of its own");
+    let desktops = at(&up, &["desktops"]).await;
+    assert_code(&desktops, 0);
+    assert!(desktops.stdout.contains("browser"), "{}", desktops.stdout);
+    // The tab of a browser that was started without a page.
+    let seen = at(
+        &up,
+        &["run", "wait until \"New Tab\" appears for up to 30 seconds"],
+    )
+    .await;
+    assert_code(&seen, 0);
+}
+
 /// Runs a command against a server.
 async fn at(up: &AllInOne, arguments: &[&str]) -> ProgramResult {
     let server: [&str; 2] = ["--server", &up.url];

@@ -28,6 +28,7 @@ pub mod clipboard_content;
 pub mod devtools;
 mod error;
 mod gesture;
+mod input_space;
 pub mod launch;
 mod pause;
 #[cfg(feature = "driver-enigo")]

@@ -6,8 +6,9 @@
 //! costs a thread and not the service. Other characters are sent in small batches: on X11 enigo remaps a few keycodes
 //! for them, presses a key before applications know of it, and removes it before they have read it. Here all keys of a
 //! batch are remapped before the first is pressed, with a delay after the remapping and after the batch.
-//! Not supported: the clipboard, windows, browser actions, and detecting what other programs have pressed. The size of
-//! the display is that of its first listed mode, as enigo reports it.
+//! Points are converted to the input coordinates of the platform: points on macOS, device pixels elsewhere.
+//! Not supported: the clipboard, windows, browser actions, and detecting what other programs have pressed. On Linux the
+//! size of the display is that of its first listed mode, as enigo reports it.
 //!
 //! Invariant: at most one thread acts. A thread that hangs is abandoned with its stop signal set, so that it does
 //! nothing more if it resumes.
@@ -18,8 +19,13 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use enigo::{Axis, Coordinate, Direction, Enigo, Keyboard as _, Mouse as _};
+#[cfg(not(target_os = "linux"))]
+use motorium_imaging::space::LogicalRect;
+use motorium_imaging::space::{InputPoint, PlatformMonitor};
 use motorium_proto::domain::action::{Action, ActionKind, Button, ControlCharacters, Text};
-use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+#[cfg(not(target_os = "linux"))]
+use motorium_proto::domain::geometry::LogicalPoint;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureSize, LogicalSize};
 use motorium_proto::domain::key::Key;
 use secrecy::ExposeSecret as _;
 use tokio::sync::oneshot;
@@ -29,6 +35,7 @@ use super::gesture::{
     CLICK_GAP, CLICK_HOLD, DRAG_DWELL, DRAG_STEP, DragPath, LastPress, MIN_DOUBLE_CLICK_INTERVAL,
     SCROLL_STEP, adjacent_point, check_clicks, drag_path, notches,
 };
+use super::input_space::InputSpace;
 use super::launch::Launcher;
 use super::pause::{check, pause};
 use super::{Capabilities, Driver, DriverFailure, DriverOutcome, Error, PreparedAction};
@@ -61,6 +68,8 @@ pub struct Options {
     pub display: String,
     /// Timeout of a call to the display.
     pub display_timeout: Duration,
+    /// Capture pixels per input coordinate. `None` stands for what the platform reports.
+    pub scale: Option<f64>,
     /// Launcher of the configured programs.
     pub launcher: Launcher,
 }
@@ -100,14 +109,14 @@ impl PortableDriver {
             return Ok(worker.clone());
         }
         let (commands, inbox) = channel();
-        let display = self.options.display.clone();
+        let (display, scale) = (self.options.display.clone(), self.options.scale);
         let worker = Worker {
             commands,
             abandoned: CancellationToken::new(),
         };
         std::thread::Builder::new()
             .name("enigo".to_owned())
-            .spawn(move || run(&inbox, display))
+            .spawn(move || run(&inbox, display, scale))
             .map_err(|cause| self.no_display(&cause))?;
         *slot = Some(worker.clone());
         Ok(worker)
@@ -188,14 +197,16 @@ impl Driver for PortableDriver {
                     .to_owned(),
                 "keys held by others, Caps Lock and the layout are not normalised before typing"
                     .to_owned(),
-                "the size of the display is that of its first listed mode".to_owned(),
+                "on Linux the size of the display is that of its first listed mode".to_owned(),
             ],
         }
     }
 
     async fn size(&self) -> Result<CaptureSize, Error> {
-        self.call(self.options.display_timeout, |hands, _| hands.size())
-            .await?
+        self.call(self.options.display_timeout, |hands, _| {
+            hands.refreshed().size()
+        })
+        .await?
     }
 
     async fn perform(
@@ -234,8 +245,10 @@ impl Driver for PortableDriver {
     }
 
     async fn pointer(&self) -> Result<CapturePoint, Error> {
-        self.call(self.options.display_timeout, |hands, _| hands.pointer())
-            .await?
+        self.call(self.options.display_timeout, |hands, _| {
+            hands.refreshed().pointer()
+        })
+        .await?
     }
 
     async fn release_all(&self) -> Result<Vec<String>, Error> {
@@ -287,9 +300,12 @@ fn expected_duration(work: &PreparedAction) -> Duration {
     }
 }
 
-fn run(inbox: &Receiver<Command>, display: String) {
+fn run(inbox: &Receiver<Command>, display: String, scale: Option<f64>) {
     let mut hands = EnigoSession {
         display,
+        scale,
+        space: None,
+        aim: None,
         enigo: None,
         keys: Vec::new(),
         buttons: Vec::new(),
@@ -306,6 +322,11 @@ fn run(inbox: &Receiver<Command>, display: String) {
 #[derive(Debug)]
 struct EnigoSession {
     display: String,
+    scale: Option<f64>,
+    /// Coordinates of the display during the current call.
+    space: Option<InputSpace>,
+    /// Pixel that the pointer was last sent to.
+    aim: Option<CapturePoint>,
     enigo: Option<Enigo>,
     keys: Vec<enigo::Key>,
     buttons: Vec<enigo::Button>,
@@ -321,6 +342,7 @@ impl EnigoSession {
         abandoned: &CancellationToken,
     ) -> Result<DriverOutcome, DriverFailure> {
         self.input_sent = false;
+        self.refreshed();
         let carried_out = check(abandoned)
             .and_then(|()| check(stop))
             .and_then(|()| self.carry_out(work, stop));
@@ -392,11 +414,9 @@ impl EnigoSession {
 
     fn point_at(&mut self, at: Option<CapturePoint>) -> Result<(), Error> {
         let Some(point) = at else { return Ok(()) };
-        let size = self.size()?;
-        if !((0..size.width).contains(&point.x) && (0..size.height).contains(&point.y)) {
-            return Err(Error::OutOfBounds { point, size });
-        }
-        self.send(|enigo| enigo.move_mouse(point.x, point.y, Coordinate::Abs))
+        let to = self.space()?.to_input(point)?;
+        self.aim = Some(point);
+        self.send(|enigo| enigo.move_mouse(to.x, to.y, Coordinate::Abs))
     }
 
     fn click(
@@ -650,13 +670,46 @@ impl EnigoSession {
     }
 
     fn size(&mut self) -> Result<CaptureSize, Error> {
+        Ok(self.space()?.size())
+    }
+
+    /// Forgets the coordinates of the display: its monitors may have been rearranged since the last call.
+    fn refreshed(&mut self) -> &mut Self {
+        self.space = None;
+        self
+    }
+
+    fn space(&mut self) -> Result<&InputSpace, Error> {
+        let space = match self.space.take() {
+            Some(space) => space,
+            None => InputSpace::new(&self.monitors()?, self.scale)?,
+        };
+        Ok(self.space.insert(space))
+    }
+
+    /// Returns the monitors in input coordinates. X11 has one plane of device pixels, whatever its monitors.
+    #[cfg(target_os = "linux")]
+    fn monitors(&mut self) -> Result<Vec<PlatformMonitor>, Error> {
         let (width, height) = self.ask(|enigo| enigo.main_display())?;
-        Ok(CaptureSize::new(width, height))
+        let size = LogicalSize::new(width.into(), height.into());
+        Ok(vec![PlatformMonitor::at_zero(size, 1.0)])
+    }
+
+    /// Returns the monitors in input coordinates.
+    #[cfg(not(target_os = "linux"))]
+    fn monitors(&mut self) -> Result<Vec<PlatformMonitor>, Error> {
+        let found = xcap::Monitor::all();
+        let described = found.and_then(|found| found.iter().map(platform_monitor).collect());
+        described.map_err(|error| Error::DisplayLost {
+            display: self.display.clone(),
+            cause: error.to_string(),
+        })
     }
 
     fn pointer(&mut self) -> Result<CapturePoint, Error> {
         let (x, y) = self.ask(|enigo| enigo.location())?;
-        Ok(CapturePoint::new(x, y))
+        let aim = self.aim;
+        Ok(self.space()?.to_capture(InputPoint::new(x, y), aim))
     }
 
     fn release_own_input(&mut self) {
@@ -693,7 +746,26 @@ const PASTE: [Key; 2] = [
     Key::Character('v'),
 ];
 
+/// Returns a monitor in the platform's coordinates, as Perception does for its frames.
+#[cfg(not(target_os = "linux"))]
+fn platform_monitor(monitor: &xcap::Monitor) -> xcap::XCapResult<PlatformMonitor> {
+    let corner = LogicalPoint::new(monitor.x()?.into(), monitor.y()?.into());
+    let size = LogicalSize::new(monitor.width()?.into(), monitor.height()?.into());
+    Ok(PlatformMonitor {
+        bounds: LogicalRect::from_origin_and_size(corner, size),
+        // Windows describes its monitors in device pixels, and takes input in them.
+        scale: if cfg!(target_os = "windows") {
+            1.0
+        } else {
+            monitor.scale_factor()?.into()
+        },
+    })
+}
+
 fn connect(display: &str) -> Result<Enigo, Error> {
+    // Otherwise Windows scales coordinates behind our back. It fails if the process has already chosen.
+    #[cfg(target_os = "windows")]
+    let _ = enigo::set_dpi_awareness();
     let settings = enigo::Settings {
         // This driver does its own delays, so that a stop can end them.
         linux_delay: 0,

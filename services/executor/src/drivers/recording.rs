@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use motorium_imaging::space::{InputPoint, PlatformMonitor};
 use motorium_proto::domain::action::{Action, ActionKind, Text};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use motorium_proto::domain::id::{ActionId, DisplayId};
@@ -17,6 +18,7 @@ use serde::Serialize;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::input_space::InputSpace;
 use super::{Capabilities, Driver, DriverFailure, DriverOutcome, Error, PreparedAction};
 
 /// The driver's name in configuration.
@@ -26,8 +28,10 @@ pub const NAME: &str = "recording";
 #[derive(Debug, Clone)]
 pub struct Options {
     pub display: DisplayId,
-    /// Size of the simulated display.
-    pub size: CaptureSize,
+    /// Monitors of the simulated display, in input coordinates.
+    pub monitors: Vec<PlatformMonitor>,
+    /// Capture pixels per input coordinate. `None` stands for the monitors' own scales.
+    pub scale: Option<f64>,
     /// File to which each action is appended as a line of JSON.
     pub file: Option<PathBuf>,
     /// Simulated duration of an action. A stop ends it early.
@@ -35,12 +39,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns options without a file and without delay.
+    /// Returns options of a display with one monitor of this size at scale 1, without a file and without delay.
     #[must_use]
     pub fn of_size(size: CaptureSize) -> Self {
         Self {
             display: DisplayId::new(""),
-            size,
+            monitors: vec![PlatformMonitor::at_zero(size.to_f64().cast_unit(), 1.0)],
+            scale: None,
             file: None,
             action_duration: Duration::ZERO,
         }
@@ -51,6 +56,7 @@ impl Options {
 #[derive(Debug)]
 pub struct RecordingDriver {
     options: Options,
+    space: InputSpace,
     file: Option<File>,
     state: Mutex<DriverState>,
 }
@@ -70,6 +76,8 @@ struct ActionLine<'a> {
     kind: String,
     /// Points in capture pixels of the whole display.
     points: Vec<(i32, i32)>,
+    /// The same points in input coordinates, as a platform would be sent them.
+    input: Vec<(i32, i32)>,
     text: Option<String>,
 }
 
@@ -77,10 +85,12 @@ impl RecordingDriver {
     /// Creates a driver with a simulated display.
     ///
     /// # Errors
-    /// If the file cannot be opened.
+    /// If the file cannot be opened, or the display has no pixels.
     pub fn start(options: Options) -> io::Result<Self> {
         let append = |path: &PathBuf| append_to(path);
+        let space = InputSpace::new(&options.monitors, options.scale).map_err(io::Error::other)?;
         Ok(Self {
+            space,
             file: options.file.as_ref().map(append).transpose()?,
             options,
             state: Mutex::default(),
@@ -108,8 +118,13 @@ impl RecordingDriver {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends an action in a single write.
-    fn write(&self, id: Option<&ActionId>, action: &Action<CapturePoint>) -> Result<(), Error> {
+    /// Appends an action in a single write. `input` are its targets in input coordinates.
+    fn write(
+        &self,
+        id: Option<&ActionId>,
+        action: &Action<CapturePoint>,
+        input: &[InputPoint],
+    ) -> Result<(), Error> {
         let Some(mut file) = self.file.as_ref() else {
             return Ok(());
         };
@@ -118,6 +133,7 @@ impl RecordingDriver {
             action_id: id.map(ActionId::as_str),
             kind: action.kind().to_string(),
             points: action.targets().map(|point| (point.x, point.y)).collect(),
+            input: input.iter().map(|point| (point.x, point.y)).collect(),
             text: text_of(action),
         };
         let mut line = serde_json::to_vec(&line).unwrap_or_default();
@@ -165,7 +181,7 @@ impl Driver for RecordingDriver {
     }
 
     async fn size(&self) -> Result<CaptureSize, Error> {
-        Ok(self.options.size)
+        Ok(self.space.size())
     }
 
     async fn perform(
@@ -173,20 +189,18 @@ impl Driver for RecordingDriver {
         work: PreparedAction,
         stop: &CancellationToken,
     ) -> Result<DriverOutcome, DriverFailure> {
-        let size = self.options.size;
-        let inside = |point: &CapturePoint| {
-            (0..size.width).contains(&point.x) && (0..size.height).contains(&point.y)
-        };
-        if let Some(&point) = work.action.targets().find(|point| !inside(point)) {
-            return Err(Error::OutOfBounds { point, size }.into());
-        }
+        let input = work
+            .action
+            .targets()
+            .map(|&point| self.space.to_input(point));
+        let input = input.collect::<Result<Vec<_>, _>>()?;
         // Half of the delay before and half after, as on a display that receives the input in between.
         wait(self.options.action_duration / 2, stop).await?;
         // `Wait` takes its real time, so that a dry run can be stopped like a real one.
         if let Action::Wait { duration } = work.action {
             wait(duration, stop).await?;
         }
-        self.write(work.id.as_ref(), &work.action)?;
+        self.write(work.id.as_ref(), &work.action, &input)?;
         let pointer = {
             let mut state = self.lock();
             if let Some(&last) = work.action.targets().last() {

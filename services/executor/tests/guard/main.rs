@@ -4,6 +4,7 @@
 //! The recording driver is used; the same checks run for both transports.
 
 mod fuzz;
+mod scale;
 
 use std::future::Future;
 use std::path::Path;
@@ -776,6 +777,7 @@ async fn without_a_display_nothing_is_begun() {
     let options = Options {
         display: ":64999".to_owned(),
         display_timeout: Duration::from_secs(1),
+        scale: None,
         launcher: Launcher::default(),
     };
     let driver = Arc::new(X11Driver::start(options).unwrap());

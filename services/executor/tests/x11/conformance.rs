@@ -1,8 +1,9 @@
 //! Conformance suite of all drivers.
 
+use motorium_executor::drivers::x11::{Options, X11Driver};
 use motorium_executor::drivers::{Driver, Error};
 use motorium_proto::domain::action::{Action, Button, ScrollAmount};
-use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 
 use crate::support::Desktop;
 use crate::support::page::{self, Page};
@@ -11,11 +12,22 @@ use crate::{chord, perform, type_text};
 /// Text that needs no remapping, with common sources of errors: capitals, characters on other levels, a line break.
 const TEXT: &str = "Sphinx of black QUARTZ, judge my vow: {[()]} ~@#$%^&*_+|\\/<>?\n42 times";
 
+/// Scales that desktops offer, as overrides of a driver.
+const SCALES: [f64; 3] = [1.25, 1.5, 2.0];
+
 #[tokio::test]
 async fn x11() {
     let mut desktop = Desktop::start("us").await;
     let driver = crate::driver(&desktop.display);
     conforms(&mut desktop, &driver).await;
+    for scale in SCALES {
+        let options = Options {
+            scale: Some(scale),
+            ..crate::options(&desktop.display)
+        };
+        let scaled = X11Driver::start(options).unwrap();
+        input_is_divided_by_the_scale(&driver, &scaled, scale).await;
+    }
 }
 
 #[cfg(feature = "driver-enigo")]
@@ -28,10 +40,19 @@ async fn enigo() {
     let options = Options {
         display: desktop.display.clone(),
         display_timeout: std::time::Duration::from_secs(5),
+        scale: None,
         launcher: Launcher::default(),
     };
-    let driver = PortableDriver::start(options).unwrap();
+    let driver = PortableDriver::start(options.clone()).unwrap();
     conforms(&mut desktop, &driver).await;
+    for scale in SCALES {
+        let options = Options {
+            scale: Some(scale),
+            ..options.clone()
+        };
+        let scaled = PortableDriver::start(options).unwrap();
+        input_is_divided_by_the_scale(&driver, &scaled, scale).await;
+    }
 }
 
 async fn conforms(desktop: &mut Desktop, driver: &dyn Driver) {
@@ -101,4 +122,31 @@ async fn pointer(desktop: &mut Desktop, driver: &dyn Driver) {
         "{failure}"
     );
     assert_eq!(driver.pointer().await.unwrap(), to);
+}
+
+/// Both drivers are of one display. The plain one tells where the pointer is in the display's own coordinates.
+async fn input_is_divided_by_the_scale(plain: &dyn Driver, scaled: &dyn Driver, scale: f64) {
+    let size = plain.size().await.unwrap();
+    let in_pixels = (size.to_f64() * scale).round().to_i32();
+    assert_eq!(scaled.size().await.unwrap(), in_pixels);
+    let last = CapturePoint::new(in_pixels.width - 1, in_pixels.height - 1);
+    let aims = (0..10).map(|step| CapturePoint::new(400 + step, 300 + 3 * step));
+    for to in aims.chain([CapturePoint::zero(), last]) {
+        let outcome = perform(scaled, Action::Move { to }).await.unwrap();
+        assert_eq!(outcome.pointer, Some(to), "scale {scale}");
+        assert_eq!(scaled.pointer().await.unwrap(), to, "scale {scale}");
+        let at = plain.pointer().await.unwrap();
+        // Half an input coordinate from the centre of the pixel; a whole one in the last row and column.
+        let off =
+            at.to_f64() - (to.to_f64() + CapturePoint::splat(1).to_f64().to_vector() * 0.5) / scale;
+        let most = if to == last { 1.0 } else { 0.5 };
+        assert!(
+            off.x.abs() <= most && off.y.abs() <= most,
+            "scale {scale}: {to:?} at {at:?}"
+        );
+    }
+    let to = CapturePoint::from(in_pixels.to_tuple());
+    let failure = perform(scaled, Action::Move { to }).await.unwrap_err();
+    let size = CaptureSize::from(in_pixels);
+    assert_eq!(failure.error, Error::OutOfBounds { point: to, size });
 }

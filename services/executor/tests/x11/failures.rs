@@ -22,6 +22,7 @@ fn impatient(display: &str) -> X11Driver {
     let options = Options {
         display: display.to_owned(),
         display_timeout: Duration::from_secs(2),
+        scale: None,
         launcher: motorium_executor::drivers::launch::Launcher::default(),
     };
     X11Driver::start(options).unwrap()

@@ -26,12 +26,17 @@ use tokio_util::sync::CancellationToken;
 
 /// Creates a driver for a test desktop.
 fn driver(display: &str) -> X11Driver {
-    let options = Options {
+    X11Driver::start(options(display)).unwrap()
+}
+
+/// Returns the options of a driver for a test desktop.
+fn options(display: &str) -> Options {
+    Options {
         display: display.to_owned(),
         display_timeout: Duration::from_secs(5),
+        scale: None,
         launcher: Launcher::default(),
-    };
-    X11Driver::start(options).unwrap()
+    }
 }
 
 async fn perform(

@@ -153,6 +153,7 @@ async fn programs_are_started_on_the_display_and_see_no_secrets() {
     let options = Options {
         display: desktop.display.clone(),
         display_timeout: Duration::from_secs(5),
+        scale: None,
         launcher,
     };
     let driver = X11Driver::start(options).unwrap();

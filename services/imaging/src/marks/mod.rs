@@ -3,12 +3,13 @@
 //! Used by Perception (for people who inspect its results) and by the planner (per model, at its image size). Neither
 //! detection nor numbering is done here.
 //!
-//! [`draw`] draws the boxes, [`pointer`] marks the mouse pointer, [`prompt`] writes the lines, and [`select`] chooses
+//! [`draw`] draws the boxes, [`pointer`] marks the mouse pointer, [`input`] shows input to viewers, [`prompt`] writes the lines, and [`select`] chooses
 //! the elements if there are too many.
 
 mod brightness_map;
 mod colour;
 mod draw;
+pub mod input;
 mod label_placement;
 mod outline;
 pub mod pointer;

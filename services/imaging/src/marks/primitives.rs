@@ -110,7 +110,7 @@ pub(super) fn image_bounds(picture: &RgbaImage) -> PixelRect {
 }
 
 /// Blends `coverage` (0 to 1) of a colour onto a pixel, if it is inside the image.
-fn blend(picture: &mut RgbaImage, x: i32, y: i32, colour: Rgba<u8>, coverage: f32) {
+pub(super) fn blend(picture: &mut RgbaImage, x: i32, y: i32, colour: Rgba<u8>, coverage: f32) {
     let coverage = coverage.clamp(0.0, 1.0);
     let (Ok(x), Ok(y)) = (u32::try_from(x), u32::try_from(y)) else {
         return;

@@ -19,7 +19,12 @@ pub(crate) async fn save(client: &Client<Channel>, task: &str, folder: &Path) ->
         source,
     };
     fs::create_dir_all(folder).map_err(unwritable)?;
-    for step in client.list_steps(task).await.map_err(Error::Service)? {
+    let steps = client.list_steps(task).await.map_err(Error::Service)?;
+    let count = steps.len();
+    for (step, number) in steps.into_iter().zip(1..) {
+        // The screen after any other step is the one before the next step.
+        let is_extra = number == count && step.frame_after != step.frame_before;
+        let after = Some(&step.frame_after).filter(|_| is_extra);
         let pictures = [
             (&step.frame_before, "before"),
             (&step.annotated_frame, "annotated"),
@@ -27,6 +32,7 @@ pub(crate) async fn save(client: &Client<Channel>, task: &str, folder: &Path) ->
         ];
         for (artifact, which) in pictures
             .into_iter()
+            .chain(after.map(|after| (after, "after")))
             .filter(|(artifact, _)| !artifact.is_empty())
         {
             let name = format!("step-{:02}-{which}", step.number);

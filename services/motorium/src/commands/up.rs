@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use motorium_kit::config::LayeredConfig;
 use motorium_messages::Message;
 
-use crate::cli::Up;
+use crate::cli::{PlatformKind, Up};
 use crate::error::Error;
 use crate::output;
 use crate::process::{DesktopChoice, Process, ProcessOptions};
@@ -18,7 +18,9 @@ pub(crate) async fn up(loaded: &LayeredConfig, args: Up) -> Result<ExitCode, Err
     } else {
         DesktopChoice::CurrentOrVirtual { size: args.size }
     };
-    let process = Process::start(loaded, ProcessOptions::served(desktop)).await?;
+    let platform = args.platform.unwrap_or_else(PlatformKind::of_this_machine);
+    let options = ProcessOptions::served(desktop, platform.into());
+    let process = Process::start(loaded, options).await?;
     output::line(&process.description());
     output::line(&Message::UpHint.text(terminal_language()));
     process.until_shutdown().await?;

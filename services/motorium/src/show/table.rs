@@ -2,7 +2,7 @@
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
-use motorium_proto::v1::common::EffectVerdict;
+use motorium_proto::v1::common::{EffectVerdict, Platform};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 
@@ -39,6 +39,17 @@ pub(crate) fn state(state: State) -> &'static str {
         State::Succeeded => "succeeded",
         State::Failed => "failed",
         State::Cancelled => "cancelled",
+    }
+}
+
+/// Returns the name of a platform, as options and settings have it.
+fn platform(platform: Platform) -> &'static str {
+    match platform {
+        Platform::Unspecified => "unknown",
+        Platform::Linux => "linux",
+        Platform::Windows => "windows",
+        Platform::Macos => "macos",
+        Platform::Browser => "browser",
     }
 }
 
@@ -158,7 +169,7 @@ fn elapsed(step: &wire::Step) -> Option<i64> {
 pub(crate) fn desktops(desktops: &[motorium_proto::v1::common::Desktop]) -> String {
     use motorium_proto::v1::common::desktop::State;
 
-    let mut table = table(&["desktop", "state", "display", "task", "labels"]);
+    let mut table = table(&["desktop", "state", "platform", "display", "task", "labels"]);
     for desktop in desktops {
         let state = match desktop.state() {
             State::Unspecified => "unknown",
@@ -176,6 +187,7 @@ pub(crate) fn desktops(desktops: &[motorium_proto::v1::common::Desktop]) -> Stri
         table.add_row([
             desktop.name.clone(),
             state.to_owned(),
+            platform(desktop.platform()).to_owned(),
             desktop.display.clone(),
             desktop.task.clone(),
             labels.join(" "),

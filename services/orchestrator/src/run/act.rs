@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::actuator::{may_act, retry_due};
 use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
 use super::gate::is_approved;
-use super::{RunResult, Runner, hooks};
+use super::{RunResult, Runner, hooks, input_marks};
 use motorium_task::event::Event;
 use motorium_task::{Task, machine};
 
@@ -87,6 +87,7 @@ impl Runner {
             actuator.record_not_started(run, attempt.id.clone()).await?;
             return Ok(AttemptStage::Ended);
         }
+        input_marks::show(run, &resolved);
         let outcome = actuator.perform(run, attempt, &resolved).await?;
         let performed = outcome.result == ActionResult::Performed;
         let again = outcome.sent_nothing

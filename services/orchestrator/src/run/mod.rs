@@ -31,6 +31,7 @@ mod conclude;
 mod context;
 mod decide;
 mod dispatcher;
+mod end_screen;
 mod extract;
 mod failed_looks;
 mod functions;
@@ -38,6 +39,7 @@ mod gate;
 mod halt;
 mod hooks;
 mod injection;
+mod input_marks;
 mod interrupts;
 mod journal;
 mod judge;
@@ -158,6 +160,9 @@ pub struct RunConfig {
     pub read_text_back: bool,
     /// Read the text of a page only if a browser is in front. False only in a replay of a recording from before.
     pub gate_page_text: bool,
+    /// Capture the screen after the last action of a task that ends without success. False only in a replay of a recording
+    /// from before.
+    pub capture_end_screen: bool,
 }
 
 impl Default for RunConfig {
@@ -182,6 +187,7 @@ impl Default for RunConfig {
             summary_timeout: Some(DEFAULT_SUMMARY_TIMEOUT),
             read_text_back: true,
             gate_page_text: true,
+            capture_end_screen: true,
         }
     }
 }
@@ -388,12 +394,13 @@ impl Runner {
         self.run.record(said).await
     }
 
-    /// Ends the task: releases keys and buttons, closes the open step, writes the answer if there is none, fetches results,
-    /// and records the end.
+    /// Ends the task: releases keys and buttons, captures the last screen, closes the open step, writes the answer if there
+    /// is none, fetches results, and records the end.
     async fn end(&mut self, event: Event) -> RunResult {
         if !matches!(event, Event::Succeeded { .. }) {
             self.actuator.release_inputs(&self.run).await;
         }
+        end_screen::record(&mut self.run, &event).await;
         self.close_step(&event).await?;
         let event = match summary::write(&mut self.run, &event).await? {
             Some(answer) if matches!(event, Event::Succeeded { .. }) => Event::Succeeded { answer },

@@ -48,6 +48,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and read the page whatever is in front.
     #[serde(default)]
     gate_page_text: bool,
+    /// Recordings of earlier versions do not have it, and no such captures.
+    #[serde(default)]
+    capture_end_screen: bool,
     /// Recordings of earlier versions do not have it, and no corrections.
     #[serde(default)]
     correct_progress: bool,
@@ -87,6 +90,7 @@ impl RunSettings {
             read_text_back: conduct.read_text_back,
             max_screen_failures: conduct.max_screen_failures,
             gate_page_text: conduct.gate_page_text,
+            capture_end_screen: conduct.capture_end_screen,
             correct_progress: conduct.correct_progress,
             tell_page_url: conduct.tell_page_url,
             summary_seconds: conduct.summary_timeout.map(|timeout| timeout.as_secs_f64()),
@@ -159,6 +163,7 @@ impl RunSettings {
             read_text_back: self.read_text_back,
             max_screen_failures: self.max_screen_failures,
             gate_page_text: self.gate_page_text,
+            capture_end_screen: self.capture_end_screen,
             correct_progress: self.correct_progress,
             tell_page_url: self.tell_page_url,
             summary_timeout: self

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use motorium_proto::domain::action::{Action, Button, Target};
 use motorium_proto::domain::decision::{PlannedAction, Usage};
 use motorium_proto::domain::frame::ImageContent;
+use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::{BackendAttempt, CaptureRequest};
 use motorium_proto::v1::common::{ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
@@ -178,6 +179,20 @@ async fn the_planner_knows_what_was_done() {
     assert!(last.image.is_some(), "the backend wants the screen");
     assert!(last.history.iter().all(|step| step.image.is_some()));
     assert_eq!(last.remaining.steps, Some(77));
+}
+
+#[tokio::test]
+async fn viewers_are_shown_each_click_with_its_target() {
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    cluster.carry_out().await;
+    cluster.world.called("mark_input", 2).await;
+    let clicks = cluster.world.clicks();
+    let marks = cluster.world.marks();
+    for (mark, (element, (x, y))) in marks.iter().zip((1..).zip(clicks)) {
+        assert_eq!(mark.presses, [CapturePoint::new(x, y)]);
+        assert_eq!(mark.target, Some(box_of(element)));
+    }
+    assert_eq!(marks.len(), 2);
 }
 
 #[tokio::test]

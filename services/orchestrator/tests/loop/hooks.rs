@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -289,6 +290,28 @@ async fn a_run_that_is_denied_fails_and_says_by_whom() {
         assert_eq!(cluster.world.plans().len(), 0);
         assert_eq!(interventions(&story), [said("guard", point.as_str(), true)]);
     }
+}
+
+#[tokio::test]
+async fn a_hook_that_forbids_screenshots_is_asked_for_the_last_one_as_well() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let hook = ScriptedHook::new("guard", [HookPoint::BeforeScreenshot], move |event| {
+        let is_screenshot = matches!(event, HookEvent::BeforeScreenshot(_));
+        let times = asked.fetch_add(usize::from(is_screenshot), Ordering::SeqCst);
+        // The first screenshot shows nothing secret; those after the click do.
+        match times {
+            0 => nothing(),
+            _ => deny("closed today"),
+        }
+    });
+    let cluster = Cluster::start_hooked(vec![act([click(1)])], [Arc::new(hook)]).await;
+    let name = cluster.create().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(cluster.world.done().len(), 1);
+    story.check_failure("HOOK_DENIED", "no screenshot may be taken");
+    assert_eq!(story.count("end_screen_captured"), 0);
+    let steps = cluster.client().list_steps(&name).await.unwrap();
+    assert_eq!(steps.last().unwrap().frame_after, "");
 }
 
 #[tokio::test]

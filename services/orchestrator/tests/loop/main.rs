@@ -7,6 +7,7 @@ mod bad_input;
 mod cancel;
 mod completion;
 mod desktops;
+mod end_screen;
 mod end_to_end;
 mod extraction;
 mod functions;

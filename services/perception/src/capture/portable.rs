@@ -12,8 +12,11 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use image::{RgbaImage, imageops};
 use motorium_imaging::resize::crop;
+use motorium_imaging::space::{DesktopSpace, LogicalRect, PlatformMonitor};
 use motorium_proto::domain::frame::{Display, Monitor, Window};
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize, LogicalSize};
+use motorium_proto::domain::geometry::{
+    CapturePoint, CaptureRect, CaptureSize, LogicalPoint, LogicalSize,
+};
 use motorium_proto::domain::id::DisplayId;
 use tokio::sync::oneshot;
 use xcap::{XCapError, XCapResult};
@@ -172,39 +175,28 @@ struct Layout {
     monitors: Vec<(xcap::Monitor, Monitor)>,
     /// Capture pixels per logical point, of the primary monitor.
     scale: f64,
-    /// Upper left corner of the plane in the platform's coordinates.
-    corner: CapturePoint,
+    space: DesktopSpace,
 }
 
 impl Layout {
     fn read() -> XCapResult<Self> {
+        let found = xcap::Monitor::all()?;
+        let described = found.iter().map(platform_monitor);
+        let described = described.collect::<XCapResult<Vec<_>>>()?;
+        let space = DesktopSpace::of_monitors(&described)
+            .map_err(|error| XCapError::new(format!("the monitors cannot be used: {error}")))?;
         let mut scale = 1.0;
         let mut monitors = Vec::new();
-        for monitor in xcap::Monitor::all()? {
-            let factor = f64::from(monitor.scale_factor()?);
-            let pixels = |points: f64| (points * factor).round() as i32;
+        for (monitor, bounds) in found.into_iter().zip(space.monitors()) {
             let described = Monitor {
                 name: monitor.name()?,
-                bounds: CaptureRect::from_origin_and_size(
-                    CapturePoint::new(pixels(monitor.x()?.into()), pixels(monitor.y()?.into())),
-                    CaptureSize::new(
-                        pixels(monitor.width()?.into()),
-                        pixels(monitor.height()?.into()),
-                    ),
-                ),
+                bounds,
                 primary: monitor.is_primary()?,
             };
             if described.primary || monitors.is_empty() {
-                scale = factor;
+                scale = f64::from(monitor.scale_factor()?);
             }
             monitors.push((monitor, described));
-        }
-        let corners = monitors.iter().map(|(_, monitor)| monitor.bounds.min);
-        let corner = corners
-            .reduce(CapturePoint::min)
-            .ok_or_else(|| XCapError::new("there is no monitor"))?;
-        for (_, monitor) in &mut monitors {
-            monitor.bounds = monitor.bounds.translate(-corner.to_vector());
         }
         if !monitors.iter().any(|(_, monitor)| monitor.primary) {
             monitors[0].1.primary = true;
@@ -212,15 +204,12 @@ impl Layout {
         Ok(Self {
             monitors,
             scale,
-            corner,
+            space,
         })
     }
 
     fn size(&self) -> CaptureSize {
-        let boxes = self.monitors.iter().map(|(_, monitor)| monitor.bounds);
-        boxes
-            .reduce(|all, bounds| all.union(&bounds))
-            .map_or(CaptureSize::zero(), |all| all.size())
+        self.space.size()
     }
 
     fn describe(&self, id: &DisplayId, scale: Option<f64>) -> Display {
@@ -262,20 +251,17 @@ impl Layout {
     }
 
     fn windows(&self) -> XCapResult<Vec<Window>> {
-        let pixels = |points: f64| (points * self.scale).round() as i32;
         let mut windows = Vec::new();
         for window in xcap::Window::all()? {
-            let corner = CapturePoint::new(pixels(window.x()?.into()), pixels(window.y()?.into()));
-            let size = CaptureSize::new(
-                pixels(window.width()?.into()),
-                pixels(window.height()?.into()),
-            );
+            let corner = LogicalPoint::new(window.x()?.into(), window.y()?.into());
+            let size = LogicalSize::new(window.width()?.into(), window.height()?.into());
+            let place = LogicalRect::from_origin_and_size(corner, size);
             let described = Window {
                 id: format!("{:#x}", window.id()?),
                 title: window.title()?,
                 application: window.app_name()?,
                 process: window.pid().ok(),
-                bounds: CaptureRect::from_origin_and_size(corner - self.corner.to_vector(), size),
+                bounds: self.space.to_capture_rect(&place),
                 active: window.is_focused()?,
                 minimised: window.is_minimized()?,
                 modal: false,
@@ -285,4 +271,19 @@ impl Layout {
         windows.sort_by_key(|&(z, _)| std::cmp::Reverse(z));
         Ok(windows.into_iter().map(|(_, window)| window).collect())
     }
+}
+
+/// Returns a monitor in the platform's coordinates.
+fn platform_monitor(monitor: &xcap::Monitor) -> XCapResult<PlatformMonitor> {
+    let corner = LogicalPoint::new(monitor.x()?.into(), monitor.y()?.into());
+    let size = LogicalSize::new(monitor.width()?.into(), monitor.height()?.into());
+    Ok(PlatformMonitor {
+        bounds: LogicalRect::from_origin_and_size(corner, size),
+        // Windows describes its monitors and windows in pixels, whatever their scale.
+        scale: if cfg!(target_os = "windows") {
+            1.0
+        } else {
+            monitor.scale_factor()?.into()
+        },
+    })
 }

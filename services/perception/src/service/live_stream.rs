@@ -2,6 +2,9 @@
 //!
 //! Frames are made on demand, so a slow reader gets fewer of them, and the rate is limited. An unchanged screen costs
 //! one small request every quarter of a second.
+//!
+//! Viewers also see the input: a halo around the pointer, a ripple at each click, and the box of its target. They are drawn
+//! into the sent copies only.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,15 +12,18 @@ use std::time::Duration;
 use image::RgbaImage;
 use motorium_imaging::codec::size_of;
 use motorium_imaging::exact_diff;
+use motorium_imaging::marks::input;
 use motorium_imaging::resize::crop;
 use motorium_kit::caller::Caller;
 use motorium_proto::domain::frame::{Cursor, Frame};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::FrameId;
 use motorium_proto::service::{FrameTile, FrameUpdate, ImageOptions, ResultStream, StreamRequest};
+use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::images::{self, Overlay, run_blocking};
+use super::input_marks::{self, InputMark, InputMarks};
 use super::redact::Redactor;
 use crate::capture::{CaptureOptions, ChangeStream, RawCapture, Screen, cursor};
 use crate::error::Error;
@@ -40,27 +46,36 @@ const MAX_TILES: usize = 24;
 // One encoder run over everything beats many over half of it.
 const FULL_FRAME_FRACTION: f64 = 0.5;
 
+/// Parts of the service that a stream uses.
+#[derive(Debug)]
+pub(super) struct Sources {
+    pub(super) screen: Arc<dyn Screen>,
+    pub(super) redactor: Redactor,
+    pub(super) parser: Arc<ParseQueue>,
+    pub(super) marks: Arc<InputMarks>,
+}
+
 /// Starts a stream. Its frames are not stored; their ids begin with `prefix`.
 pub(super) async fn stream(
-    screen: Arc<dyn Screen>,
+    sources: Sources,
     request: StreamRequest,
     prefix: FrameId,
-    redactor: Redactor,
-    parser: Arc<ParseQueue>,
 ) -> Result<ResultStream<FrameUpdate>, Error> {
     let pace = request
         .max_frames_per_second
         .clamp(1, MAX_FRAMES_PER_SECOND);
     let mut ticks = interval(Duration::from_secs(1) / pace);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let changes = screen.watch().await?;
+    let changes = sources.screen.watch().await?;
+    let mut marks_added = sources.marks.subscribe();
+    marks_added.mark_unchanged();
     let watch = LiveStream {
-        screen,
+        marks_added,
+        sources,
         changes,
         ticks,
         image: request.image,
-        redactor,
-        parser,
+        shows_input: !request.omit_input_marks,
         prefix,
         sequence: 0,
         dirty: true,
@@ -77,12 +92,12 @@ pub(super) async fn stream(
 
 #[derive(Debug)]
 struct LiveStream {
-    screen: Arc<dyn Screen>,
+    sources: Sources,
+    marks_added: watch::Receiver<()>,
     changes: Box<dyn ChangeStream>,
     ticks: Interval,
     image: ImageOptions,
-    redactor: Redactor,
-    parser: Arc<ParseQueue>,
+    shows_input: bool,
     prefix: FrameId,
     sequence: u64,
     /// True if something was drawn that has not been sent.
@@ -95,6 +110,16 @@ struct LiveStream {
 struct SentFrame {
     pixels: Arc<RgbaImage>,
     pointer: Option<CapturePoint>,
+    /// It has marks of input, which the next frame shows older or no more.
+    is_marked: bool,
+}
+
+/// Marks to draw into one frame.
+#[derive(Debug)]
+struct InputOverlay {
+    /// Draw the halo around the pointer.
+    halo: bool,
+    marks: Vec<(f32, InputMark)>,
 }
 
 impl LiveStream {
@@ -107,23 +132,31 @@ impl LiveStream {
                 continue;
             }
             let mut shot = self
+                .sources
                 .screen
                 .capture(CaptureOptions {
                     list_windows: true,
-                    precise_window_list: self.redactor.has_window_rules(),
+                    precise_window_list: self.sources.redactor.has_window_rules(),
                     ..Default::default()
                 })
                 .await?;
-            match self.redactor.redact_contents(&mut shot, &self.parser).await {
+            let Sources {
+                redactor, parser, ..
+            } = &self.sources;
+            match redactor.redact_contents(&mut shot, parser).await {
                 // Unchecked content must not be sent; the parser may be free for the next frame.
                 Err(Error::ParserBusy) => continue,
                 other => other?,
             }
-            self.redactor.redact_regions(&mut shot);
+            redactor.redact_regions(&mut shot);
             let shown = self.last_sent.take();
             let image = self.image;
+            let overlay = InputOverlay {
+                halo: self.shows_input,
+                marks: self.marks(),
+            };
             let (frame, shown, tiles) =
-                run_blocking(move || diff_frame(shot, shown, image)).await??;
+                run_blocking(move || diff_frame(shot, &overlay, shown, image)).await??;
             self.last_sent = Some(shown);
             self.dirty = false;
             if tiles.is_empty() {
@@ -140,9 +173,19 @@ impl LiveStream {
         }
     }
 
-    /// Waits until something is drawn, or until the pointer has to be polled.
+    /// Returns the marks to show now.
+    fn marks(&self) -> Vec<(f32, InputMark)> {
+        match self.shows_input {
+            true => self.sources.marks.shown(self.sources.screen.id()),
+            false => Vec::new(),
+        }
+    }
+
+    /// Waits until something is drawn or marked, or until the pointer has to be polled.
     async fn wait_for_change(&mut self) -> Result<(), Error> {
         tokio::select! {
+            // The marks live as long as this stream. A new one makes the next frame differ.
+            _ = self.marks_added.changed(), if self.shows_input => {}
             change = self.changes.next() => {
                 change?;
                 self.dirty = true;
@@ -154,7 +197,7 @@ impl LiveStream {
 
     /// Returns whether something was drawn, or the pointer was moved, since the last frame.
     async fn has_changed(&mut self) -> Result<bool, Error> {
-        let pointer = self.screen.cursor_position().await?;
+        let pointer = self.sources.screen.cursor_position().await?;
         // All pending reports belong to the frame that is captured now. The flag stays set until that frame has been
         // made, because each report arrives only once.
         while let Some(change) = futures::FutureExt::now_or_never(self.changes.next()) {
@@ -164,7 +207,8 @@ impl LiveStream {
         self.dirty |= self
             .last_sent
             .as_ref()
-            .is_none_or(|shown| shown.pointer != pointer);
+            .is_none_or(|shown| shown.pointer != pointer || shown.is_marked);
+        self.dirty |= !self.marks().is_empty();
         Ok(self.dirty)
     }
 }
@@ -172,16 +216,30 @@ impl LiveStream {
 /// Computes the frame, the tiles to send, and the content that the reader then has.
 fn diff_frame(
     shot: RawCapture,
+    overlay: &InputOverlay,
     before: Option<SentFrame>,
     image: ImageOptions,
 ) -> Result<(Frame, SentFrame, Vec<FrameTile>), Error> {
     let mut pixels = shot.pixels;
+    let (corner, scale) = (shot.bounds.min, shot.display.scale as f32);
+    let pointer = shot.cursor.as_ref().map(|cursor| cursor.position);
+    if let Some(pointer) = pointer.filter(|_| overlay.halo) {
+        let at = pointer - corner.to_vector();
+        input::draw_halo(Arc::make_mut(&mut pixels), at, scale);
+    }
     let drawn = shot
         .cursor
         .as_ref()
         .is_some_and(|image| cursor::draw(Arc::make_mut(&mut pixels), shot.bounds, image));
-    let pointer = shot.cursor.as_ref().map(|cursor| cursor.position);
-    let shown = SentFrame { pixels, pointer };
+    let is_marked = !overlay.marks.is_empty();
+    if is_marked {
+        input_marks::draw(Arc::make_mut(&mut pixels), corner, scale, &overlay.marks);
+    }
+    let shown = SentFrame {
+        pixels,
+        pointer,
+        is_marked,
+    };
     let whole = CaptureRect::from_size(size_of(&shown.pixels));
     let regions = match &before {
         Some(before) => changed_regions(before, &shown, whole),

@@ -6,6 +6,7 @@
 //! windows, cursor and elements use that space. `origin` is the position of the corner on the display.
 
 mod images;
+mod input_marks;
 mod live_stream;
 mod multi_line;
 mod redact;
@@ -31,8 +32,9 @@ use motorium_proto::domain::id::{ElementId, FrameId};
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{
     CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameRequest,
-    FrameUpdate, IdleReport, Observation, ObserveRequest, ParseOptions, ParseRequest, ParsedImage,
-    Perception, Result, ResultStream, SceneDelta, StageTiming, StreamRequest, WaitForIdleRequest,
+    FrameUpdate, IdleReport, MarkInputRequest, Observation, ObserveRequest, ParseOptions,
+    ParseRequest, ParsedImage, Perception, Result, ResultStream, SceneDelta, StageTiming,
+    StreamRequest, WaitForIdleRequest,
 };
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
@@ -45,6 +47,7 @@ use crate::marks;
 use crate::parse::queue::{AdmittedParser, ParseQueue};
 use crate::parse::{Parse, magnify};
 use crate::settle;
+use input_marks::{InputMark, InputMarks};
 pub(crate) use redact::Redactor;
 pub use screens::{Driver, Screens};
 use view_memory::ViewMemory;
@@ -60,6 +63,8 @@ pub struct PerceptionService {
     redactor: Redactor,
     /// Permits of live streams.
     stream_slots: Arc<Semaphore>,
+    /// Input that live streams show.
+    input_marks: Arc<InputMarks>,
     /// True once the models are loaded.
     models_ready: watch::Receiver<bool>,
     /// Cancels background work when the service is dropped.
@@ -89,6 +94,7 @@ impl PerceptionService {
             view_memory: Arc::default(),
             redactor,
             stream_slots: Arc::new(Semaphore::new(MAX_STREAMS)),
+            input_marks: Arc::default(),
             models_ready: watch::channel(false).1,
             _shutdown_on_drop: shutdown.clone().drop_guard(),
             shutdown,
@@ -447,13 +453,28 @@ impl Perception for PerceptionService {
         let open = open.map_err(|_| Error::TooManyStreams { most: MAX_STREAMS })?;
         let prefix = self.frames.next_id();
         let redactor = self.redactor.with_requested(&request.redactions)?;
-        let parser = Arc::clone(&self.parser);
-        let updates = live_stream::stream(screen, request, prefix, redactor, parser).await?;
+        let sources = live_stream::Sources {
+            screen,
+            redactor,
+            parser: Arc::clone(&self.parser),
+            marks: Arc::clone(&self.input_marks),
+        };
+        let updates = live_stream::stream(sources, request, prefix).await?;
         // Holds the permit until the reader drops the stream.
         let counted = updates.inspect(move |_| {
             let _ = &open;
         });
         Ok(Box::pin(counted))
+    }
+
+    async fn mark_input(&self, request: MarkInputRequest) -> Result<()> {
+        let screen = self.screens.get(request.display.as_ref())?;
+        let MarkInputRequest {
+            presses, target, ..
+        } = request;
+        let display = screen.id().clone();
+        self.input_marks.add(display, InputMark { presses, target });
+        Ok(())
     }
 
     async fn get_frame(&self, request: FrameRequest) -> Result<CapturedFrame> {

@@ -17,9 +17,10 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::{DisplayId, FrameId};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
-    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, FrameRequest, ImageFormat,
-    ImageOptions, ObserveRequest, ParseOptions, ParseRequest, Perception, PerceptionClient,
-    PerceptionServer, Redaction, SensitiveText, StreamRequest, WaitForIdleRequest,
+    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, FrameRequest, FrameUpdate,
+    ImageFormat, ImageOptions, MarkInputRequest, ObserveRequest, ParseOptions, ParseRequest,
+    Perception, PerceptionClient, PerceptionServer, Redaction, ResultStream, SensitiveText,
+    StreamRequest, WaitForIdleRequest,
 };
 use tokio::time::{Instant, timeout};
 
@@ -90,6 +91,7 @@ fn watching(max_frames_per_second: u32) -> StreamRequest {
         max_frames_per_second,
         image: ImageOptions::default(),
         redactions: Vec::new(),
+        omit_input_marks: false,
     }
 }
 
@@ -774,6 +776,7 @@ async fn the_live_stream_sends_everything_first_and_then_what_changed() {
             fit,
         },
         redactions: Vec::new(),
+        omit_input_marks: false,
     };
     let small = service
         .stream_frames(request)
@@ -785,6 +788,103 @@ async fn the_live_stream_sends_everything_first_and_then_what_changed() {
         .unwrap();
     assert_eq!(small.frame.size, CaptureSize::new(800, 600));
     assert_eq!(pixels(&small.tiles[0].image).dimensions(), (400, 300));
+}
+
+/// The picture that a viewer of a live stream has, put together from its updates.
+struct Viewer {
+    updates: ResultStream<FrameUpdate>,
+    seen: image::RgbaImage,
+}
+
+impl Viewer {
+    async fn of(service: &dyn Perception, omit_input_marks: bool) -> Self {
+        let request = StreamRequest {
+            omit_input_marks,
+            ..watching(20)
+        };
+        let updates = service.stream_frames(request).await.unwrap();
+        let mut viewer = Self {
+            updates,
+            seen: image::RgbaImage::new(800, 600),
+        };
+        viewer.next().await;
+        viewer
+    }
+
+    async fn next(&mut self) {
+        let update = timeout(TEST_TIMEOUT, self.updates.next()).await;
+        for tile in update.expect("no frame came").unwrap().unwrap().tiles {
+            let corner = tile.bounds.min;
+            let (x, y) = (corner.x.into(), corner.y.into());
+            image::imageops::replace(&mut self.seen, &pixels(&tile.image), x, y);
+        }
+    }
+
+    /// Follows the stream until the viewer sees this.
+    async fn until(&mut self, sees: impl Fn(&image::RgbaImage) -> bool) {
+        while !sees(&self.seen) {
+            self.next().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn viewers_see_the_pointer_clicks_and_targets_and_the_desktop_stays_as_it_is() {
+    const GREY: image::Rgba<u8> = image::Rgba([128, 128, 128, 255]);
+    let desktop = Desktop::start();
+    let client = Client::connect(&desktop.display);
+    client.show(&image::RgbaImage::from_pixel(800, 600, GREY), 0, 0);
+    client.move_pointer(300, 200);
+    let (service, _server) = over_the_wire(service(&[&desktop.display]).await).await;
+    let is_yellow = |seen: &image::RgbaImage| {
+        let [red, _, blue, _] = seen.get_pixel(286, 200).0;
+        red > 150 && blue < 110
+    };
+    let is_red = |seen: &image::RgbaImage, x, y| {
+        let [red, green, blue, _] = seen.get_pixel(x, y).0;
+        red > green.saturating_add(60) && red > blue.saturating_add(60)
+    };
+    let has_ring = |seen: &image::RgbaImage| (310..345).any(|x| is_red(seen, x, 200));
+    let has_box = |seen: &image::RgbaImage| is_red(seen, 245, 200) && is_red(seen, 354, 200);
+
+    let mut viewer = Viewer::of(&service, false).await;
+    viewer.until(is_yellow).await;
+    assert!(!has_ring(&viewer.seen) && !has_box(&viewer.seen));
+
+    let mark = MarkInputRequest {
+        display: None,
+        presses: vec![CapturePoint::new(300, 200)],
+        target: Some(at(250, 180, 100, 40)),
+    };
+    service.mark_input(mark).await.unwrap();
+    viewer.until(|seen| has_ring(seen) && has_box(seen)).await;
+    if let Some(folder) = std::env::var_os("MOTORIUM_PICTURES") {
+        let file = std::path::Path::new(&folder).join("input-marks.png");
+        viewer.seen.save(file).unwrap();
+    }
+    // A viewer that wants the bare screen gets it, and so does everything that is captured.
+    let bare = Viewer::of(&service, true).await;
+    let captured = service
+        .capture(capture(CaptureArea::Display))
+        .await
+        .unwrap();
+    for plain in [bare.seen, pixels(captured.image.as_ref().unwrap())] {
+        assert_eq!(*plain.get_pixel(286, 200), GREY);
+        assert!(!has_ring(&plain) && !has_box(&plain));
+    }
+    // The marks go by themselves, and the halo follows the pointer.
+    let is_over = |seen: &image::RgbaImage| !has_ring(seen) && !has_box(seen);
+    viewer.until(is_over).await;
+    client.move_pointer(700, 500);
+    viewer.until(|seen| *seen.get_pixel(286, 200) == GREY).await;
+
+    let elsewhere = MarkInputRequest {
+        display: Some(DisplayId::new(":none")),
+        presses: Vec::new(),
+        target: None,
+    };
+    let error = service.mark_input(elsewhere).await.unwrap_err();
+    check_error(&error, "DISPLAY_NOT_FOUND", ":none");
 }
 
 /// A change between equally bright colours is streamed.

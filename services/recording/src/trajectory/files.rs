@@ -114,6 +114,9 @@ pub fn artifact_files(recorded: &RecordedEvent) -> Vec<(String, &Artifact)> {
         .into_iter()
         .filter_map(|(place, artifact)| step_file(step, place, artifact.as_ref()))
         .collect(),
+        Event::EndScreenCaptured { image } => step_file(step, StepFile::FrameAfter, Some(image))
+            .into_iter()
+            .collect(),
         Event::PointerChecked(checked) => evidence(checked.image.iter()),
         Event::ApprovalRequested(approval) => evidence(approval.evidence.iter()),
         Event::InjectionSuspected {

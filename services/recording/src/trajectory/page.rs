@@ -23,6 +23,7 @@ use self::view::{PageFooter, PageHeader, StepView};
 use super::steps::Steps;
 use super::{Error, rewound};
 use motorium_task::Task;
+use motorium_task::event::Artifact;
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
@@ -47,21 +48,21 @@ pub(super) async fn write(task: &Task, steps: &Steps, blobs: &BlobStore) -> Resu
     let mut page = BufWriter::new(file);
     put(&mut page, "header", &PageHeader::of(task, steps))?;
     for step in &steps.steps {
-        let stored = match &step.image {
-            Some(image) => blobs.get(image.sha256).await.ok(),
-            None => None,
-        };
-        let shown = match stored {
-            Some(stored) => data_uri(stored).await,
-            None => None,
-        };
-        put(&mut page, "step", &StepView::of(step, shown))?;
+        let shown = shown(blobs, step.image.as_ref()).await;
+        let shown_after = self::shown(blobs, step.image_after.as_ref()).await;
+        put(&mut page, "step", &StepView::of(step, shown, shown_after))?;
     }
     put(&mut page, "footer", &PageFooter::of(task))?;
     let file = page
         .into_inner()
         .map_err(|error| Error::Page(error.to_string()))?;
     rewound(file).map_err(|error| Error::Page(error.to_string()))
+}
+
+/// Returns an image as the page shows it; `None` if there is none, or it is gone.
+async fn shown(blobs: &BlobStore, image: Option<&Artifact>) -> Option<String> {
+    let stored = blobs.get(image?.sha256).await.ok()?;
+    data_uri(stored).await
 }
 
 fn put(page: &mut BufWriter<Disk>, template: &str, values: &impl Serialize) -> Result<(), Error> {

@@ -20,6 +20,8 @@ use motorium_task::{Approval, ApprovalState};
 #[derive(Debug, Clone, Copy)]
 pub enum StepFile {
     Frame,
+    /// The screen after the last action of a task that ended without success.
+    FrameAfter,
     Annotated,
     Scene,
     Responses,
@@ -30,6 +32,7 @@ pub fn path(step: u32, place: StepFile, artifact: &Artifact) -> String {
     let extension = artifact.media_type.rsplit('/').next().unwrap_or("bin");
     match place {
         StepFile::Frame => format!("frames/step-{step:03}.{extension}"),
+        StepFile::FrameAfter => format!("frames/step-{step:03}-after.{extension}"),
         StepFile::Annotated => format!("frames/step-{step:03}-annotated.{extension}"),
         StepFile::Scene => format!("scenes/step-{step:03}.json"),
         StepFile::Responses => format!("responses/step-{step:03}.json"),
@@ -53,6 +56,8 @@ pub(super) struct ExportedStep {
     pub(super) frame: Frame,
     pub(super) element_count: u32,
     pub(super) image: Option<Artifact>,
+    /// Screenshot after its actions, if the task ended with them.
+    pub(super) image_after: Option<Artifact>,
     pub(super) annotated: Option<Artifact>,
     responses: Option<Artifact>,
     current_url: Option<String>,
@@ -142,6 +147,7 @@ impl ExportedStep {
             element_count: observed.element_count,
             image: observed.image.clone(),
             annotated: None,
+            image_after: None,
             responses: None,
             current_url: observed.current_url.clone(),
             usage: Usage::default(),
@@ -201,6 +207,7 @@ impl ExportedStep {
                 self.usage = self.usage.plus(*usage);
                 self.extracted = Some(json.clone());
             }
+            Event::EndScreenCaptured { image } => self.image_after = Some(image.clone()),
             Event::StepFinished { timings, .. } => {
                 self.ended_at = Some(recorded.at);
                 let timings = timings.iter();
@@ -272,6 +279,7 @@ impl ExportedStep {
             "time": time(self.at),
             "milliseconds": self.took().map(milliseconds),
             "frame": file(StepFile::Frame, &self.image),
+            "frame_after": file(StepFile::FrameAfter, &self.image_after),
             "annotated_frame": file(StepFile::Annotated, &self.annotated),
             "scene": file(StepFile::Scene, &self.scene),
             "responses": file(StepFile::Responses, &self.responses),

@@ -9,7 +9,7 @@ use motorium_proto::service::{BackendAttempt, StageTiming};
 use motorium_proto::v1::orchestrator as wire;
 
 use super::super::approval::approval_name;
-use super::super::artifact::{optional_artifact, wire_artifact};
+use super::super::artifact::{optional_artifact, required_artifact, wire_artifact};
 use super::super::loop_notice::{LoopNotice, LoopPattern, Mitigation};
 use super::super::retry_strategy::RetryStrategy;
 use super::super::screen::Fingerprint;
@@ -315,6 +315,9 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             text,
             usage: Some(usage.into()),
             by_model,
+        }),
+        Event::EndScreenCaptured { image } => Kind::EndScreenCaptured(wire::EndScreenCaptured {
+            image: Some(wire_artifact(task, image)),
         }),
         Event::Succeeded { answer } => Kind::Succeeded(wire::TaskSucceeded { answer }),
         Event::Failed(failure) => Kind::Failed(wire::TaskFailed {
@@ -645,6 +648,9 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             text: event.text,
             usage: optional("usage", event.usage)?.unwrap_or_default(),
             by_model: event.by_model,
+        },
+        Kind::EndScreenCaptured(event) => Event::EndScreenCaptured {
+            image: required_artifact("image", event.image)?,
         },
         Kind::Succeeded(event) => Event::Succeeded {
             answer: event.answer,

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use motorium_imaging::space::InputPoint;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
 use motorium_proto::service::{HumanInput, HumanInputKind};
@@ -26,6 +27,7 @@ use super::connection::{self, OrDisplayError};
 use super::keymap::Keymap;
 use super::pointer::{WHEEL_DOWN, WHEEL_LEFT, WHEEL_RIGHT, WHEEL_UP};
 use super::synthetic_input::{MAX_WATCHERS, PendingEvents, SyntheticInput};
+use super::xtest::read_space;
 use super::{keysym, session};
 use crate::drivers::{Error, HumanInputReceiver};
 
@@ -50,6 +52,7 @@ const BACKLOG: usize = 1024;
 pub(super) async fn watch(
     display: String,
     patience: Duration,
+    scale: Option<f64>,
     own: &SyntheticInput,
 ) -> Result<Option<HumanInputReceiver>, Error> {
     let ledger = own
@@ -58,7 +61,7 @@ pub(super) async fn watch(
     let (sender, receiver) = mpsc::channel(BACKLOG);
     let (begun, has_begun) = oneshot::channel();
     let thread = std::thread::Builder::new().name(format!("x11-human {display}"));
-    let watching = move || match HumanInputWatcher::begin(&display, patience, ledger) {
+    let watching = move || match HumanInputWatcher::begin(&display, patience, scale, ledger) {
         Ok(None) => {
             let _ = begun.send(Ok(false));
         }
@@ -82,6 +85,7 @@ pub(super) async fn watch(
 /// Receives events on its own connection.
 struct HumanInputWatcher {
     link: Connection,
+    scale: Option<f64>,
     keymap: Keymap,
     ledger: Arc<PendingEvents>,
     /// Ids of the XTest devices.
@@ -99,6 +103,7 @@ impl HumanInputWatcher {
     fn begin(
         display: &str,
         patience: Duration,
+        scale: Option<f64>,
         ledger: Arc<PendingEvents>,
     ) -> Result<Option<Self>, Error> {
         let link = connection::connect(display, patience)?;
@@ -145,6 +150,7 @@ impl HumanInputWatcher {
             xtest: xtest.map(|info| info.deviceid).collect(),
             keymap: Keymap::read(&link)?,
             link,
+            scale,
             ledger,
             held: Vec::new(),
             pending: None,
@@ -325,7 +331,8 @@ impl HumanInputWatcher {
 
     fn pointer(&self) -> Result<CapturePoint, Error> {
         let (x, y) = self.link.pointer().or_display_error(&self.link)?;
-        Ok(CapturePoint::new(x.into(), y.into()))
+        let at = InputPoint::new(x.into(), y.into());
+        Ok(read_space(&self.link, self.scale)?.to_capture(at, None))
     }
 }
 

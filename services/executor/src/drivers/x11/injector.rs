@@ -31,12 +31,14 @@ impl Handle {
     pub(super) fn start(
         display: String,
         patience: Duration,
+        scale: Option<f64>,
         own: Arc<SyntheticInput>,
     ) -> std::io::Result<Self> {
         let (commands, inbox) = channel();
         let injector = Injector {
             display,
             display_timeout: patience,
+            scale,
             own,
             session: None,
         };
@@ -68,6 +70,7 @@ impl Handle {
 pub(super) struct Injector {
     display: String,
     display_timeout: Duration,
+    scale: Option<f64>,
     own: Arc<SyntheticInput>,
     session: Option<Session>,
 }
@@ -160,6 +163,7 @@ impl Injector {
             self.session = Some(Session::open(
                 &self.display,
                 self.display_timeout,
+                self.scale,
                 &self.own,
             )?);
         }

@@ -48,6 +48,9 @@ pub struct Options {
     pub display: String,
     /// Timeout of a call to the X server.
     pub display_timeout: Duration,
+    /// Capture pixels per input coordinate. `None` stands for 1: X11 takes device pixels, which are what is captured,
+    /// whatever scale its applications draw at.
+    pub scale: Option<f64>,
     /// Launcher of the configured programs.
     pub launcher: Launcher,
 }
@@ -59,6 +62,7 @@ pub struct X11Driver {
     launcher: Launcher,
     display: String,
     display_timeout: Duration,
+    scale: Option<f64>,
     own: Arc<synthetic_input::SyntheticInput>,
 }
 
@@ -72,6 +76,7 @@ impl X11Driver {
         let injector = injector::Handle::start(
             options.display.clone(),
             options.display_timeout,
+            options.scale,
             Arc::clone(&own),
         )?;
         Ok(Self {
@@ -79,6 +84,7 @@ impl X11Driver {
             launcher: options.launcher,
             display: options.display,
             display_timeout: options.display_timeout,
+            scale: options.scale,
             own,
         })
     }
@@ -148,7 +154,13 @@ impl Driver for X11Driver {
     }
 
     async fn watch_human(&self) -> Result<Option<HumanInputReceiver>, Error> {
-        human_input::watch(self.display.clone(), self.display_timeout, &self.own).await
+        human_input::watch(
+            self.display.clone(),
+            self.display_timeout,
+            self.scale,
+            &self.own,
+        )
+        .await
     }
 
     async fn remaining_clipboard(&self) -> Result<ClipboardContent, Error> {

@@ -65,11 +65,12 @@ impl Session {
     pub(super) fn open(
         display: &str,
         patience: Duration,
+        scale: Option<f64>,
         own: &Arc<SyntheticInput>,
     ) -> Result<Self, Error> {
         let link = connection::connect(display, patience)?;
         enable_extensions(&link)?;
-        let mut hands = XTestInput::new(link, Arc::clone(own))?;
+        let mut hands = XTestInput::new(link, scale, Arc::clone(own))?;
         let leaked = hands.release_everything()?;
         if !leaked.is_empty() {
             let count = leaked.len();

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+use motorium_imaging::space::{InputPoint, PlatformMonitor};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureSize, LogicalSize};
 use motorium_proto::domain::key::Key;
 use motorium_x11::Connection;
 use x11rb::connection::Connection as _;
@@ -24,6 +25,7 @@ use super::keymap::{Keymap, SavedKeyboardState};
 use super::keysym;
 use super::synthetic_input::SyntheticInput;
 use crate::drivers::Error;
+use crate::drivers::input_space::InputSpace;
 
 x11rb::atom_manager! {
     /// Atoms of selections that tell whether input can be sent now, and of the record of the last press.
@@ -65,6 +67,9 @@ pub(super) struct XTestInput {
     pub(super) atoms: InputAtoms,
     /// Record of the sent events, which user input monitoring filters out.
     own: Arc<SyntheticInput>,
+    scale: Option<f64>,
+    /// Pixel that the pointer was last sent to.
+    aim: Option<CapturePoint>,
     held: Vec<Pressable>,
     input_sent: bool,
     /// The original keyboard state while it is normalised for typing.
@@ -72,7 +77,11 @@ pub(super) struct XTestInput {
 }
 
 impl XTestInput {
-    pub(super) fn new(link: Connection, own: Arc<SyntheticInput>) -> Result<Self, Error> {
+    pub(super) fn new(
+        link: Connection,
+        scale: Option<f64>,
+        own: Arc<SyntheticInput>,
+    ) -> Result<Self, Error> {
         let atoms = InputAtoms::new(&link.x)
             .or_display_error(&link)?
             .reply()
@@ -81,6 +90,8 @@ impl XTestInput {
             link,
             atoms,
             own,
+            scale,
+            aim: None,
             held: Vec::new(),
             input_sent: false,
             put_right: None,
@@ -106,12 +117,12 @@ impl XTestInput {
     pub(super) fn press(&mut self, what: Pressable, delay: Duration) -> Result<(), Error> {
         // Recorded first: if the request fails, one release too many is harmless, one too few is not.
         self.held.push(what);
-        self.fake(what.press_event(), delay, CapturePoint::zero())
+        self.fake(what.press_event(), delay, InputPoint::zero())
     }
 
     /// Releases after `delay`, which the server applies. Sent with the next flush.
     pub(super) fn release(&mut self, what: Pressable, delay: Duration) -> Result<(), Error> {
-        self.fake(what.release_event(), delay, CapturePoint::zero())?;
+        self.fake(what.release_event(), delay, InputPoint::zero())?;
         if let Some(position) = self.held.iter().rposition(|held| *held == what) {
             self.held.remove(position);
         }
@@ -120,18 +131,16 @@ impl XTestInput {
 
     /// Moves the pointer. Points outside the display are rejected, because the server would silently clamp them.
     pub(super) fn move_to(&mut self, point: CapturePoint) -> Result<(), Error> {
-        let size = self.size()?;
-        if !contains(size, point) {
-            return Err(Error::OutOfBounds { point, size });
-        }
-        self.fake((MOTION_NOTIFY_EVENT, 0), Duration::ZERO, point)
+        let to = self.space()?.to_input(point)?;
+        self.aim = Some(point);
+        self.fake((MOTION_NOTIFY_EVENT, 0), Duration::ZERO, to)
     }
 
     fn fake(
         &mut self,
         (kind, detail): (u8, u8),
         delay: Duration,
-        point: CapturePoint,
+        point: InputPoint,
     ) -> Result<(), Error> {
         self.input_sent = true;
         self.own.note(kind, detail);
@@ -180,7 +189,7 @@ impl XTestInput {
         down.extend(unreported.filter(|held| matches!(held, Pressable::Button(6..))));
         self.mask_lone_modifiers(&down)?;
         for &what in &down {
-            self.fake(what.release_event(), Duration::ZERO, CapturePoint::zero())?;
+            self.fake(what.release_event(), Duration::ZERO, InputPoint::zero())?;
         }
         self.sync()?;
         self.held.clear();
@@ -249,23 +258,27 @@ impl XTestInput {
     /// Returns the position of the pointer.
     pub(super) fn pointer(&self) -> Result<CapturePoint, Error> {
         let (x, y) = self.link.pointer().or_display_error(&self.link)?;
-        Ok(CapturePoint::new(x.into(), y.into()))
+        let at = InputPoint::new(x.into(), y.into());
+        Ok(self.space()?.to_capture(at, self.aim))
     }
 
-    /// Returns the current size of the screen, which RandR may have changed since the connection was made.
+    /// Returns the current size of the display.
     pub(super) fn size(&self) -> Result<CaptureSize, Error> {
-        let reply = self
-            .link
-            .x
-            .get_geometry(self.link.root)
-            .or_display_error(&self.link)?
-            .reply()
-            .or_display_error(&self.link)?;
-        Ok(CaptureSize::new(reply.width.into(), reply.height.into()))
+        Ok(self.space()?.size())
+    }
+
+    /// Returns the current coordinates of the display.
+    pub(super) fn space(&self) -> Result<InputSpace, Error> {
+        read_space(&self.link, self.scale)
     }
 }
 
-/// Returns whether a point is inside the display.
-pub(super) fn contains(size: CaptureSize, point: CapturePoint) -> bool {
-    (0..size.width).contains(&point.x) && (0..size.height).contains(&point.y)
+/// Reads the coordinates of a display. RandR may have changed its size since the connection was made.
+///
+/// All monitors share one root window, so for input they are one.
+pub(super) fn read_space(link: &Connection, scale: Option<f64>) -> Result<InputSpace, Error> {
+    let root = link.x.get_geometry(link.root).or_display_error(link)?;
+    let root = root.reply().or_display_error(link)?;
+    let size = LogicalSize::new(root.width.into(), root.height.into());
+    InputSpace::new(&[PlatformMonitor::at_zero(size, 1.0)], scale)
 }

@@ -28,10 +28,10 @@ use motorium_proto::service::{
     AcquireRequest, ActionProgress, BackendAttempt, BackendInfo, BackendState, Capabilities,
     CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, DownloadedFile,
     Executor, ExtractRequest, Extraction, FileInfo, FileRequest, HumanInput, HumanInputKind,
-    IdleReport, LookUpRequest, Observation, ObserveRequest, PageText, Perception, PerformRequest,
-    PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReadPageRequest,
-    ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream,
-    SummarizeRequest, Summary, TargetQuery, WaitForIdleRequest, not_served,
+    IdleReport, LookUpRequest, MarkInputRequest, Observation, ObserveRequest, PageText, Perception,
+    PerformRequest, PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile,
+    ReadPageRequest, ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result,
+    ResultStream, SummarizeRequest, Summary, TargetQuery, WaitForIdleRequest, not_served,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
@@ -74,6 +74,8 @@ struct DesktopState {
     /// Annotated screenshots that the model received.
     shown_to_model: Vec<Image>,
     captures: Vec<CaptureRequest>,
+    /// Input that viewers were shown.
+    marks: Vec<MarkInputRequest>,
     looks: Vec<(usize, CaptureRequest)>,
     lookups: Vec<ActionId>,
     usage: Usage,
@@ -515,6 +517,11 @@ impl SimulatedDesktop {
         self.state().captures.clone()
     }
 
+    /// Returns the input that viewers were shown.
+    pub(crate) fn marks(&self) -> Vec<MarkInputRequest> {
+        self.state().marks.clone()
+    }
+
     /// Returns the ids of looked-up actions.
     pub(crate) fn lookups(&self) -> Vec<ActionId> {
         self.state().lookups.clone()
@@ -792,6 +799,11 @@ impl Perception for FakeServices {
         let image = request.image.map(|_| picture(&drawn));
         self.0.state().captures.push(request);
         Ok(CapturedFrame { frame, image })
+    }
+
+    async fn mark_input(&self, request: MarkInputRequest) -> Result<()> {
+        self.0.state().marks.push(request);
+        self.0.enter("mark_input").await
     }
 
     async fn observe(&self, request: ObserveRequest) -> Result<Observation> {

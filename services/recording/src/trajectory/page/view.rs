@@ -58,6 +58,8 @@ pub(super) struct StepView<'a> {
     took: String,
     window: &'a str,
     image: Option<String>,
+    /// The screen after the last action of a task that ended without success.
+    image_after: Option<String>,
     width: i32,
     height: i32,
     targets: Vec<TargetBox>,
@@ -178,7 +180,11 @@ fn clock(at: std::time::SystemTime) -> String {
 }
 
 impl<'a> StepView<'a> {
-    pub(super) fn of(step: &'a ExportedStep, image: Option<String>) -> Self {
+    pub(super) fn of(
+        step: &'a ExportedStep,
+        image: Option<String>,
+        image_after: Option<String>,
+    ) -> Self {
         let frame = &step.frame;
         let size = frame.size;
         let inside = |point: CapturePoint| point - frame.origin.to_vector();
@@ -193,6 +199,7 @@ impl<'a> StepView<'a> {
                 .active_window()
                 .map_or("", |window| window.title.as_str()),
             image,
+            image_after,
             width: size.width,
             height: size.height,
             targets: targets
