@@ -5,7 +5,7 @@
 //! Changed pixels are counted in square tiles, touching tiles form a group, and each group yields one region: the tight
 //! box around its changed pixels.
 //!
-//! The caller keeps the [`GreyFrame`] of the previous frame, so that each frame is converted once.
+//! The caller keeps the [`PlanarFrame`] of the previous frame, so that each frame is converted once.
 //!
 //! It does not judge whether a change is the effect of an action.
 //!
@@ -28,7 +28,7 @@ pub const TILE_SIZE: usize = 20;
 
 /// Frame as it is compared: in planes with one byte per pixel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GreyFrame {
+pub struct PlanarFrame {
     width: usize,
     height: usize,
     planes: Planes,
@@ -72,7 +72,7 @@ impl Planes {
 #[derive(Debug, Clone, Copy)]
 struct PlanesOfSpan<'a>([&'a [u8]; 3]);
 
-impl GreyFrame {
+impl PlanarFrame {
     /// Converts an image to grey.
     #[must_use]
     pub fn from_rgba(pixels: &RgbaImage) -> Self {
@@ -192,8 +192,8 @@ impl Default for CompareOptions<'_> {
 /// one surrounds the other. Frames of different sizes count as completely changed: the only region is the second frame.
 #[must_use]
 pub fn compare(
-    before: &GreyFrame,
-    after: &GreyFrame,
+    before: &PlanarFrame,
+    after: &PlanarFrame,
     comparison: &CompareOptions<'_>,
 ) -> ChangeMap {
     if before.size() != after.size() {
@@ -221,8 +221,8 @@ pub fn compare(
 /// the region count.
 #[must_use]
 pub fn changed_within(
-    before: &GreyFrame,
-    after: &GreyFrame,
+    before: &PlanarFrame,
+    after: &PlanarFrame,
     region: CaptureRect,
     comparison: &CompareOptions<'_>,
 ) -> u64 {
@@ -234,7 +234,7 @@ pub fn changed_within(
     rows.map(|y| pair.count(y, columns.clone())).sum()
 }
 
-fn wholly_changed(after: &GreyFrame) -> ChangeMap {
+fn wholly_changed(after: &PlanarFrame) -> ChangeMap {
     let changed_pixels = after.luma().len() as u64;
     let whole = ChangedRegion {
         bounds: CaptureRect::from_size(after.size()),
@@ -249,21 +249,25 @@ fn wholly_changed(after: &GreyFrame) -> ChangeMap {
     }
 }
 
-fn share(changed_pixels: u64, frame: &GreyFrame) -> f64 {
+fn share(changed_pixels: u64, frame: &PlanarFrame) -> f64 {
     changed_pixels as f64 / frame.luma().len().max(1) as f64
 }
 
 /// Two frames of the same size with the comparison options.
 struct FramePair<'a> {
-    before: &'a GreyFrame,
-    after: &'a GreyFrame,
+    before: &'a PlanarFrame,
+    after: &'a PlanarFrame,
     threshold: u8,
     /// Columns and rows of the ignored boxes.
     ignore: Vec<(Range<usize>, Range<usize>)>,
 }
 
 impl<'a> FramePair<'a> {
-    fn new(before: &'a GreyFrame, after: &'a GreyFrame, comparison: &CompareOptions<'_>) -> Self {
+    fn new(
+        before: &'a PlanarFrame,
+        after: &'a PlanarFrame,
+        comparison: &CompareOptions<'_>,
+    ) -> Self {
         let mut ignore: Vec<_> = comparison
             .ignore
             .iter()
@@ -534,8 +538,8 @@ mod tests {
             ..CompareOptions::default()
         };
         let difference = compare(
-            &GreyFrame::from_rgba(&before),
-            &GreyFrame::from_rgba(&after),
+            &PlanarFrame::from_rgba(&before),
+            &PlanarFrame::from_rgba(&after),
             &comparison,
         );
         assert_eq!(boxes(&difference), expected);
@@ -586,8 +590,8 @@ mod tests {
     #[test]
     fn frames_of_different_sizes_are_wholly_changed() {
         let (small, large) = (
-            GreyFrame::from_rgba(&blank(30, 20)),
-            GreyFrame::from_rgba(&blank(40, 20)),
+            PlanarFrame::from_rgba(&blank(30, 20)),
+            PlanarFrame::from_rgba(&blank(40, 20)),
         );
         let difference = compare(&small, &large, &CompareOptions::default());
         assert_eq!(difference.changed_share, 1.0);
@@ -607,7 +611,7 @@ mod tests {
 
     #[test]
     fn nothing_is_changed_in_an_empty_frame() {
-        let empty = GreyFrame::from_rgba(&RgbaImage::new(0, 0));
+        let empty = PlanarFrame::from_rgba(&RgbaImage::new(0, 0));
         let difference = compare(&empty, &empty, &CompareOptions::default());
         assert_eq!(
             (difference.changed_share, difference.regions.len()),
@@ -618,7 +622,7 @@ mod tests {
     #[test]
     fn the_threshold_itself_is_no_change() {
         let grey = |level: u8| {
-            GreyFrame::from_rgba(&RgbaImage::from_pixel(
+            PlanarFrame::from_rgba(&RgbaImage::from_pixel(
                 10,
                 10,
                 Rgba([level, level, level, 255]),
@@ -634,7 +638,7 @@ mod tests {
     #[test]
     fn colours_of_the_same_lightness_differ() {
         let frame = |[r, g, b]: [u8; 3]| {
-            GreyFrame::from_rgba(&RgbaImage::from_pixel(10, 10, Rgba([r, g, b, 255])))
+            PlanarFrame::from_rgba(&RgbaImage::from_pixel(10, 10, Rgba([r, g, b, 255])))
         };
         for (before, after) in [
             ([0, 229, 255], [255, 145, 0]),
@@ -651,7 +655,8 @@ mod tests {
 
     fn check_grey(colour: [u8; 3], expected: u8) {
         let [red, green, blue] = colour;
-        let frame = GreyFrame::from_rgba(&RgbaImage::from_pixel(3, 1, Rgba([red, green, blue, 7])));
+        let frame =
+            PlanarFrame::from_rgba(&RgbaImage::from_pixel(3, 1, Rgba([red, green, blue, 7])));
         assert_eq!(frame.luma(), [expected; 3]);
     }
 
@@ -727,7 +732,7 @@ mod tests {
             ignore in proptest::collection::vec(any_rect(), 0..4),
         ) {
             let comparison = CompareOptions { threshold, ignore: &ignore };
-            let difference = compare(&GreyFrame::from_rgba(&before), &GreyFrame::from_rgba(&after), &comparison);
+            let difference = compare(&PlanarFrame::from_rgba(&before), &PlanarFrame::from_rgba(&after), &comparison);
             let pixels: Vec<CapturePoint> = before
                 .enumerate_pixels()
                 .filter(|(x, y, _)| changed(&before, &after, &comparison, *x, *y))
@@ -756,12 +761,12 @@ mod tests {
                 .filter(|(x, y, _)| region.contains(CapturePoint::new(*x as i32, *y as i32)))
                 .filter(|(x, y, _)| changed(&before, &after, &comparison, *x, *y))
                 .count() as u64;
-            prop_assert_eq!(changed_within(&GreyFrame::from_rgba(&before), &GreyFrame::from_rgba(&after), region, &comparison), expected);
+            prop_assert_eq!(changed_within(&PlanarFrame::from_rgba(&before), &PlanarFrame::from_rgba(&after), region, &comparison), expected);
         }
 
         #[test]
         fn a_frame_refilled_where_it_changed_is_the_new_frame((before, after) in frames()) {
-            let (mut frame, new) = (GreyFrame::from_rgba(&before), GreyFrame::from_rgba(&after));
+            let (mut frame, new) = (PlanarFrame::from_rgba(&before), PlanarFrame::from_rgba(&after));
             let comparison = CompareOptions { threshold: 0, ignore: &[] };
             for region in compare(&frame.clone(), &new, &comparison).regions {
                 frame.refill_region(&after, region.bounds);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use image::RgbaImage;
-use motorium_imaging::difference::GreyFrame;
+use motorium_imaging::difference::PlanarFrame;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
@@ -36,7 +36,7 @@ pub struct StoredFrame {
     pub cursor: Option<CursorImage>,
     /// Redacted boxes, in capture pixels of the display.
     pub redacted: Vec<CaptureRect>,
-    grey: OnceLock<Arc<GreyFrame>>,
+    planes: OnceLock<Arc<PlanarFrame>>,
     scene: OnceLock<(ViewKey, Arc<Scene>)>,
 }
 
@@ -57,15 +57,15 @@ impl StoredFrame {
             pixels,
             cursor,
             redacted,
-            grey: OnceLock::new(),
+            planes: OnceLock::new(),
             scene: OnceLock::new(),
         }
     }
 
-    /// Grey version of the pixels; computed by the first call.
-    pub fn grey(&self) -> &GreyFrame {
-        self.grey
-            .get_or_init(|| Arc::new(GreyFrame::from_rgba(&self.pixels)))
+    /// The pixels as they are compared; computed by the first call.
+    pub fn planes(&self) -> &PlanarFrame {
+        self.planes
+            .get_or_init(|| Arc::new(PlanarFrame::from_rgba(&self.pixels)))
     }
 
     /// Parsed scene of the frame, if it has been parsed.
@@ -138,8 +138,8 @@ impl FrameStore {
             && before.pixels == frame.pixels
         {
             frame.pixels = Arc::clone(&before.pixels);
-            if let Some(grey) = before.grey.get() {
-                let _ = frame.grey.set(Arc::clone(grey));
+            if let Some(planes) = before.planes.get() {
+                let _ = frame.planes.set(Arc::clone(planes));
             }
         }
         let frame = Arc::new(frame);

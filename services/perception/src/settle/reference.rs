@@ -8,7 +8,7 @@ use std::sync::Arc;
 use image::RgbaImage;
 use image::imageops;
 use motorium_imaging::codec::size_of;
-use motorium_imaging::difference::{self, CompareOptions, GreyFrame};
+use motorium_imaging::difference::{self, CompareOptions, PlanarFrame};
 use motorium_imaging::exact_diff;
 use motorium_imaging::resize::crop;
 use motorium_proto::domain::effect::ChangedRegion;
@@ -46,13 +46,13 @@ impl ReferenceScreen {
         run_blocking(move || {
             let bounds = since.frame.bounds();
             let now = match crop(&self.pixels, bounds) {
-                Ok(part) => GreyFrame::from_rgba(&part),
+                Ok(part) => PlanarFrame::from_rgba(&part),
                 // The display has become smaller, so it has changed completely.
-                Err(_) => GreyFrame::from_rgba(&self.pixels),
+                Err(_) => PlanarFrame::from_rgba(&self.pixels),
             };
             // Redacted areas of the frame are visible here and must not count as changes.
             let ignore = [self.ignore.as_slice(), &since.redacted].concat();
-            let regions = compare(since.grey(), &now, bounds, &ignore);
+            let regions = compare(since.planes(), &now, bounds, &ignore);
             (self, regions)
         })
         .await
@@ -118,8 +118,8 @@ impl ReferenceScreen {
             let inside = region.bounds.translate(-bounds.min.to_vector());
             news.iter().any(|new| new.intersects(&inside))
         };
-        let now = GreyFrame::from_rgba(&shot.pixels);
-        let mut regions = compare(&GreyFrame::from_rgba(&before), &now, bounds, &self.ignore);
+        let now = PlanarFrame::from_rgba(&shot.pixels);
+        let mut regions = compare(&PlanarFrame::from_rgba(&before), &now, bounds, &self.ignore);
         regions.retain(is_news);
         regions
     }
@@ -132,8 +132,8 @@ fn put(pixels: &mut Arc<RgbaImage>, part: &RgbaImage, bounds: CaptureRect) {
 
 /// Compares two images of the box `bounds`; the regions are in capture pixels of the display.
 fn compare(
-    before: &GreyFrame,
-    now: &GreyFrame,
+    before: &PlanarFrame,
+    now: &PlanarFrame,
     bounds: CaptureRect,
     ignore: &[CaptureRect],
 ) -> Vec<ChangedRegion> {

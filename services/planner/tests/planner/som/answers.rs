@@ -397,6 +397,10 @@ fn what_other_tools_write_is_understood() {
         "press [Enter]",
     );
     check(
+        one(json!({"action": "hotkey", "keys": ["ctrl", "s"]})),
+        "press [Control, Character('s')]",
+    );
+    check(
         one(json!({"action": "done", "text": "saved"})),
         "done: saved",
     );

@@ -10,6 +10,7 @@ use motorium_proto::service::PlanRequest;
 use serde_json::{Value, json};
 
 use super::{asked, count, texts, under_way, with_model, with_step};
+use crate::request::{picture_of, request};
 use crate::request_dump::leave;
 
 #[test]
@@ -36,6 +37,27 @@ fn text_of_the_screen_is_data_and_never_in_the_system_role() {
             "{within}"
         );
     }
+}
+
+#[test]
+fn at_most_forty_elements_are_listed_and_numbers_come_before_points() {
+    let buttons = (0..50).map(|number| {
+        let (x, y) = (20 + 90 * (number % 10), 40 + 60 * (number / 10));
+        format!("button {x},{y} 60x30 \"Place {number}\"")
+    });
+    let seen: Vec<String> = buttons.collect();
+    let request = PlanRequest {
+        image: Some(picture_of(200)),
+        ..request("save the file", &seen.join("\n"))
+    };
+    let body = asked(&ChatSom::default(), &request, OutputFormat::Schema);
+    let listed = texts(&body["messages"][1]);
+    let numbers = listed.lines().filter(|line| line.starts_with('['));
+    assert_eq!(numbers.count(), 40, "{listed}");
+    let system = texts(&body["messages"][0]);
+    let by_number = system.find("Name an element by its number").unwrap();
+    let by_point = system.find("Only for what has no number, give the point");
+    assert!(by_point.is_some_and(|point| by_number < point), "{system}");
 }
 
 #[test]
