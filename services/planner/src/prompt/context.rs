@@ -88,7 +88,10 @@ impl PromptContext {
             background: background(&request.context, prompts, language)?,
             platform: platform(request.platform, language),
             elements: delimited("elements of the screen, as they were read", &lines),
-            windows: delimited("titles of the open windows", &windows(&request.frame)),
+            windows: delimited(
+                "titles of the open windows",
+                &windows(&request.frame, language),
+            ),
             page: page(request),
             step: step_number(request),
             history: past(&request.history, language, places),
@@ -143,10 +146,18 @@ fn platform(platform: Platform, language: Language) -> &'static str {
 }
 
 /// Returns one line per window, with the active one marked.
-fn windows(frame: &Frame) -> String {
+fn windows(frame: &Frame, language: Language) -> String {
+    let (active_words, minimised_words) = match language {
+        Language::English => (" (active)", " (minimised)"),
+        Language::Chinese => ("（当前窗口）", "（已最小化）"),
+    };
     let line = |window: &motorium_proto::domain::frame::Window| {
-        let active = if window.active { " (active)" } else { "" };
-        let minimised = if window.minimised { " (minimised)" } else { "" };
+        let active = if window.active { active_words } else { "" };
+        let minimised = if window.minimised {
+            minimised_words
+        } else {
+            ""
+        };
         let title = window.title.replace(['\n', '\r'], " ");
         let application = window.application.replace(['\n', '\r'], " ");
         format!("\"{title}\" — {application}{active}{minimised}\n")

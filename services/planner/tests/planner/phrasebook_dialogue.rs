@@ -702,10 +702,43 @@ fn an_entered_text_is_read_back() {
     let typed = r#"type "Hamburg-Altona" into "Name""#;
     assert!(steps(typed, Verdict::Confirmed, &field("Hamburg-Altona")).starts_with("done: "));
     assert!(steps(typed, Verdict::Confirmed, FORM).starts_with("done: "));
+    // Typed without a field: the one that was clicked before was read by the Orchestrator.
+    let end = steps(r#"type "SPRING10""#, Verdict::TextDiffers, FORM);
+    assert!(end.starts_with("fail: `type \"SPRING10\"` failed"), "{end}");
     assert_eq!(
         steps(typed, Verdict::Confirmed, &field("Berlin")),
         "fail: `type \"Hamburg-Altona\" into \"Name\"`: the field did not take the text; it shows \"Berlin\"."
     );
+}
+
+#[test]
+fn an_unknown_effect_at_the_end_is_asked_about() {
+    let after = |goal: &str, seen: &str| {
+        let mut task = Task::new(goal);
+        task.step_with(FORM, Verdict::Unknown);
+        task.step(seen)
+    };
+    for goal in [
+        r#"click "Save""#,
+        "press ctrl+s",
+        "go back",
+        r#"type "Bob""#,
+    ] {
+        let end = after(goal, FORM);
+        assert!(end.starts_with("ask: "), "{goal}: {end}");
+    }
+    // These tell by themselves, or have nothing to show.
+    let field = r#"text_field 100,15 200x30 "Bob""#;
+    let filled = form(&[("text_field 100,15 200x30", field)]);
+    for (goal, seen) in [
+        (r#"type "Bob" into "Name""#, filled.as_str()),
+        ("press ctrl+c", FORM),
+    ] {
+        let end = after(goal, seen);
+        assert!(end.starts_with("done: "), "{goal}: {end}");
+    }
+    // What follows tells.
+    assert_eq!(after(r#"press Escape then click "Save""#, FORM), "click #7");
 }
 
 #[test]

@@ -51,6 +51,11 @@ pub(super) fn language(step: &StepContext<'_>) -> Language {
     Language::of(step.request.language.as_deref(), &step.request.goal)
 }
 
+/// Language of texts for the user, as the prompt names it.
+pub(super) fn output_language(step: &StepContext<'_>) -> String {
+    context::output_language(step.request.language.as_deref(), &step.request.goal)
+}
+
 /// Number of the step that is being decided.
 pub(super) fn number(step: &StepContext<'_>) -> u32 {
     context::step_number(step.request)

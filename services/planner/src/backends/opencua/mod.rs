@@ -112,7 +112,11 @@ impl OpenCua {
         let system = step.prompts.render(
             "opencua_system",
             language,
-            json!({"family": family, "level": self.options.level}),
+            json!({
+                "family": family,
+                "level": self.options.level,
+                "language": chat::output_language(step),
+            }),
         )?;
         let task = step.prompts.render(
             "opencua_task",

@@ -692,6 +692,13 @@ impl ClausePlanner<'_> {
                 (_, None) => self.fail(self.voice.nothing_changed(self.words)),
             };
         }
+        // Without a field of the clause, the field that was clicked before is read by the Orchestrator.
+        let last = self.effects().last();
+        if let Some(effect) = last.filter(|effect| effect.verdict == Verdict::TextDiffers)
+            && shown.is_empty()
+        {
+            return self.fail(self.voice.failed(self.words, &effect.explanation));
+        }
         // Another text that cannot be a misreading of this one: the field has changed it, or another one took it.
         let other = shown
             .iter()

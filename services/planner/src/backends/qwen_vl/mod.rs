@@ -104,7 +104,10 @@ fn messages(step: &StepContext<'_>, current: &RenderedImage) -> Result<Vec<Value
     let system = step.prompts.render(
         "qwen_vl_system",
         language,
-        json!({"tools": tools::lines(step.request, &current.view)}),
+        json!({
+            "tools": tools::lines(step.request, &current.view),
+            "language": chat::output_language(step),
+        }),
     )?;
     let past = history::of(step, language)?;
     let task = step.prompts.render(
