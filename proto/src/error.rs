@@ -202,6 +202,31 @@ pub mod reason {
     pub const MALFORMED_RESPONSE: &str = "MALFORMED_RESPONSE";
     /// A bug in the service; see its log.
     pub const INTERNAL: &str = "INTERNAL";
+
+    // Reasons of one service that its callers tell apart. All others are declared in the service.
+
+    /// Planner: no backend decided.
+    pub const ALL_BACKENDS_FAILED: &str = "ALL_BACKENDS_FAILED";
+    /// Planner: no element matches the target.
+    pub const TARGET_NOT_FOUND: &str = "TARGET_NOT_FOUND";
+    /// Planner: several elements match the target.
+    pub const TARGET_AMBIGUOUS: &str = "TARGET_AMBIGUOUS";
+    /// Executor: the desktop is leased to another holder.
+    pub const DESKTOP_LEASED: &str = "DESKTOP_LEASED";
+    /// Executor: the desktop was leased anew.
+    pub const LEASE_SUPERSEDED: &str = "LEASE_SUPERSEDED";
+    /// Executor: the lease was not renewed in time.
+    pub const LEASE_EXPIRED: &str = "LEASE_EXPIRED";
+    /// Executor: the lease is not of this desktop.
+    pub const LEASE_UNKNOWN: &str = "LEASE_UNKNOWN";
+    /// Orchestrator: the approval was decided, or has expired.
+    pub const APPROVAL_ENDED: &str = "APPROVAL_ENDED";
+
+    /// Returns true if the caller no longer holds the desktop's lease.
+    #[must_use]
+    pub fn is_lost_lease(reason: &str) -> bool {
+        [LEASE_SUPERSEDED, LEASE_EXPIRED, LEASE_UNKNOWN].contains(&reason)
+    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,9 @@ pub const CHUNK_BYTES: usize = 256 * 1024;
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval between keep-alive pings on an idle connection.
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
+/// Interval between keep-alive pings during a call of a server that a user provides.
+// gRPC servers with default settings break a connection on which pings without data come more often than every 5 minutes.
+pub const FOREIGN_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(6 * 60);
 /// Timeout for the response to a keep-alive ping.
 pub const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of concurrent streams on one connection.
@@ -44,7 +47,7 @@ pub const MAX_PAGE_SIZE: i32 = 1000;
 pub const DEFAULT_PAGE_SIZE: i32 = 50;
 
 /// Interval between heartbeats of a watch without events.
-// Clients take a watch for broken after several missed heartbeats (60 s), so this bounds how soon they reconnect.
+// Clients take a server for silent when two are missing and the third is late (35 s), so this bounds how soon they say so.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 /// Period for which a request id is remembered.
 pub const REQUEST_ID_WINDOW: Duration = Duration::from_secs(24 * 3600);

@@ -214,7 +214,7 @@ impl Drop for PointerDisturbance {
     }
 }
 
-/// Displaces the pointer until [`ENOUGH`]. X delivers messages after the moves made before them, so a message acknowledges those.
+/// Displaces the pointer after each move until the stop message. X delivers messages after the moves made before them, so a message acknowledges those.
 fn keep_pushing(
     x: &RustConnection,
     push: &dyn Fn(usize) -> Option<(i16, i16)>,

@@ -2,15 +2,16 @@
 //!
 //! - [`programs`]: Motorium's programs, built once per test process, and helpers to run them and read their output
 //! - [`desktop`]: a private display server, window manager and session bus
-//! - [`site`]: a server of pages that report the events they receive
+//! - [`page_server`]: a server of pages that report the events they receive
 //! - [`services`]: four services on four ports, or all of them in one process
 //! - [`tasks`]: running a task and reading its events
-//! - [`script`]: a planner whose decisions the test makes
-//! - [`stage`]: all of these together, with a page that reacts unreliably
-//! - [`story`]: the events of a task with accessors for tests
-//! - [`pictures`]: the screenshots of a task, as files
+//! - [`scripted_planner`]: a planner whose decisions the test makes
+//! - [`testbed`]: all of these together, with a page that reacts unreliably
+//! - [`watched_task`], [`event_log`]: the events of a task with accessors for tests
+//! - [`screenshots`]: the screenshots of a task, as files
 //! - [`input`]: raw mouse and keyboard events of the display server
-//! - [`errand`]: a task of several actions with the invariants that must hold however often it is interrupted
+//! - [`simulated_user`]: a person at the desktop
+//! - [`multi_step_task`]: a task of several actions with the invariants that must hold however often it is interrupted
 //!
 //! Errors panic with a description of the awaited condition, because only tests depend on this crate.
 //! Invariant: everything that a test starts ends with the test, also when the test fails or is killed.

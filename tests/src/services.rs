@@ -342,10 +342,10 @@ pub struct AllInOne {
 }
 
 impl AllInOne {
-    /// Starts the program and waits until it prints how to submit a task.
-    pub async fn start(setup: TestSetup, arguments: &[&str]) -> Self {
+    /// Starts the program with these settings and waits until it prints how to submit a task.
+    pub async fn start(setup: TestSetup, settings: &[&str]) -> Self {
         let mut command = setup.command("motorium");
-        command.arg("up").args(arguments);
+        command.args(settings).arg("up");
         let mut process = Process::start(command);
         let output = process.stdout.clone();
         let ready = |line: &str| line.starts_with("submit a task").then_some(());

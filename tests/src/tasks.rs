@@ -40,7 +40,7 @@ pub fn describe(events: &[wire::Event]) -> String {
 /// Watches a task to its end and returns all its events.
 ///
 /// # Panics
-/// If the watch breaks, or the task does not end within [`TASK_PATIENCE`].
+/// If the watch breaks, or the task does not end within [`TASK_TIMEOUT`].
 pub async fn follow(client: &Client<Channel>, task: &str) -> Vec<wire::Event> {
     let mut events = Vec::new();
     let followed = tokio::time::timeout(TASK_TIMEOUT, async {

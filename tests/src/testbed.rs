@@ -88,7 +88,7 @@ impl Testbed {
     /// Runs a task with these decisions in order, followed by `done`, until it has ended or waits for the user.
     ///
     /// # Panics
-    /// If the watch breaks, or it takes longer than [`TASK_PATIENCE`].
+    /// If the watch breaks, or it takes longer than [`TASK_TIMEOUT`].
     pub async fn run_task(
         &mut self,
         task: wire::Task,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
 
@@ -168,3 +170,34 @@ def test_a_refused_watch_of_a_session_is_an_error_at_once(serve):
         list(motorium.watch_session(serve(orchestrator), "sessions/one", resume_token="9"))
 
     assert raised.value.code() == grpc.StatusCode.OUT_OF_RANGE
+
+
+def test_a_server_that_says_nothing_is_told_and_waited_for(serve, caplog):
+    def stands_still(context: grpc.ServicerContext, sequence: int) -> None:
+        orchestrator.left.wait(timeout=10)
+        orchestrator.left.clear()
+
+    orchestrator = Orchestrator((2, stands_still), (1, stands_still), (LAST, ends_well))
+    silences: list[float] = []
+    watch = motorium.watch_task(serve(orchestrator), NAME, silence_seconds=0.5, on_silence=silences.append)
+
+    assert sequences(watch) == [1, 2, 3, 4, 5]
+    assert orchestrator.tokens == ["", "2", "3"]
+    assert len(silences) == 2 and min(silences) >= 0.5
+    assert "the server answers again" in caplog.text
+
+
+def test_a_server_that_never_says_anything_is_asked_again_and_again(caplog):
+    """A stopped process: the system accepts its connections, and nothing is answered."""
+    with socket.create_server(("127.0.0.1", 0)) as server, motorium.connect(
+        f"127.0.0.1:{server.getsockname()[1]}"
+    ) as channel:
+        watch = motorium.watch_task(services.OrchestratorServiceStub(channel), NAME, silence_seconds=0.2)
+        listener = threading.Thread(target=lambda: list(watch), daemon=True)
+        listener.start()
+        # More often than a watch survives failures.
+        deadline = time.monotonic() + 20
+        while caplog.text.count("no word from the server") < 10 and time.monotonic() < deadline:
+            listener.join(timeout=0.1)
+            assert listener.is_alive()
+    assert caplog.text.count("no word from the server") >= 10

@@ -24,6 +24,8 @@ mod resumable;
 mod session;
 mod watch;
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use futures::stream::BoxStream;
 use motorium_proto::error::ErrorReport;
@@ -73,6 +75,7 @@ impl<C> Transport for C where
 #[derive(Debug, Clone)]
 pub struct Client<C> {
     inner: OrchestratorServiceClient<C>,
+    silence: Duration,
 }
 
 impl<C: Transport> Client<C> {
@@ -80,7 +83,15 @@ impl<C: Transport> Client<C> {
     pub fn new(channel: C) -> Self {
         Self {
             inner: OrchestratorServiceClient::new(channel),
+            silence: resumable::DEFAULT_SILENCE,
         }
+    }
+
+    /// Sets the time without a message after which a watch tells that the server is silent, 35 s by default. The server sends a
+    /// heartbeat every 15 s.
+    #[must_use]
+    pub fn with_silence(self, silence: Duration) -> Self {
+        Self { silence, ..self }
     }
 
     /// Returns the generated client, for methods without a helper here.
@@ -212,14 +223,16 @@ impl<C: Transport> Client<C> {
     }
 
     /// Watches a task from its beginning until it has ended. The stream survives broken connections without losing or
-    /// repeating an event. It ends after the task's last event, or with an error that reconnecting cannot resolve.
+    /// repeating an event, and tells of a silent server. It ends after the task's last event, or with an error that reconnecting cannot
+    /// resolve.
     pub fn watch(&self, task: &str) -> BoxStream<'static, Result<Update>> {
         self.watch_from(task, "")
     }
 
     /// Resumes a watch after the event with this `resume_token`.
     pub fn watch_from(&self, task: &str, resume_token: &str) -> BoxStream<'static, Result<Update>> {
-        resumable::updates(TaskWatch::new(self.raw(), task.to_owned()), resume_token)
+        let watched = TaskWatch::new(self.raw(), task.to_owned());
+        resumable::updates(watched, resume_token, self.silence)
     }
 
     /// Watches all tasks of a session from their beginning, also tasks that are created later. The stream survives broken
@@ -238,7 +251,7 @@ impl<C: Transport> Client<C> {
             client: self.raw(),
             name: session.to_owned(),
         };
-        resumable::updates(watched, resume_token)
+        resumable::updates(watched, resume_token, self.silence)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Server streams that survive broken connections: reconnecting with the last token loses and repeats nothing.
 //!
-//! A [`WatchedResource`] opens and reads its stream. This module handles resume tokens, retries and the end of the stream.
+//! A [`WatchedResource`] opens and reads its stream. This module handles resume tokens, retries and the end of the stream. A server
+//! that says nothing, not even a heartbeat, is told as an update and asked again for as long as the watch is read.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
 use motorium_proto::error::ErrorReport;
 use rand::Rng as _;
+use tokio::time::Instant;
 use tonic::{Code, Status, Streaming};
 
 use crate::Result;
@@ -19,8 +21,9 @@ const MAX_ATTEMPTS: u32 = 8;
 /// Backoff before the first retry, doubled each time up to [`MAX_BACKOFF`], with jitter.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
-/// Time without a message after which a watch counts as broken: four heartbeat intervals.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Default time without a message after which a server counts as silent.
+// Two heartbeats of 15 s are missing, and the third one is late.
+pub(crate) const DEFAULT_SILENCE: Duration = Duration::from_secs(35);
 
 pub(crate) type CallResult<T> = std::result::Result<T, Status>;
 
@@ -37,6 +40,12 @@ pub(crate) trait WatchedResource: Send + 'static {
 
     /// Reads a message of the stream.
     fn read(&mut self, response: Self::Response) -> Received<Self::Update>;
+
+    /// Returns the update for a server that has said nothing for this long.
+    fn silent(&self, silence: Duration) -> Self::Update;
+
+    /// Returns the update for a server that answers again.
+    fn restored(&self) -> Self::Update;
 
     /// Decides how to go on after the server has ended a stream without an error.
     fn after_end(&mut self) -> impl Future<Output = CallResult<AfterEnd>> + Send;
@@ -67,12 +76,46 @@ struct Watch<R: WatchedResource> {
     messages: Option<Streaming<R::Response>>,
     failures: u32,
     ended: bool,
+    silence: Silence,
+    /// The update that follows the one that the server answers again.
+    next: Option<R::Update>,
+}
+
+/// Time in which the server has said nothing.
+struct Silence {
+    allowed: Duration,
+    /// Time of the last message, or of the first read.
+    heard: Option<Instant>,
+    /// Time since which the silence is to be told.
+    told: Option<Instant>,
+}
+
+impl Silence {
+    /// Returns the time at which the silence is told next.
+    fn deadline(&mut self) -> Instant {
+        let heard = *self.heard.get_or_insert_with(Instant::now);
+        self.told.unwrap_or(heard) + self.allowed
+    }
+
+    /// Begins the next silence, and returns how long this one lasts already.
+    fn tell(&mut self) -> Duration {
+        let now = Instant::now();
+        self.told = Some(now);
+        self.heard.map_or(self.allowed, |heard| now - heard)
+    }
+
+    /// Ends the silence. Returns whether it was told.
+    fn end(&mut self) -> bool {
+        self.heard = Some(Instant::now());
+        self.told.take().is_some()
+    }
 }
 
 /// Returns the updates of a resource after the event with this token.
 pub(crate) fn updates<R: WatchedResource>(
     resource: R,
     resume_token: &str,
+    silence: Duration,
 ) -> BoxStream<'static, Result<R::Update>> {
     let watch = Watch {
         resource,
@@ -80,6 +123,12 @@ pub(crate) fn updates<R: WatchedResource>(
         messages: None,
         failures: 0,
         ended: false,
+        silence: Silence {
+            allowed: silence,
+            heard: None,
+            told: None,
+        },
+        next: None,
     };
     stream::unfold(watch, |mut watch| async move {
         let update = watch.next().await?;
@@ -90,24 +139,46 @@ pub(crate) fn updates<R: WatchedResource>(
 
 impl<R: WatchedResource> Watch<R> {
     async fn next(&mut self) -> Option<Result<R::Update>> {
+        if let Some(update) = self.next.take() {
+            return Some(Ok(update));
+        }
         while !self.ended {
-            let continued = match self.receive().await {
-                Ok(Some(message)) => {
-                    self.failures = 0;
-                    if let Some(update) = self.read(message) {
-                        return Some(Ok(update));
-                    }
-                    Ok(())
+            let deadline = self.silence.deadline();
+            match tokio::time::timeout_at(deadline, self.advance()).await {
+                Ok(Ok(Some(update))) => return Some(Ok(update)),
+                Ok(Ok(None)) => {}
+                Ok(Err(report)) => {
+                    self.ended = true;
+                    return Some(Err(report));
                 }
-                Ok(None) => self.resume().await,
-                Err(status) => self.recover(&status).await,
-            };
-            if let Err(report) = continued {
-                self.ended = true;
-                return Some(Err(report));
+                Err(_) => return Some(Ok(self.tell_silence())),
             }
         }
         None
+    }
+
+    /// Tells of the silence. The next attempt uses a new stream; it is no failure, so that a server that stands still is waited for.
+    fn tell_silence(&mut self) -> R::Update {
+        self.messages = None;
+        self.failures = 0;
+        self.resource.silent(self.silence.tell())
+    }
+
+    /// Receives a message, or opens the stream again. Returns the update, if there is one. May be dropped at any time.
+    async fn advance(&mut self) -> Result<Option<R::Update>> {
+        match self.receive().await {
+            Ok(Some(message)) => {
+                self.failures = 0;
+                let update = self.read(message);
+                if self.silence.end() {
+                    self.next = update;
+                    return Ok(Some(self.resource.restored()));
+                }
+                Ok(update)
+            }
+            Ok(None) => self.resume().await.map(|()| None),
+            Err(status) => self.recover(&status).await.map(|()| None),
+        }
     }
 
     async fn receive(&mut self) -> CallResult<Option<R::Response>> {
@@ -115,9 +186,7 @@ impl<R: WatchedResource> Watch<R> {
             Some(messages) => messages,
             None => self.resource.open(self.token.clone()).await?,
         };
-        let received = tokio::time::timeout(IDLE_TIMEOUT, messages.message()).await;
-        let received = received
-            .map_err(|_| Status::unavailable("no message received, not even a heartbeat"))?;
+        let received = messages.message().await;
         self.messages = Some(messages);
         received
     }

@@ -1,5 +1,7 @@
 //! Watches of sessions.
 
+use std::time::Duration;
+
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::orchestrator_service_client::OrchestratorServiceClient;
 use tonic::Streaming;
@@ -17,6 +19,10 @@ pub enum SessionUpdate {
         event: Box<wire::Event>,
         resume_token: String,
     },
+    /// The server has said nothing for this long, not even a heartbeat. The watch goes on trying, and tells it again.
+    Silent { silence: Duration },
+    /// The server answers again after a silence.
+    Restored,
 }
 
 /// A session that is watched.
@@ -54,6 +60,14 @@ impl<C: Transport> WatchedResource for SessionWatch<C> {
             update,
             is_last: false,
         }
+    }
+
+    fn silent(&self, silence: Duration) -> SessionUpdate {
+        SessionUpdate::Silent { silence }
+    }
+
+    fn restored(&self) -> SessionUpdate {
+        SessionUpdate::Restored
     }
 
     /// A session does not end, so the server shuts down.

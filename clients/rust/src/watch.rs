@@ -1,5 +1,7 @@
 //! Watches of tasks.
 
+use std::time::Duration;
+
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::orchestrator_service_client::OrchestratorServiceClient;
 use tonic::Streaming;
@@ -17,6 +19,10 @@ pub enum Update {
         event: Box<wire::Event>,
         resume_token: String,
     },
+    /// The server has said nothing for this long, not even a heartbeat. The watch goes on trying, and tells it again.
+    Silent { silence: Duration },
+    /// The server answers again after a silence.
+    Restored,
 }
 
 /// A task that is watched.
@@ -76,6 +82,14 @@ impl<C: Transport> WatchedResource for TaskWatch<C> {
             update,
             is_last,
         }
+    }
+
+    fn silent(&self, silence: Duration) -> Update {
+        Update::Silent { silence }
+    }
+
+    fn restored(&self) -> Update {
+        Update::Restored
     }
 
     /// If the task had ended before a stream was opened and the stream delivered nothing, the task's last event is before

@@ -48,7 +48,7 @@ impl From<TextAnchor> for wire::TextAnchor {
                 .into(),
             place: anchor
                 .place
-                .map_or(wire::Place::Unspecified, Into::into)
+                .map_or(wire::FramePart::Unspecified, Into::into)
                 .into(),
             ordinal,
         }
@@ -56,7 +56,7 @@ impl From<TextAnchor> for wire::TextAnchor {
 }
 
 enumerations! {
-    optional place("place"): wire::Place => FramePart {
+    optional place("place"): wire::FramePart => FramePart {
         TopLeft, Top, TopRight, Left, Centre, Right, BottomLeft, Bottom, BottomRight
     }
 

@@ -35,6 +35,7 @@ conversions! {
         pointer: optional,
         elapsed: default_duration,
         already_performed: same,
+        sent_nothing: same,
     }
 }
 

@@ -91,16 +91,19 @@ pub struct ActionOutcome {
     pub elapsed: Duration,
     /// True if the action id had been performed before; no input was sent this time.
     pub already_performed: bool,
+    /// True if the action was cancelled before any of its input was sent.
+    pub sent_nothing: bool,
 }
 
-/// Suffix of the detail of an action that was cancelled before any of its input was sent.
-pub const NOTHING_SENT: &str = "nothing had been sent";
-
 impl ActionOutcome {
-    /// Returns true if the action was cancelled before any of its input was sent.
+    /// Creates the outcome of an action that was cancelled before any of its input was sent.
     #[must_use]
-    pub fn sent_nothing(&self) -> bool {
-        self.result == ActionResult::Cancelled && self.detail.ends_with(NOTHING_SENT)
+    pub fn cancelled_unsent(reason: impl std::fmt::Display) -> Self {
+        let detail = format!("{reason}; nothing had been sent");
+        Self {
+            sent_nothing: true,
+            ..Self::new(ActionResult::Cancelled, detail)
+        }
     }
 
     /// Creates an outcome with only a result and an explanation.
@@ -113,6 +116,7 @@ impl ActionOutcome {
             pointer: None,
             elapsed: Duration::ZERO,
             already_performed: false,
+            sent_nothing: false,
         }
     }
 }

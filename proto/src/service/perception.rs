@@ -230,7 +230,8 @@ pub struct ParsedImage {
 pub struct CompareRequest {
     pub before: FrameId,
     pub after: FrameId,
-    /// Grey value threshold. A pixel has changed if its grey value differs by more than this.
+    /// Grey value threshold. A pixel has changed if its grey value differs by more than this, or the distance of red or blue from
+    /// green by more than twice as much.
     pub threshold: u8,
     /// Regions to ignore.
     pub ignore: Vec<CaptureRect>,

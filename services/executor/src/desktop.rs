@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use motorium_kit::clock::{Clock as _, MonotonicClock};
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::desktop::Lease;
-use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use motorium_proto::service::{
@@ -447,15 +447,29 @@ impl Desktop {
         })
     }
 
-    /// Reads the browser's current page.
+    /// Reads the browser's current page, without the values of secrets.
     ///
     /// # Errors
     /// If DevTools are not configured, or the browser cannot be reached.
     pub async fn read_page(&self, max_characters: usize) -> Result<PageText, Error> {
-        let page = self.driver.read_page(max_characters).await?;
-        page.ok_or_else(|| Error::NotServed {
+        let in_force = self.in_force();
+        let masks = blocking(move || in_force.policy.secrets.masks()).await?;
+        // A value that the limit would cut could not be recognised.
+        let most = max_characters + masks.longest();
+        let page = self.driver.read_page(most).await?;
+        let page = page.ok_or_else(|| Error::NotServed {
             driver: self.driver_name(),
             call: "ReadPage",
+        })?;
+        let text = masks.hide(page.text);
+        let end = text.char_indices().nth(max_characters);
+        Ok(PageText {
+            url: masks.hide(page.url),
+            title: masks.hide(page.title),
+            truncated: page.truncated || end.is_some(),
+            text: end
+                .map_or(text.as_str(), |(end, _)| &text[..end])
+                .to_owned(),
         })
     }
 
@@ -597,15 +611,17 @@ fn performed_outcome(performed: DriverOutcome) -> ActionOutcome {
 }
 
 fn failed_outcome(failure: DriverFailure) -> ActionOutcome {
-    let sent = if failure.input_sent {
-        "part of its input was sent"
-    } else {
-        NOTHING_SENT
-    };
     let result = match &failure.error {
+        drivers::Error::Stopped if !failure.input_sent => {
+            return ActionOutcome::cancelled_unsent(failure.error);
+        }
         drivers::Error::Stopped => ActionResult::Cancelled,
         error if error.is_display() => ActionResult::Unknown,
         _ => ActionResult::Failed,
+    };
+    let sent = match failure.input_sent {
+        true => "part of its input was sent",
+        false => "nothing had been sent",
     };
     ActionOutcome::new(result, format!("{}; {sent}", failure.error))
 }

@@ -59,11 +59,11 @@ pub enum Error {
 
 /// Error reasons specific to this service, each with a page in `docs/errors/`.
 pub mod reason {
+    pub use motorium_proto::error::reason::{
+        DESKTOP_LEASED, LEASE_EXPIRED, LEASE_SUPERSEDED, LEASE_UNKNOWN,
+    };
+
     pub const DESKTOP_NOT_FOUND: &str = "DESKTOP_NOT_FOUND";
-    pub const DESKTOP_LEASED: &str = "DESKTOP_LEASED";
-    pub const LEASE_SUPERSEDED: &str = "LEASE_SUPERSEDED";
-    pub const LEASE_EXPIRED: &str = "LEASE_EXPIRED";
-    pub const LEASE_UNKNOWN: &str = "LEASE_UNKNOWN";
     pub const ACTION_ID_REUSED: &str = "ACTION_ID_REUSED";
     pub const ACTION_STOPPED: &str = "ACTION_STOPPED";
     pub const SECRET_NOT_FOUND: &str = "SECRET_NOT_FOUND";

@@ -12,8 +12,8 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use secrecy::SecretString;
 use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret as _, SecretString};
 
 /// Prefix of the environment variables.
 const VARIABLE_PREFIX: &str = "MOTORIUM_SECRET_";
@@ -24,6 +24,9 @@ const GROUP_AND_OTHER_MODE: u32 = 0o077;
 const GROUP_READ_MODE: u32 = 0o040;
 /// Maximum size of a secret's file: larger than any password or key that is typed.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
+/// Number of characters from which a value is masked within words too.
+// The shortest PINs have four digits; shorter values would mask parts of ordinary words.
+const MIN_CHARS_WITHIN_WORDS: usize = 4;
 // Names are written by hand; bounds what a request can name.
 const MAX_NAME_BYTES: usize = 64;
 
@@ -101,6 +104,20 @@ impl Secrets {
             })
     }
 
+    /// Returns masks for the values of all secrets that can be read. Reads files, so do not call it from async code.
+    #[must_use]
+    pub fn masks(&self) -> SecretMasks {
+        let names = self.names().into_iter();
+        let values = names.filter_map(|name| {
+            let value = self.resolve(&name).ok()?;
+            (!value.expose_secret().trim().is_empty()).then_some((name, value))
+        });
+        let mut values: Vec<_> = values.collect();
+        // A value that contains another one is masked as a whole.
+        values.sort_by_key(|(_, value)| std::cmp::Reverse(value.expose_secret().len()));
+        SecretMasks { values }
+    }
+
     /// Returns the names of all secrets.
     #[must_use]
     pub fn names(&self) -> BTreeSet<String> {
@@ -117,6 +134,63 @@ impl Secrets {
             .chain(self.variables.keys().map(|name| name.to_lowercase()))
             .collect()
     }
+}
+
+/// Hides the values of secrets in texts that leave the Executor.
+pub struct SecretMasks {
+    /// Names and values, the longest value first.
+    values: Vec<(String, SecretString)>,
+}
+
+impl fmt::Debug for SecretMasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.values.iter().map(|(name, _)| name);
+        f.debug_tuple("SecretMasks")
+            .field(&names.collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+impl SecretMasks {
+    /// Returns the length of the longest value, in characters.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        let lengths = self.values.iter();
+        let lengths = lengths.map(|(_, value)| value.expose_secret().chars().count());
+        lengths.max().unwrap_or(0)
+    }
+
+    /// Replaces each value in a text by the name of its secret.
+    #[must_use]
+    pub fn hide(&self, text: String) -> String {
+        let masked = |text: String, (name, value): &(String, SecretString)| {
+            hide_value(
+                &text,
+                value.expose_secret().trim(),
+                &format!("[secret {name}]"),
+            )
+        };
+        self.values.iter().fold(text, masked)
+    }
+}
+
+/// Replaces a value in a text. A short value is replaced where it stands alone: a letter of it is in every word.
+fn hide_value(text: &str, value: &str, mask: &str) -> String {
+    let is_short = value.chars().count() < MIN_CHARS_WITHIN_WORDS;
+    let mut hidden = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut before = None;
+    while let Some(start) = rest.find(value) {
+        let (head, tail) = (&rest[..start], &rest[start + value.len()..]);
+        let neighbours = [head.chars().next_back().or(before), tail.chars().next()];
+        let is_part = neighbours.into_iter().flatten().any(char::is_alphanumeric);
+        hidden.push_str(head);
+        hidden.push_str(if is_short && is_part { value } else { mask });
+        before = value.chars().next_back();
+        rest = tail;
+    }
+    hidden.push_str(rest);
+    hidden
 }
 
 fn is_name(name: &str) -> bool {
@@ -174,8 +248,6 @@ fn read(folder: &Path, name: &str) -> io::Result<Option<SecretString>> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
-
-    use secrecy::ExposeSecret as _;
 
     use super::*;
 
@@ -244,5 +316,31 @@ mod tests {
         let names: Vec<String> = secrets.names().into_iter().collect();
         assert_eq!(names, ["bank", "mail_pw", "mounted", "open", "out"]);
         assert!(!format!("{secrets:?} {:?}", secrets.resolve("bank")).contains("geheim"));
+    }
+
+    #[test]
+    fn values_are_hidden_in_texts_and_the_longest_first() {
+        let variables = [
+            ("LONG", "hunter2hunter2"),
+            ("WORD", "hunter2"),
+            ("PIN", "07"),
+            ("NONE", " "),
+        ];
+        let variables =
+            variables.map(|(name, value)| (format!("MOTORIUM_SECRET_{name}"), value.to_owned()));
+        let masks = Secrets::new(None, variables).masks();
+        for (text, expected) in [
+            ("key hunter2hunter2!", "key [secret long]!"),
+            ("xhunter2y hunter2", "x[secret word]y [secret word]"),
+            (
+                "PIN 07, 1907 and 075; 0707",
+                "PIN [secret pin], 1907 and 075; 0707",
+            ),
+            ("7 items", "7 items"),
+            ("", ""),
+        ] {
+            assert_eq!(masks.hide(text.to_owned()), expected);
+        }
+        assert_eq!(masks.longest(), 14);
     }
 }

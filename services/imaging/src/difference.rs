@@ -1,6 +1,7 @@
 //! Visible difference of two frames: how much changed, and where.
 //!
-//! Frames are compared in grey, pixel by pixel; a pixel has changed if its grey differs by more than a threshold.
+//! Frames are compared pixel by pixel, in lightness and colour; a pixel has changed if its lightness, or its distance of red or of
+//! blue from green, differs by more than a threshold. Lightness alone misses a cyan field that turns orange when it gets the focus.
 //! Changed pixels are counted in square tiles, touching tiles form a group, and each group yields one region: the tight
 //! box around its changed pixels.
 //!
@@ -25,13 +26,51 @@ pub const DEFAULT_THRESHOLD: u8 = CompareRequest::DEFAULT_THRESHOLD;
 /// stay below 256, because counts per column are stored in bytes.
 pub const TILE_SIZE: usize = 20;
 
-/// Frame in grey, one byte per pixel.
+/// Frame as it is compared: in planes with one byte per pixel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GreyFrame {
     width: usize,
     height: usize,
-    luma: Vec<u8>,
+    planes: Planes,
 }
+
+/// Planes of a frame. Half the distance of a colour, so that it fits a byte, has the weight of a rendering artefact in lightness:
+/// sub-pixel rendering tints by up to 30.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Planes {
+    luma: Vec<u8>,
+    /// `(255 + red - green) / 2`.
+    red: Vec<u8>,
+    /// `(255 + blue - green) / 2`.
+    blue: Vec<u8>,
+}
+
+impl Planes {
+    fn resize(&mut self, pixels: usize) {
+        for plane in [&mut self.luma, &mut self.red, &mut self.blue] {
+            plane.resize(pixels, 0);
+        }
+    }
+
+    /// Converts these pixels of an image.
+    fn fill(&mut self, span: Range<usize>, rgba: &[u8]) {
+        let rgba = &rgba[span.start * 4..span.end * 4];
+        grey(rgba, &mut self.luma[span.clone()]);
+        colours(rgba, &mut self.red[span.clone()], &mut self.blue[span]);
+    }
+
+    fn span(&self, span: Range<usize>) -> PlanesOfSpan<'_> {
+        PlanesOfSpan([
+            &self.luma[span.clone()],
+            &self.red[span.clone()],
+            &self.blue[span],
+        ])
+    }
+}
+
+/// The planes of pixels in one row.
+#[derive(Debug, Clone, Copy)]
+struct PlanesOfSpan<'a>([&'a [u8]; 3]);
 
 impl GreyFrame {
     /// Converts an image to grey.
@@ -40,7 +79,7 @@ impl GreyFrame {
         let mut frame = Self {
             width: 0,
             height: 0,
-            luma: Vec::new(),
+            planes: Planes::default(),
         };
         frame.refill(pixels);
         frame
@@ -50,8 +89,9 @@ impl GreyFrame {
     pub fn refill(&mut self, pixels: &RgbaImage) {
         self.width = pixels.width() as usize;
         self.height = pixels.height() as usize;
-        self.luma.resize(self.width * self.height, 0);
-        grey(pixels, &mut self.luma);
+        let count = self.width * self.height;
+        self.planes.resize(count);
+        self.planes.fill(0..count, pixels);
     }
 
     /// Updates one region from a newer image of the same size, for callers that know what was drawn. The region is
@@ -69,10 +109,7 @@ impl GreyFrame {
         for y in rows {
             let row = y * self.width;
             let span = row + columns.start..row + columns.end;
-            grey(
-                &pixels.as_raw()[span.start * 4..span.end * 4],
-                &mut self.luma[span],
-            );
+            self.planes.fill(span, pixels.as_raw());
         }
     }
 
@@ -85,11 +122,17 @@ impl GreyFrame {
     /// Grey values of all pixels, row by row.
     #[must_use]
     pub fn luma(&self) -> &[u8] {
-        &self.luma
+        &self.planes.luma
     }
 
+    /// Returns the grey values of some columns of a row.
     pub(crate) fn row(&self, y: usize, columns: Range<usize>) -> &[u8] {
-        &self.luma[y * self.width..][columns]
+        &self.planes.luma[y * self.width..][columns]
+    }
+
+    fn planes(&self, y: usize, columns: Range<usize>) -> PlanesOfSpan<'_> {
+        let row = y * self.width;
+        self.planes.span(row + columns.start..row + columns.end)
     }
 
     /// Returns the columns and rows of a region, clipped to the frame.
@@ -117,10 +160,20 @@ fn grey(rgba: &[u8], luma: &mut [u8]) {
     }
 }
 
+#[multiversion(targets = "simd")]
+fn colours(rgba: &[u8], red: &mut [u8], blue: &mut [u8]) {
+    let (pixels, _) = rgba.as_chunks::<4>();
+    let halved = |colour: u8, green: u8| ((255 + u16::from(colour) - u16::from(green)) / 2) as u8;
+    for ((red, blue), [r, g, b, _]) in red.iter_mut().zip(blue).zip(pixels) {
+        *red = halved(*r, *g);
+        *blue = halved(*b, *g);
+    }
+}
+
 /// Options of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompareOptions<'a> {
-    /// Grey difference above which a pixel has changed.
+    /// Difference in grey above which a pixel has changed; in colour, twice as much.
     pub threshold: u8,
     /// Boxes in which changes are ignored: background motion such as a clock, a caret or a video.
     pub ignore: &'a [CaptureRect],
@@ -182,7 +235,7 @@ pub fn changed_within(
 }
 
 fn wholly_changed(after: &GreyFrame) -> ChangeMap {
-    let changed_pixels = after.luma.len() as u64;
+    let changed_pixels = after.luma().len() as u64;
     let whole = ChangedRegion {
         bounds: CaptureRect::from_size(after.size()),
         changed_pixels,
@@ -197,7 +250,7 @@ fn wholly_changed(after: &GreyFrame) -> ChangeMap {
 }
 
 fn share(changed_pixels: u64, frame: &GreyFrame) -> f64 {
-    changed_pixels as f64 / frame.luma.len().max(1) as f64
+    changed_pixels as f64 / frame.luma().len().max(1) as f64
 }
 
 /// Two frames of the same size with the comparison options.
@@ -247,8 +300,8 @@ impl<'a> FramePair<'a> {
     fn tally(&self, y: usize, counts: &mut [u8]) {
         self.visit(y, 0..self.after.width, |span| {
             let (before, after) = (
-                self.before.row(y, span.clone()),
-                self.after.row(y, span.clone()),
+                self.before.planes(y, span.clone()),
+                self.after.planes(y, span.clone()),
             );
             tally_changes(before, after, self.threshold, &mut counts[span]);
         });
@@ -258,7 +311,10 @@ impl<'a> FramePair<'a> {
     fn count(&self, y: usize, columns: Range<usize>) -> u64 {
         let mut sum = 0;
         self.visit(y, columns, |span| {
-            let (before, after) = (self.before.row(y, span.clone()), self.after.row(y, span));
+            let (before, after) = (
+                self.before.planes(y, span.clone()),
+                self.after.planes(y, span),
+            );
             sum += u64::from(count_changes(before, after, self.threshold));
         });
         sum
@@ -266,20 +322,38 @@ impl<'a> FramePair<'a> {
 }
 
 #[multiversion(targets = "simd")]
-fn tally_changes(before: &[u8], after: &[u8], threshold: u8, counts: &mut [u8]) {
-    for ((count, before), after) in counts.iter_mut().zip(before).zip(after) {
-        *count += u8::from(before.abs_diff(*after) > threshold);
+fn tally_changes(
+    before: PlanesOfSpan<'_>,
+    after: PlanesOfSpan<'_>,
+    threshold: u8,
+    counts: &mut [u8],
+) {
+    let (PlanesOfSpan([a, b, c]), PlanesOfSpan([x, y, z])) = (before, after);
+    for (index, count) in counts.iter_mut().enumerate() {
+        let differs = a[index]
+            .abs_diff(x[index])
+            .max(b[index].abs_diff(y[index]))
+            .max(c[index].abs_diff(z[index]));
+        *count += u8::from(differs > threshold);
     }
 }
 
 #[multiversion(targets = "simd")]
-fn count_changes(before: &[u8], after: &[u8], threshold: u8) -> u32 {
+fn count_changes(before: PlanesOfSpan<'_>, after: PlanesOfSpan<'_>, threshold: u8) -> u32 {
+    let (PlanesOfSpan([a, b, c]), PlanesOfSpan([x, y, z])) = (before, after);
     let mut sum = 0;
-    // Chunks fit a byte counter: vector units sum bytes fastest.
-    for (before, after) in before.chunks(255).zip(after.chunks(255)) {
+    for start in (0..a.len()).step_by(255) {
+        let span = start..(start + 255).min(a.len());
+        let (a, b, c) = (&a[span.clone()], &b[span.clone()], &c[span.clone()]);
+        let (x, y, z) = (&x[span.clone()], &y[span.clone()], &z[span]);
+        // Chunks fit a byte counter: vector units sum bytes fastest.
         let mut part = 0u8;
-        for (before, after) in before.iter().zip(after) {
-            part += u8::from(before.abs_diff(*after) > threshold);
+        for index in 0..a.len() {
+            let differs = a[index]
+                .abs_diff(x[index])
+                .max(b[index].abs_diff(y[index]))
+                .max(c[index].abs_diff(z[index]));
+            part += u8::from(differs > threshold);
         }
         sum += u32::from(part);
     }
@@ -556,6 +630,25 @@ mod tests {
         assert_eq!((share(116), share(84)), (1.0, 1.0));
     }
 
+    /// Colours of the same lightness: a field that gets the focus, a switch that is turned on, a button that turns green.
+    #[test]
+    fn colours_of_the_same_lightness_differ() {
+        let frame = |[r, g, b]: [u8; 3]| {
+            GreyFrame::from_rgba(&RgbaImage::from_pixel(10, 10, Rgba([r, g, b, 255])))
+        };
+        for (before, after) in [
+            ([0, 229, 255], [255, 145, 0]),
+            ([128, 128, 128], [40, 190, 40]),
+            ([37, 99, 235], [60, 122, 50]),
+            ([224, 224, 255], [255, 255, 7]),
+        ] {
+            let share =
+                |a, b| compare(&frame(a), &frame(b), &CompareOptions::default()).changed_share;
+            assert_eq!(share(before, after), 1.0, "{before:?} to {after:?}");
+            assert_eq!(share(before, before), 0.0);
+        }
+    }
+
     fn check_grey(colour: [u8; 3], expected: u8) {
         let [red, green, blue] = colour;
         let frame = GreyFrame::from_rgba(&RgbaImage::from_pixel(3, 1, Rgba([red, green, blue, 7])));
@@ -604,17 +697,21 @@ mod tests {
         x: u32,
         y: u32,
     ) -> bool {
-        let grey = |pixel: &Rgba<u8>| {
+        let planes = |pixel: &Rgba<u8>| {
             let [red, green, blue, _] = pixel.0.map(u64::from);
-            (red * 19595 + green * 38470 + blue * 7471 + 32768) / 65536
+            let grey = (red * 19595 + green * 38470 + blue * 7471 + 32768) / 65536;
+            [grey, (255 + red - green) / 2, (255 + blue - green) / 2]
         };
+        let (before, after) = (
+            planes(before.get_pixel(x, y)),
+            planes(after.get_pixel(x, y)),
+        );
+        let mut differences = before.iter().zip(after).map(|(a, b)| a.abs_diff(b));
         let ignored = comparison
             .ignore
             .iter()
             .any(|bounds| bounds.contains(CapturePoint::new(x as i32, y as i32)));
-        !ignored
-            && grey(before.get_pixel(x, y)).abs_diff(grey(after.get_pixel(x, y)))
-                > u64::from(comparison.threshold)
+        !ignored && differences.any(|difference| difference > u64::from(comparison.threshold))
     }
 
     fn any_rect() -> impl Strategy<Value = CaptureRect> {

@@ -20,7 +20,7 @@ const MIN_CONTRAST: u8 = 40;
 const GAP: i32 = 16;
 /// Width of the bands inside and outside the edge of a part that are not compared, in pixels. A control that moves away under a
 /// press has often taken the focus, and shows it by a ring up to 5 px beyond its own edge; detected boxes are off by a few pixels.
-const RING: i32 = 8;
+const RING: i32 = 10;
 /// Fraction of the shorter side of a part that the band inside takes at most: 1 in this many. Leaves half of it to compare.
 const EDGE_FRACTION: i32 = 4;
 /// Number of heights above the part within which something recognisable is searched.

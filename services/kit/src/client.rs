@@ -55,6 +55,14 @@ impl Config {
             default_timeout: None,
         }
     }
+
+    /// Creates a configuration for a server that a user provides, which may not accept frequent pings.
+    pub fn foreign(uri: impl Into<String>) -> Self {
+        Self {
+            limits: Limits::of_foreign_server(),
+            ..Self::new(uri)
+        }
+    }
 }
 
 /// An error while creating a channel. An unreachable server is only detected when it is called.
@@ -162,7 +170,9 @@ fn endpoint(config: &Config) -> Result<Endpoint, Error> {
         .connect_timeout(limits.connect_timeout)
         .http2_keep_alive_interval(limits.keepalive_interval)
         .keep_alive_timeout(limits.keepalive_timeout)
-        .keep_alive_while_idle(true)
+        .keep_alive_while_idle(limits.keepalive_while_idle)
+        // Finds out about a lost host where pings are rare, without a word to the server.
+        .tcp_keepalive(Some(motorium_proto::limits::KEEPALIVE_INTERVAL))
         .http2_max_header_list_size(limits.header_bytes)
         .tcp_nodelay(true);
     match tls {

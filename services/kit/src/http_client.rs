@@ -3,12 +3,13 @@
 //! The clients follow no redirects and use no proxy from the environment: requests may have secrets, and only the
 //! configuration decides where they are sent. The clients do not retry.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
-use reqwest::ClientBuilder;
 use reqwest::redirect::Policy;
+use reqwest::{ClientBuilder, Url};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{Error as PemError, PemObject as _};
 use rustls::{ClientConfig, RootCertStore};
@@ -67,6 +68,15 @@ pub fn root_certificates_pem(file: Option<&Path>) -> Result<String, Error> {
     Ok(certificates.iter().map(pem).collect())
 }
 
+/// Returns whether a URL names this machine, which no proxy may come between.
+#[must_use]
+pub fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.');
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    let is_name = host == "localhost" || host.ends_with(".localhost");
+    is_name || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
 fn pem(certificate: &CertificateDer<'_>) -> String {
     let encoded = base64::engine::general_purpose::STANDARD.encode(certificate);
     format!("-----BEGIN CERTIFICATE-----\n{encoded}\n-----END CERTIFICATE-----\n")
@@ -121,6 +131,30 @@ mod tests {
         let path = folder.path().join("ca.pem");
         std::fs::write(&path, content).unwrap();
         with_root_certificates(Some(&path))
+    }
+
+    #[test]
+    fn this_machine_has_many_names() {
+        let is_loopback = |url: &str| is_loopback(&url.parse().unwrap());
+        for own in [
+            "localhost:1",
+            "LOCALHOST.",
+            "models.localhost",
+            "127.1.2.3",
+            "[::1]:8",
+            "[::ffff:127.0.0.1]",
+        ] {
+            assert!(is_loopback(&format!("http://{own}/v1")), "{own}");
+        }
+        for other in [
+            "localhost.example.com",
+            "notlocalhost",
+            "128.0.0.1",
+            "[::2]",
+            "10.0.0.1",
+        ] {
+            assert!(!is_loopback(&format!("http://{other}/v1")), "{other}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! - [`telemetry`]: structured logs on standard error
 //! - [`server`]: a gRPC server with health, reflection, TLS, tokens, limits and graceful shutdown
 //! - [`client`]: channels to other services, with the same limits and deadline propagation
-//! - [`outbound`]: HTTP clients for external services
+//! - [`http_client`]: HTTP clients for external services
 //! - [`clock`], [`blocking`]: injected wall-clock time; blocking work off the async threads
 //! - [`deadline`]: deadlines on servers and clients, and their propagation
 //! - [`caller`]: the connection that a call comes from

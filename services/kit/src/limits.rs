@@ -7,8 +7,10 @@ use motorium_proto::limits;
 /// Limits of a connection and its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Interval between pings on an idle connection.
+    /// Interval between pings on a connection without data.
     pub keepalive_interval: Duration,
+    /// Sends pings also while there is no call. Servers that are not ours may take that for abuse.
+    pub keepalive_while_idle: bool,
     /// Timeout for the response to a ping, after which the connection is closed.
     pub keepalive_timeout: Duration,
     /// Maximum number of concurrent calls on one connection.
@@ -25,6 +27,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             keepalive_interval: limits::KEEPALIVE_INTERVAL,
+            keepalive_while_idle: true,
             keepalive_timeout: limits::KEEPALIVE_TIMEOUT,
             concurrent_streams: limits::MAX_CONCURRENT_STREAMS,
             // hyper's default for HTTP/2 headers.
@@ -32,5 +35,35 @@ impl Default for Limits {
             message_bytes: limits::MAX_IMAGE_MESSAGE_BYTES,
             connect_timeout: limits::CONNECT_TIMEOUT,
         }
+    }
+}
+
+impl Limits {
+    /// Returns the limits of connections to servers that users provide: functions, hooks and planners of their own. They are
+    /// pinged as seldom as every gRPC implementation accepts with its default settings.
+    #[must_use]
+    pub fn of_foreign_server() -> Self {
+        Self {
+            keepalive_interval: limits::FOREIGN_KEEPALIVE_INTERVAL,
+            keepalive_while_idle: false,
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_of_users_are_pinged_as_seldom_as_every_implementation_accepts() {
+        // The default of gRPC core, Go and Java: the shortest interval of pings without data, and none without a call.
+        let accepted = Duration::from_secs(300);
+        let limits = Limits::of_foreign_server();
+        assert!(limits.keepalive_interval > accepted && !limits.keepalive_while_idle);
+        assert_eq!(
+            Limits::default().keepalive_interval,
+            Duration::from_secs(30)
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Exit codes of the command line. The list in `--help` and in docs/README.md says the same.
+//! Exit codes of the command line. The list in `--help` and in docs/tutorial.md says the same.
 
 use std::process::ExitCode;
 

@@ -7,10 +7,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use motorium_proto::error::ErrorReport;
+use motorium_proto::error::reason::ALL_BACKENDS_FAILED;
 use tonic::Code;
-
-/// Reason with which the Planner reports that no backend decided.
-const ALL_BACKENDS_FAILED: &str = "ALL_BACKENDS_FAILED";
 
 /// Maximum time for which calls to an unavailable service are retried before the task fails.
 // Covers the restart of a service; a longer outage is better reported to the user.

@@ -23,7 +23,9 @@ use crate::desktops::Connector;
 use crate::functions::{ToolSettings, Tools};
 use crate::hooks;
 use crate::hooks::settings::HookSettings;
-use crate::run::{DEFAULT_APPROVAL_TIMEOUT, DEFAULT_SUMMARY_TIMEOUT, RunConfig};
+use crate::run::{
+    DEFAULT_APPROVAL_TIMEOUT, DEFAULT_MAX_SCREEN_FAILURES, DEFAULT_SUMMARY_TIMEOUT, RunConfig,
+};
 use motorium_policy::PolicySource;
 use motorium_recording::ports::Ports;
 use motorium_task::effect::EffectCriterion;
@@ -41,6 +43,9 @@ const DEFAULT_LEASE_DURATION: Duration = Duration::from_secs(15);
 /// Minimum duration of a task lease.
 // A lease is renewed three times within its duration, and the database may take a moment to answer.
 const MIN_LEASE_DURATION: Duration = Duration::from_millis(500);
+
+/// Upper bound of the failures in a row to see the screen. With a second between them, more is a broken desktop.
+const MAX_SCREEN_FAILURES: u32 = 50;
 
 /// Settings of the section `[orchestrator]`, as written: the run loop, desktops, tools and hooks.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -83,6 +88,9 @@ pub struct Settings {
     /// Asks a model that claims success without evidence to look at the screen once more, which costs one model call. If
     /// the last action had no effect either, the task then fails.
     pub second_look: bool,
+    /// Number of failures in a row to capture or parse the screen after which a task ends, from 1 to 50. A screen that can be
+    /// captured but not parsed is shown to models as it is.
+    pub max_screen_failures: u32,
     /// Policy for what may be done unattended, needs approval or is denied: `careful`, `free` (everything is allowed)
     /// or the path of a file of Cedar policies, which is reloaded when it changes.
     pub policy: String,
@@ -131,6 +139,7 @@ impl Default for Settings {
             effect_windows: EffectWindowSettings::default(),
             pointer_check: PointerCheckSettings::default(),
             second_look: true,
+            max_screen_failures: DEFAULT_MAX_SCREEN_FAILURES,
             policy: "careful".to_owned(),
             lexicon: None,
             approval_timeout: HumanDuration(DEFAULT_APPROVAL_TIMEOUT),
@@ -301,6 +310,7 @@ impl Settings {
                 pointer_checks: self.pointer_check.resolve()?,
                 verify_evidence: self.verify_evidence,
                 second_look: self.second_look,
+                max_screen_failures: screen_failures(self.max_screen_failures)?,
                 policy: policy(&self.policy, self.lexicon.as_deref())?,
                 approval_timeout: approval_timeout(self.approval_timeout.0)?,
                 release_desktop_after: self.release_desktop_after.map(|after| after.0),
@@ -312,6 +322,7 @@ impl Settings {
                 correct_progress: true,
                 tell_page_url: true,
                 read_text_back: true,
+                gate_page_text: true,
                 capture_end_screen: true,
             },
         })
@@ -324,6 +335,14 @@ fn default_name() -> String {
         "orchestrator@{}",
         gethostname::gethostname().to_string_lossy()
     )
+}
+
+fn screen_failures(count: u32) -> Result<u32, FieldError> {
+    if (1..=MAX_SCREEN_FAILURES).contains(&count) {
+        return Ok(count);
+    }
+    let problem = format!("{count} is not a number of failures from 1 to {MAX_SCREEN_FAILURES}");
+    Err(FieldError::new("orchestrator.max_screen_failures", problem))
 }
 
 fn heartbeat(pace: Duration) -> Result<Duration, FieldError> {

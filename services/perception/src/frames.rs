@@ -79,9 +79,9 @@ impl StoredFrame {
         let _ = self.scene.set((view, scene));
     }
 
-    /// Memory of the colour and the grey pixels.
+    /// Memory of the pixels, and of the planes in which they are compared.
     fn bytes(&self) -> usize {
-        self.pixels.as_raw().len() / 4 * 5
+        self.pixels.as_raw().len() / 4 * 7
     }
 }
 

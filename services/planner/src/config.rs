@@ -301,7 +301,7 @@ impl<'a> BackendFactory<'a> {
             }
         }
         let options: ServiceOptions = backend_kinds::read(&settings.options).map_err(problem)?;
-        let mut channel = client::Config::new(&options.address);
+        let mut channel = client::Config::foreign(&options.address);
         if options.address.starts_with("https://") {
             let roots = http_client::root_certificates_pem(options.ca_file.as_deref());
             channel.ca = Some(roots.map_err(|error| problem(error.to_string()))?);

@@ -123,11 +123,12 @@ fn quoted(texts: &[String]) -> String {
 
 /// Error reasons of this service, each documented in `docs/errors/`.
 pub mod reason {
+    pub use motorium_proto::error::reason::{
+        ALL_BACKENDS_FAILED, TARGET_AMBIGUOUS, TARGET_NOT_FOUND,
+    };
+
     pub const BACKEND_NOT_FOUND: &str = "BACKEND_NOT_FOUND";
-    pub const ALL_BACKENDS_FAILED: &str = "ALL_BACKENDS_FAILED";
     pub const ELEMENT_NOT_FOUND: &str = "ELEMENT_NOT_FOUND";
-    pub const TARGET_NOT_FOUND: &str = "TARGET_NOT_FOUND";
-    pub const TARGET_AMBIGUOUS: &str = "TARGET_AMBIGUOUS";
     pub const MODEL_REQUIRED: &str = "MODEL_REQUIRED";
     pub const PROMPT_TEMPLATE_INVALID: &str = "PROMPT_TEMPLATE_INVALID";
 

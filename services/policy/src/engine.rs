@@ -251,7 +251,7 @@ impl CedarRequest {
         what: &ActionContext,
         schema: &Schema,
     ) -> Result<Self, Box<dyn std::error::Error>> {
-        let (task, deed) = (uid("Task", task), uid("Deed", "this"));
+        let (task, action) = (uid("Task", task), uid("RequestedAction", "this"));
         let parent = |label: &str, kind: &str| labels.get(label).map(|name| uid(kind, name));
         let parents: HashSet<EntityUid> = parent(USER, "User")
             .into_iter()
@@ -263,12 +263,12 @@ impl CedarRequest {
             .collect();
         let told = HashMap::from([("labels".to_owned(), strings(&what.labels))]);
         let asking = Entity::new(task.clone(), told, parents)?;
-        let asked = Entity::new(deed.clone(), attributes(what), HashSet::new())?;
+        let asked = Entity::new(action.clone(), attributes(what), HashSet::new())?;
         let all = people.into_iter().chain([asking, asked]);
         let entities = Entities::from_entities(all, Some(schema))?;
         Ok(Self {
             task,
-            resource: deed,
+            resource: action,
             entities,
         })
     }

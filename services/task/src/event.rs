@@ -290,8 +290,6 @@ pub struct ResultFile {
 pub struct Observed {
     pub frame: Frame,
     pub image: Option<Artifact>,
-    /// Only in logs of earlier versions; now in [`Event::Decided`].
-    pub annotated_image: Option<Artifact>,
     pub element_count: u32,
     pub elapsed: Duration,
     pub fingerprint: Fingerprint,

@@ -96,7 +96,7 @@ pub fn violation(log: &[RecordedEvent]) -> Option<String> {
                 Some(known) if known.result.is_some() => return at("a second outcome"),
                 Some(known) => {
                     known.result = Some(outcome.result);
-                    known.had_no_effect = outcome.sent_nothing();
+                    known.had_no_effect = outcome.sent_nothing;
                 }
             },
             Event::EffectJudged { action_id, effect } => {

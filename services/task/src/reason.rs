@@ -1,12 +1,13 @@
 //! Error reasons of the Orchestrator, for rejected calls and failed tasks. Each has a page in `docs/errors/`.
 
+pub use motorium_proto::error::reason::APPROVAL_ENDED;
+
 pub const TASK_ENDED: &str = "TASK_ENDED";
 pub const WRONG_STATE: &str = "WRONG_STATE";
 pub const DESKTOP_NOT_FOUND: &str = "DESKTOP_NOT_FOUND";
 pub const SESSION_NOT_FOUND: &str = "SESSION_NOT_FOUND";
 pub const ARTIFACT_NOT_FOUND: &str = "ARTIFACT_NOT_FOUND";
 pub const APPROVAL_NOT_FOUND: &str = "APPROVAL_NOT_FOUND";
-pub const APPROVAL_ENDED: &str = "APPROVAL_ENDED";
 pub const EVENT_LOG_CORRUPT: &str = "EVENT_LOG_CORRUPT";
 pub const EXPORT_FAILED: &str = "EXPORT_FAILED";
 pub const RECORDING_UNREADABLE: &str = "RECORDING_UNREADABLE";

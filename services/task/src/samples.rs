@@ -88,7 +88,6 @@ pub(super) fn observed() -> Event {
     Event::Observed(Box::new(Observed {
         frame,
         image: None,
-        annotated_image: None,
         element_count: 0,
         elapsed: Duration::ZERO,
         fingerprint: Fingerprint::default(),

@@ -4,6 +4,7 @@
 //! - [`fold`]: one plain form for texts that a person reads alike
 //! - [`lexicon`]: word lists that give texts a meaning, and that a user can change
 //! - [`commands`]: the programs that a terminal line starts
+//! - [`sensitive`]: numbers of cards and addresses of mail
 //! - `disguises`: ways to write a text past a list, for tests (feature `disguises`)
 //!
 //! No I/O and no decisions: callers decide what a match means. Invariant: each character class is defined once, here.
@@ -14,3 +15,4 @@ pub mod commands;
 pub mod disguises;
 pub mod fold;
 pub mod lexicon;
+pub mod sensitive;

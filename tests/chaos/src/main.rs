@@ -4,11 +4,11 @@
 //! recording driver writes the desktop's input to a file, so that it outlives the executor; the application on the desktop
 //! and its perception are simulated from that file. All connections pass through links that are cut, slowed and stalled.
 //!
-//! - [`plan`]: tasks and faults from a seed
-//! - [`application`]: the simulated application, [`eyes`]: its simulated perception
-//! - [`link`]: the network, [`fleet`]: the programs, [`faults`]: injection of faults
+//! - [`schedule`]: tasks and faults from a seed
+//! - [`application`]: the simulated application, [`simulated_perception`]: its simulated perception
+//! - [`link`]: the network, [`fleet`]: the programs, [`fault_injector`]: injection of faults
 //! - [`user`]: simulated users that submit, watch and answer
-//! - [`verdict`]: checks of the guarantees
+//! - [`report`]: checks of the guarantees
 //!
 //! Environment variables: `SEED` (default 1) reproduces tasks and faults at the same times after the start, but not the
 //! interleaving of programs and disk; `TASKS` (300), `DESKTOPS` (10), `STORES` (sqlite,postgres), `FAULTS` (yes). The last

@@ -175,7 +175,7 @@ fn of_actions(log: &[RecordedEvent], arrived: &BTreeSet<&str>, counts: &mut Chao
                     counts.actions.falsely_reported += 1;
                     counts.complain(id, "is reported as performed, but was never received");
                 }
-                if outcome.sent_nothing() && arrived {
+                if outcome.sent_nothing && arrived {
                     counts.actions.falsely_denied += 1;
                     counts.complain(id, "is reported as never sent, but was received");
                 }

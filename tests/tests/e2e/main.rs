@@ -8,5 +8,6 @@ mod crashes;
 mod deployments;
 mod misleading;
 mod model_provider;
+mod models;
 mod requests;
 mod scripted;

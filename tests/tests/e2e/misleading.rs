@@ -1,14 +1,19 @@
 //! Instructions on pages that mislead: dead, covered and disabled buttons, moving layouts, fields that take other text,
 //! editors and lists that complete. A task that ends in success has done what it was told.
 //!
-//! `MOTORIUM_CASES=200` draws that many pages of all kinds (default: one of each kind without a known fault), and
+//! `MOTORIUM_CASES=200` draws that many pages of all kinds (default: one of each kind), and
 //! `--nocapture` shows the outcomes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::PageServer;
 use motorium_tests::services::{AllInOne, TestSetup};
+use tokio::time::Instant;
+
+/// Time within which a page has reported what it has reached.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Kinds of pages of `misleading.html` with their instructions.
 const KINDS: &[(&str, &str)] = &[
@@ -31,10 +36,6 @@ const KINDS: &[(&str, &str)] = &[
 ];
 /// Kinds on which the goal can be reached.
 const REACHABLE: &[&str] = &["editor", "reverting", "slow"];
-/// Kinds on some of whose pages success is claimed where it is not so: a look under the pointer can still pass for an effect,
-/// and can hide that the button has moved. `make soak` shows them until that is mended.
-const KNOWN_FAULTS: &[&str] = &["dead", "moved"];
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[expect(
     clippy::print_stdout,
@@ -42,9 +43,7 @@ const KNOWN_FAULTS: &[&str] = &["dead", "moved"];
 )]
 async fn success_is_claimed_only_where_it_is_so() {
     let cases = std::env::var("MOTORIUM_CASES").map(|number| number.parse().unwrap());
-    let is_tried = |(kind, _): &&(&str, &str)| cases.is_ok() || !KNOWN_FAULTS.contains(kind);
-    let kinds: Vec<(&str, &str)> = KINDS.iter().filter(is_tried).copied().collect();
-    let cases: usize = cases.clone().unwrap_or(kinds.len());
+    let cases: usize = cases.unwrap_or(KINDS.len());
     let mut desktop = TestDesktop::start().await;
     let site = PageServer::serve().await;
     site.show("misleading.html?kind=dead&seed=0", &mut desktop)
@@ -53,17 +52,14 @@ async fn success_is_claimed_only_where_it_is_so() {
     let mut outcomes: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut failures = Vec::new();
     for case in 0..cases {
-        let (kind, goal) = kinds[case % kinds.len()];
-        let seed = case / kinds.len() + 1;
+        let (kind, goal) = KINDS[case % KINDS.len()];
+        let seed = case / KINDS.len() + 1;
         site.go_to(&format!("misleading.html?kind={kind}&seed={seed}"))
             .await;
         let run = ["run", "--server", &up.url, goal];
         let ended = up.setup.motorium(&run).await;
         let is_done = ended.code == Some(0);
-        let is_reached = site
-            .inputs()
-            .last()
-            .is_some_and(|event| event.kind == "reached");
+        let is_reached = is_reached(&site, is_done).await;
         let outcome = format!("done {is_done}, so {is_reached}");
         if is_done && !is_reached || !is_done && REACHABLE.contains(&kind) {
             failures.push(format!("{kind} {seed}: {outcome}\n{ended:?}"));
@@ -78,4 +74,17 @@ async fn success_is_claimed_only_where_it_is_so() {
         println!("{kind:12} {counts:?}");
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Returns whether the page has reached its goal. Its reports arrive after its reactions, so a claimed success is waited for.
+async fn is_reached(site: &PageServer, is_claimed: bool) -> bool {
+    let is_last = || {
+        let inputs = site.inputs();
+        inputs.last().is_some_and(|event| event.kind == "reached")
+    };
+    let deadline = Instant::now() + REPORT_TIMEOUT;
+    while is_claimed && !is_last() && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    is_last()
 }

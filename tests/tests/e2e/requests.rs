@@ -178,10 +178,28 @@ async fn a_run_that_is_ended_cancels_its_task() {
     let output = watching.stderr.clone();
     let asked = |line: &str| line.contains("tasks answer").then_some(());
     watching.line("the question", &output, asked).await;
+    check_silence_is_told(&scene, &mut watching).await;
     watching.signal(Signal::TERM);
     assert_eq!(watching.ended().await.code(), Some(130));
     assert_eq!(scene.newest_in(State::AwaitingUser).await, name);
     assert!(scene.clicked().is_empty(), "{:?}", scene.clicked());
+}
+
+/// Stops the server as a debugger or a full machine does: its connections stay, and nothing comes. The watch says so within 40 s, and
+/// goes on.
+async fn check_silence_is_told(scene: &Scene, watching: &mut Process) {
+    let output = watching.stderr.clone();
+    scene.up.process.signal(Signal::STOP);
+    let began = Instant::now();
+    let silent = |line: &str| line.contains("no word from").then_some(());
+    watching.line("the silence", &output, silent).await;
+    let told_after = began.elapsed();
+    scene.up.process.signal(Signal::CONT);
+    assert!(told_after < Duration::from_secs(40), "{told_after:?}");
+    let again = |line: &str| line.contains("answers again").then_some(());
+    watching
+        .line("the end of the silence", &output, again)
+        .await;
 }
 
 /// A command at a terminal that `script` provides.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import random
+import threading
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 import grpc
 
@@ -21,6 +23,14 @@ _MAX_ATTEMPTS = 8
 _FIRST_PAUSE_SECONDS = 0.1
 _MAX_PAUSE_SECONDS = 5.0
 
+# Default time without a message after which a server counts as silent: of its heartbeats, one every 15 s, two are missing and
+# the third is late.
+_SILENCE_SECONDS = 35.0
+
+_LOG = logging.getLogger("motorium")
+
+_Message = TypeVar("_Message")
+
 # Codes that a new connection may resolve. Proxies and connections that reach their maximum age cause them.
 _MENDABLE = {
     grpc.StatusCode.UNAVAILABLE,
@@ -32,25 +42,94 @@ _MENDABLE = {
 _ENDED = {task_pb2.Task.STATE_SUCCEEDED, task_pb2.Task.STATE_FAILED, task_pb2.Task.STATE_CANCELLED}
 
 
+def _warn_of_silence(seconds: float) -> None:
+    _LOG.warning("no word from the server for %.0f s; trying again until it answers", seconds)
+
+
+class _Silence(Exception):
+    """The server says nothing. It was told; the watch goes on."""
+
+
+class _Listener:
+    """Receives the messages of calls, and ends a call whose server says nothing, not even a heartbeat."""
+
+    def __init__(self, silence_seconds: float, on_silence: Callable[[float], None]) -> None:
+        self.silence_seconds = silence_seconds
+        self._on_silence = on_silence
+        self._is_silent = False
+        self._heard = time.monotonic()
+
+    def messages(self, call: grpc.Call) -> Iterator[_Message]:
+        """Yields the messages of a call. Tells if the server says nothing, and raises `_Silence`."""
+        waiting_since: list[float] = []
+        was_ended = threading.Event()
+        is_over = threading.Event()
+
+        def watch() -> None:
+            # Time in which the caller handles a message does not count.
+            while not is_over.wait(self.silence_seconds / 10):
+                if waiting_since and time.monotonic() - waiting_since[0] >= self.silence_seconds:
+                    was_ended.set()
+                    call.cancel()
+                    return
+
+        if not self._is_silent:
+            self._heard = time.monotonic()
+        threading.Thread(target=watch, daemon=True).start()
+        received = iter(call)
+        try:
+            while True:
+                waiting_since[:] = [time.monotonic()]
+                try:
+                    message = next(received)
+                except StopIteration:
+                    return
+                finally:
+                    waiting_since.clear()
+                self._hear()
+                yield message
+        except grpc.RpcError:
+            if not was_ended.is_set():
+                raise
+            self._is_silent = True
+            self._on_silence(time.monotonic() - self._heard)
+            raise _Silence from None
+        finally:
+            is_over.set()
+
+    def _hear(self) -> None:
+        self._heard = time.monotonic()
+        if self._is_silent:
+            self._is_silent = False
+            _LOG.warning("the server answers again")
+
+
 def watch_task(
-    stub: OrchestratorServiceStub, name: str, *, resume_token: str = ""
+    stub: OrchestratorServiceStub,
+    name: str,
+    *,
+    resume_token: str = "",
+    silence_seconds: float = _SILENCE_SECONDS,
+    on_silence: Callable[[float], None] = _warn_of_silence,
 ) -> Iterator[messages.WatchTaskResponse]:
     """Yields the events of the task `tasks/{task}` until it has ended.
 
     Without a token, the first message is a snapshot of the task. All others are events, each with the token to resume a
     watch after it. A broken connection is re-established without losing or repeating an event. Heartbeats are filtered
-    out.
+    out. A server that says nothing for `silence_seconds` is told with `on_silence`, which gets the time since its last message
+    and by default logs a warning; the watch goes on trying.
 
     Raises `grpc.RpcError` if reconnecting cannot resolve the error (there is no such task, the token has expired), or
     after eight consecutive failed attempts.
     """
     has_ended = False
     failures = 0
+    listener = _Listener(silence_seconds, on_silence)
     while True:
         heard_an_event = False
         call = stub.WatchTask(messages.WatchTaskRequest(name=name, resume_token=resume_token))
         try:
-            for message in call:
+            for message in listener.messages(call):
                 failures = 0
                 resume_token = message.resume_token or resume_token
                 if message.WhichOneof("content") == "heartbeat":
@@ -63,31 +142,41 @@ def watch_task(
             # delivered nothing, the task's last event is before the token.
             if has_ended and not heard_an_event:
                 return
-            has_ended = stub.GetTask(messages.GetTaskRequest(name=name)).task.state in _ENDED
+            request = messages.GetTaskRequest(name=name)
+            has_ended = stub.GetTask(request, timeout=silence_seconds).task.state in _ENDED
         except grpc.RpcError as error:
             failures += 1
             if error.code() not in _MENDABLE or failures >= _MAX_ATTEMPTS:
                 raise
             _pause(failures)
+        except _Silence:
+            failures = 0
         finally:
             call.cancel()
 
 
 def watch_session(
-    stub: OrchestratorServiceStub, name: str, *, resume_token: str = ""
+    stub: OrchestratorServiceStub,
+    name: str,
+    *,
+    resume_token: str = "",
+    silence_seconds: float = _SILENCE_SECONDS,
+    on_silence: Callable[[float], None] = _warn_of_silence,
 ) -> Iterator[messages.WatchSessionResponse]:
     """Yields the events of all tasks of the session `sessions/{session}`, also of tasks that are created later.
 
     Without a token, the first message is a snapshot of the session. All others are events, each with the token to resume
-    a watch after it. Connections are re-established as in `watch_task`. The iterator does not end with the tasks.
+    a watch after it. Connections are re-established, and silence is told, as in `watch_task`. The iterator does not end
+    with the tasks.
 
     Raises `grpc.RpcError` if reconnecting cannot resolve the error, or after eight consecutive failed attempts.
     """
     failures = 0
+    listener = _Listener(silence_seconds, on_silence)
     while True:
         call = stub.WatchSession(messages.WatchSessionRequest(name=name, resume_token=resume_token))
         try:
-            for message in call:
+            for message in listener.messages(call):
                 failures = 0
                 resume_token = message.resume_token or resume_token
                 if message.WhichOneof("content") != "heartbeat":
@@ -99,6 +188,8 @@ def watch_session(
             if error.code() not in _MENDABLE or failures >= _MAX_ATTEMPTS:
                 raise
             _pause(failures)
+        except _Silence:
+            failures = 0
         finally:
             call.cancel()
 

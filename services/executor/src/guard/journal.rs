@@ -429,6 +429,8 @@ struct StoredOutcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pointer: Option<(i32, i32)>,
     elapsed_ns: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    sent_nothing: bool,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -455,6 +457,7 @@ impl From<&ActionOutcome> for StoredOutcome {
             detail: outcome.detail.clone(),
             pointer: outcome.pointer.map(|point| (point.x, point.y)),
             elapsed_ns: u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX),
+            sent_nothing: outcome.sent_nothing,
         }
     }
 }
@@ -474,6 +477,7 @@ impl From<StoredOutcome> for ActionState {
             pointer: stored.pointer.map(|(x, y)| CapturePoint::new(x, y)),
             elapsed: Duration::from_nanos(stored.elapsed_ns),
             already_performed: false,
+            sent_nothing: stored.sent_nothing,
         })
     }
 }

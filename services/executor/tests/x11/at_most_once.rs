@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use motorium_executor::error::reason;
-use motorium_proto::domain::effect::{ActionResult, NOTHING_SENT};
+use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch};
 use motorium_proto::service::{ActionProgress, Executor as _, LookUpRequest, PerformRequest};
@@ -210,7 +210,7 @@ impl RequestGenerator {
                 ActionProgress::Unknown => ("unknown", 0..=1),
                 ActionProgress::Finished(outcome) => match outcome.result {
                     ActionResult::Performed => ("performed", 1..=1),
-                    _ if outcome.detail.ends_with(NOTHING_SENT) => ("stopped before", 0..=0),
+                    _ if outcome.sent_nothing => ("stopped before", 0..=0),
                     _ => ("stopped within", 0..=1),
                 },
                 ActionProgress::Running => unreachable!("waited for"),

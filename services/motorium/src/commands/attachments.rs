@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use motorium_messages::Message;
 use motorium_proto::v1::orchestrator as wire;
 
 use super::connection::Connection;
 use crate::error::Error;
+use crate::show::terminal_language;
 
 /// Maximum size of a file that is sent within a request. Several such files fit into one message of 4 MiB; larger ones are
 /// uploaded first.
@@ -28,7 +30,10 @@ async fn attachment(connection: &Connection, path: &Path) -> Result<wire::Attach
     let name = path
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
-    let name = name.ok_or_else(|| Error::Usage(format!("{} is not a file", path.display())))?;
+    let name = name.ok_or_else(|| {
+        let path = &path.display().to_string();
+        Error::Usage(Message::PathIsNoFile { path }.text(terminal_language()))
+    })?;
     let data = fs::read(path).map_err(|source| Error::File {
         path: path.to_owned(),
         source,

@@ -8,6 +8,7 @@ use motorium_proto::v1::common::earlier_message::Role;
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::show::terminal_language;
 
 /// A message in the form that chat models are called with.
 #[derive(Debug, Deserialize)]
@@ -48,8 +49,11 @@ pub(super) fn read(path: &Path) -> Result<Vec<EarlierMessage>, Error> {
         source,
     })?;
     messages(&text).map_err(|error| {
-        let expected = r#"a list of {"role": "user" or "assistant", "content": TEXT}"#;
-        Error::Usage(format!("{}: {error}; expected {expected}", path.display()))
+        let unreadable = motorium_messages::Message::HistoryUnreadable {
+            path: &path.display().to_string(),
+            problem: &error.to_string(),
+        };
+        Error::Usage(unreadable.text(terminal_language()))
     })
 }
 

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use motorium_client::Client;
 use motorium_kit::client::Channel;
+use motorium_proto::error::{ErrorReport, reason};
 use motorium_proto::v1::orchestrator as wire;
+use tonic::Code;
 
 use crate::error::Error;
 
@@ -71,12 +74,24 @@ async fn fetched_files(client: &Client<Channel>, task: &str) -> Result<Vec<Strin
     let mut names = Vec::new();
     let mut updates = client.watch(task);
     while let Some(update) = updates.next().await {
-        let Update::Event { event, .. } = update.map_err(Error::Service)? else {
-            continue;
+        let event = match update.map_err(Error::Service)? {
+            Update::Event { event, .. } => event,
+            Update::Snapshot(_) | Update::Restored => continue,
+            Update::Silent { silence } => return Err(no_answer(silence)),
         };
         if let Some(wire::event::Kind::ResultFetched(fetched)) = event.kind {
             names.extend(fetched.artifact.map(|artifact| artifact.name));
         }
     }
     Ok(names)
+}
+
+/// Returns the error of a server that says nothing. An ended task can be asked for again.
+fn no_answer(silence: Duration) -> Error {
+    let message = format!("the server has not answered for {} s", silence.as_secs());
+    Error::Service(ErrorReport::new(
+        Code::Unavailable,
+        reason::TRANSPORT,
+        message,
+    ))
 }

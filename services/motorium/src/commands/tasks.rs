@@ -37,8 +37,8 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
             names: false,
         },
         (Some(_), Some(_)) => {
-            let problem = "--session stands before no subcommand; give it to `list` or `watch`";
-            return Err(Error::Usage(problem.to_owned()));
+            let problem = Message::SessionBeforeSubcommand.text(terminal_language());
+            return Err(Error::Usage(problem));
         }
     };
     match command {

@@ -87,9 +87,6 @@ pub(crate) async fn watch(
     }
 }
 
-/// Reason of the error of an approval that is no longer pending.
-const APPROVAL_ENDED: &str = "APPROVAL_ENDED";
-
 /// Events of the watched task.
 type Updates = BoxStream<'static, Result<Update, ErrorReport>>;
 
@@ -117,6 +114,8 @@ struct Watcher<'a> {
     cancelling: Option<Cancellation>,
     /// The exit code of a task that this command cancels.
     exit: Option<Exit>,
+    /// It was told that the server does not answer.
+    is_silent: bool,
 }
 
 impl<'a> Watcher<'a> {
@@ -130,6 +129,7 @@ impl<'a> Watcher<'a> {
             open: None,
             cancelling: None,
             exit: None,
+            is_silent: false,
         }
     }
 
@@ -186,8 +186,20 @@ impl<'a> Watcher<'a> {
 
     /// Shows an update. Returns the exit code if the task has ended.
     async fn update(&mut self, update: Update) -> Result<Option<Exit>, Error> {
-        let Update::Event { event, .. } = update else {
-            return Ok(None);
+        let event = match update {
+            Update::Event { event, .. } => event,
+            Update::Snapshot(_) => return Ok(None),
+            Update::Silent { silence } => {
+                self.tell_silence(silence);
+                return Ok(None);
+            }
+            Update::Restored => {
+                let server = &self.connection.address;
+                self.screen
+                    .remark(&self.text(Message::ServerAnswersAgain { server }));
+                self.is_silent = false;
+                return Ok(None);
+            }
         };
         if self.open.is_some() && event.state() != State::AwaitingUser {
             self.open = None;
@@ -202,6 +214,15 @@ impl<'a> Watcher<'a> {
             _ => {}
         }
         Ok(None)
+    }
+
+    /// Tells once that the server does not answer; the watch goes on trying.
+    fn tell_silence(&mut self, silence: Duration) {
+        if !self.is_silent {
+            self.is_silent = true;
+            let told = silent_server(&self.connection.address, silence, self.options.language);
+            self.screen.remark(&told);
+        }
     }
 
     /// Handles a closed standard output, as a command that does not catch SIGPIPE ends.
@@ -293,7 +314,7 @@ impl<'a> Watcher<'a> {
         match resolved {
             Ok(()) => self.screen.remark(&format!("    {}", lines.join("\n    "))),
             // It expired or was answered elsewhere meanwhile; the task goes on by itself.
-            Err(report) if report.reason == APPROVAL_ENDED => {
+            Err(report) if report.reason == motorium_proto::error::reason::APPROVAL_ENDED => {
                 self.screen.remark(&format!("    {report}"));
             }
             Err(report) => {
@@ -463,6 +484,12 @@ fn spinner(json: bool) -> Option<ProgressBar> {
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     spinner.enable_steady_tick(Duration::from_millis(100));
     Some(spinner)
+}
+
+/// Returns the line for a server that does not answer.
+pub(super) fn silent_server(server: &str, silence: Duration, language: Language) -> String {
+    let seconds = silence.as_secs_f64().round() as u64;
+    Message::ServerSilent { server, seconds }.text(language)
 }
 
 /// Returns the last line of a task.

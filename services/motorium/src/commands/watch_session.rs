@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use futures::StreamExt as _;
 use motorium_client::SessionUpdate;
+use motorium_messages::{Language, Message};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 
 use super::connection::Connection;
 use super::full_name;
-use super::watch::outcome_line;
+use super::watch::{outcome_line, silent_server};
 use crate::error::Error;
 use crate::output;
 use crate::show::progress::{ProgressUpdate, TaskProgress};
@@ -21,6 +22,7 @@ pub(crate) async fn watch(connection: &Connection, session: &str) -> Result<Exit
     let mut updates = connection
         .client
         .watch_session(&full_name("sessions", session));
+    let mut is_silent = false;
     let mut tasks: BTreeMap<String, TaskProgress> = BTreeMap::new();
     loop {
         let update = tokio::select! {
@@ -30,41 +32,74 @@ pub(crate) async fn watch(connection: &Connection, session: &str) -> Result<Exit
         let Some(update) = update else {
             return Ok(ExitCode::SUCCESS);
         };
-        let SessionUpdate::Event { event, .. } = update.map_err(Error::Service)? else {
-            continue;
+        let event = match update.map_err(Error::Service)? {
+            SessionUpdate::Event { event, .. } => event,
+            SessionUpdate::Snapshot(_) => continue,
+            SessionUpdate::Silent { silence } => {
+                let told = silent_server(&connection.address, silence, terminal_language());
+                if !std::mem::replace(&mut is_silent, true) {
+                    output::remark(&format!("{told}\n"));
+                }
+                continue;
+            }
+            SessionUpdate::Restored => {
+                is_silent = false;
+                let server = &connection.address;
+                let told = Message::ServerAnswersAgain { server }.text(terminal_language());
+                output::remark(&format!("{told}\n"));
+                continue;
+            }
         };
-        let progress = tasks.entry(event.task.clone()).or_default();
+        let progress = tasks
+            .entry(event.task.clone())
+            .or_insert_with(|| TaskProgress::new(language_of(&event)));
+        let language = progress.language();
         let update = progress.apply(&event);
         if !matches!(update, ProgressUpdate::Nothing | ProgressUpdate::Status(_))
             && let Some(wait) = progress.take_wait()
         {
             let update = ProgressUpdate::Line(wait);
-            line(&event, update, &connection.flags)
+            line(&event, update, &connection.flags, language)
                 .iter()
                 .for_each(|line| output::line(line));
         }
         if let ProgressUpdate::Finished(_) = update {
             tasks.remove(&event.task);
         }
-        if let Some(line) = line(&event, update, &connection.flags) {
+        if let Some(line) = line(&event, update, &connection.flags, language) {
             output::line(&line);
         }
     }
 }
 
 /// Returns the line of an event, which begins with the task, or `None` if the event shows nothing.
-fn line(event: &wire::Event, update: ProgressUpdate, flags: &str) -> Option<String> {
+fn line(
+    event: &wire::Event,
+    update: ProgressUpdate,
+    flags: &str,
+    language: Language,
+) -> Option<String> {
     let task = event.task.strip_prefix("tasks/").unwrap_or(&event.task);
     let text = match update {
         ProgressUpdate::Nothing | ProgressUpdate::Status(_) => goal(event)?,
         ProgressUpdate::Line(line) => line.trim_start().to_owned(),
         ProgressUpdate::Asked(request) => {
-            let hint = request.hint(task, flags, terminal_language());
+            let hint = request.hint(task, flags, language);
             format!("? {}; {hint}", request.message())
         }
-        ProgressUpdate::Finished(outcome) => outcome_line(&outcome, terminal_language()),
+        ProgressUpdate::Finished(outcome) => outcome_line(&outcome, language),
     };
     Some(format!("{task}  {text}"))
+}
+
+/// Returns the language of a task: that of its creation, or of the terminal if the watch began later.
+fn language_of(event: &wire::Event) -> Language {
+    match &event.kind {
+        Some(Kind::Created(wire::TaskCreated { task: Some(task) })) => {
+            Language::of(Some(&task.language), &task.goal)
+        }
+        _ => terminal_language(),
+    }
 }
 
 /// Returns the goal of a task that was created.
@@ -95,7 +130,7 @@ mod tests {
             ..wire::Task::default()
         };
         let created = event(Kind::Created(wire::TaskCreated { task: Some(task) }));
-        let shown = line(&created, ProgressUpdate::Nothing, "");
+        let shown = line(&created, ProgressUpdate::Nothing, "", Language::English);
         assert_eq!(shown.as_deref(), Some("one  click \"Save\""));
         let question = ProgressUpdate::Asked(Request::Question {
             message: "which one?".to_owned(),
@@ -104,14 +139,30 @@ mod tests {
             &event(Kind::Resumed(wire::Resumed {})),
             question,
             " --server http://b:1",
+            Language::English,
         );
         let expected =
             "one  ? which one?; answer with `motorium tasks answer one \"…\" --server http://b:1`";
         assert_eq!(shown.as_deref(), Some(expected));
         let status = ProgressUpdate::Status("observing the screen".to_owned());
         assert_eq!(
-            line(&event(Kind::Resumed(wire::Resumed {})), status, ""),
+            line(
+                &event(Kind::Resumed(wire::Resumed {})),
+                status,
+                "",
+                Language::English
+            ),
             None
         );
+    }
+
+    #[test]
+    fn a_line_is_in_the_language_of_its_task() {
+        let task = wire::Task {
+            goal: "点击“保存”".to_owned(),
+            ..wire::Task::default()
+        };
+        let created = event(Kind::Created(wire::TaskCreated { task: Some(task) }));
+        assert_eq!(language_of(&created), Language::Chinese);
     }
 }

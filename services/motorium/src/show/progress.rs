@@ -99,6 +99,10 @@ struct Wait {
 }
 
 impl TaskProgress {
+    pub(crate) fn language(&self) -> Language {
+        self.language
+    }
+
     /// Creates the output of a task in this language.
     #[must_use]
     pub(crate) fn new(language: Language) -> Self {

@@ -47,7 +47,7 @@ impl ToolService {
             ca,
             token: tool.token.clone(),
             default_timeout: Some(tool.timeout),
-            ..Config::new(uri.trim_end_matches('/'))
+            ..Config::foreign(uri.trim_end_matches('/'))
         };
         let channel =
             Channel::connect_lazy(&config).map_err(|error| unusable(error.to_string()))?;
@@ -131,12 +131,16 @@ fn is_connection_lost(report: &ErrorReport) -> bool {
 }
 
 /// Returns the message for the planner. A server that enforces our deadline may report it before we do, and some report
-/// it as `CANCELLED`; a call whose answer is still awaited was not cancelled by us.
+/// it as `CANCELLED`; a call whose answer is still awaited was not cancelled by us. `UNAVAILABLE` comes from proxies whose
+/// connection to the service broke, possibly after the function had begun.
 fn call_error(report: &ErrorReport) -> String {
     let message = &report.message;
     match report.code {
         Code::DeadlineExceeded | Code::Cancelled => {
             format!("no answer in time ({message}); it is unknown whether the call was carried out")
+        }
+        Code::Unavailable => {
+            format!("the call broke ({message}); it is unknown whether the call was carried out")
         }
         code => format!("the function failed with {code:?}: {message}"),
     }
@@ -172,11 +176,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_ran_out_of_time_may_have_happened_whoever_says_so_first() {
+    fn a_call_that_broke_or_ran_out_of_time_may_have_happened_whoever_says_so_first() {
         let refused = |status: Status| call_error(&ErrorReport::from_status(&status));
         for late in [
             Status::deadline_exceeded("too slow"),
             Status::cancelled("Timeout expired"),
+            Status::unavailable("upstream connect error or disconnect/reset before headers"),
         ] {
             let words = refused(late);
             assert!(words.contains("it is unknown"), "{words}");

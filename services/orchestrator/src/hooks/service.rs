@@ -77,7 +77,7 @@ impl RemoteHook {
             let problem = "must not be zero; give a duration such as 5s";
             return Err(FieldError::new("timeout", problem));
         }
-        let mut config = client::Config::new(address(settings.address)?);
+        let mut config = client::Config::foreign(address(settings.address)?);
         config.token = settings.token;
         config.default_timeout = Some(settings.timeout.0);
         if let Some(path) = settings.ca_file {

@@ -90,7 +90,7 @@ impl Runner {
         input_marks::show(run, &resolved);
         let outcome = actuator.perform(run, attempt, &resolved).await?;
         let performed = outcome.result == ActionResult::Performed;
-        let again = outcome.sent_nothing()
+        let again = outcome.sent_nothing
             && attempt.number < MAX_UNSENT_RETRIES
             && run.interrupts.may_continue(run.task());
         let outcome = Event::ActionPerformed {

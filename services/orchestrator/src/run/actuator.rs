@@ -6,7 +6,7 @@
 use motorium_messages::Language;
 use motorium_messages::Message;
 use motorium_proto::domain::action::Action;
-use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
@@ -118,7 +118,7 @@ impl Actuator {
         self.release_inputs(run).await;
         let progress = self.look_up(run, action_id).await?;
         Ok(match progress {
-            ActionProgress::NotStarted => nothing_sent(&report.message),
+            ActionProgress::NotStarted => ActionOutcome::cancelled_unsent(&report.message),
             progress => outcome_of(progress),
         })
     }
@@ -218,16 +218,12 @@ pub(super) fn may_act(task: &Task) -> bool {
 pub(super) fn outcome_of(progress: ActionProgress) -> ActionOutcome {
     match progress {
         ActionProgress::Finished(outcome) => outcome,
-        ActionProgress::NotStarted => nothing_sent("the action was not started"),
+        ActionProgress::NotStarted => ActionOutcome::cancelled_unsent("the action was not started"),
         ActionProgress::Running | ActionProgress::Unknown => ActionOutcome::new(
             ActionResult::Unknown,
             "the action was started, and it is unknown whether it took effect; it is not repeated",
         ),
     }
-}
-
-fn nothing_sent(why: &str) -> ActionOutcome {
-    ActionOutcome::new(ActionResult::Cancelled, format!("{why}; {NOTHING_SENT}"))
 }
 
 /// Returns the event that makes an action of which no input was sent due again, under a new id.
@@ -259,7 +255,7 @@ mod tests {
         ] {
             let outcome = outcome_of(progress.clone());
             assert_eq!(
-                (outcome.result, outcome.sent_nothing()),
+                (outcome.result, outcome.sent_nothing),
                 (result, sent_nothing),
                 "{progress:?}"
             );

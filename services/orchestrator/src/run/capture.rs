@@ -3,8 +3,10 @@
 //! Nothing is remembered here; [`super::screen`] keeps the latest observation.
 
 use motorium_messages::Message;
+use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
+use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
     CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, IdleReport,
     ImageFormat, ImageOptions, Observation, ObserveRequest, ParseOptions, Redaction, Result,
@@ -12,7 +14,8 @@ use motorium_proto::service::{
 };
 
 use super::context::RunContext;
-use super::{RunResult, hooks};
+use super::failed_looks::{self, FailedLooks};
+use super::{RunResult, halt, hooks};
 
 /// Format of stored screenshots, which are shown to people and sent to models.
 // Lossless, so that small text stays readable, and small enough to store one or two per step.
@@ -21,11 +24,21 @@ const SCREENSHOT_OPTIONS: ImageOptions = ImageOptions {
     fit: None,
 };
 
-/// Captures and parses the whole screen, with an image if it is to be stored.
+/// Captures and parses the whole screen, with an image if it is to be stored. A screen that can be captured but not parsed has no
+/// elements.
 pub(super) async fn observe_screen(run: &mut RunContext, image: bool) -> RunResult<Observation> {
     hooks::before_screenshot(run).await?;
     let request = whole_screen(run, image, run.redactions_in(&CaptureArea::Display));
     observe_as(run, request).await
+}
+
+/// As [`observe_screen`], without an image, for texts that have to be found: a screen that cannot be parsed ends the task.
+pub(super) async fn read_screen(run: &mut RunContext) -> RunResult<Observation> {
+    hooks::before_screenshot(run).await?;
+    let request = whole_screen(run, false, run.redactions_in(&CaptureArea::Display));
+    let observation = observe(run, request).await?;
+    hooks::after_screenshot(run, &observation.frame, observation.image.as_ref()).await;
+    Ok(observation)
 }
 
 /// Observes as requested, and shows the screenshot to the hooks.
@@ -33,7 +46,7 @@ pub(super) async fn observe_as(
     run: &mut RunContext,
     request: ObserveRequest,
 ) -> RunResult<Observation> {
-    let observation = observe(run, request).await?;
+    let observation = observe_or_capture(run, request).await?;
     hooks::after_screenshot(run, &observation.frame, observation.image.as_ref()).await;
     Ok(observation)
 }
@@ -55,12 +68,13 @@ pub(super) fn whole_screen(
     }
 }
 
-/// Captures and parses a part of the screen.
-pub(super) async fn observe_area(
+/// Captures and parses a part of the screen once more. The error is for the caller to judge: what such a look would add is not worth a
+/// task.
+pub(super) async fn try_observe_area(
     run: &mut RunContext,
     area: CaptureArea,
     parsing: ParseOptions,
-) -> RunResult<Observation> {
+) -> RunResult<Result<Observation>> {
     // Redactions are in pixels of the captured part.
     let redactions = run.redactions_in(&area);
     let request = ObserveRequest {
@@ -73,11 +87,93 @@ pub(super) async fn observe_area(
         parsing,
         ..ObserveRequest::default()
     };
-    observe(run, request).await
+    let seen = try_observe(run, &request).await?;
+    or_end(run, Message::OperationObserve, seen)
+}
+
+/// Observes as requested. After failures that persist, the screen is only captured, and the scene is empty, if the planner can go
+/// on with a screenshot alone.
+async fn observe_or_capture(
+    run: &mut RunContext,
+    request: ObserveRequest,
+) -> RunResult<Observation> {
+    let mut failed = FailedLooks::of(run, Message::OperationObserve);
+    loop {
+        let report = match try_observe_again(run, &request).await? {
+            Ok(observation) => {
+                run.sight.is_unparsed = false;
+                return Ok(observation);
+            }
+            Err(report) => report,
+        };
+        let is_persistent = run.sight.is_unparsed || failed.is_persistent(&report);
+        if is_persistent
+            && run.config.max_screen_failures > 0
+            && run.sight.suffices(run.task())
+            && let Some(unparsed) = capture_unparsed(run, &request, &report).await?
+        {
+            return Ok(unparsed);
+        }
+        failed.add(run, report).await?;
+    }
+}
+
+/// Observes with retries while Perception is away, or just once if the last screen could not be parsed either: each step would wait
+/// for the same answer.
+async fn try_observe_again(
+    run: &mut RunContext,
+    request: &ObserveRequest,
+) -> RunResult<Result<Observation>> {
+    if !run.sight.is_unparsed {
+        return try_observe(run, request).await;
+    }
+    let observing = run.ports.perception.observe(request.clone());
+    run.guard(observing).await
+}
+
+/// Captures a screen that cannot be parsed, and tells the planner that it has no elements. `None` if it cannot be captured either.
+async fn capture_unparsed(
+    run: &mut RunContext,
+    request: &ObserveRequest,
+    report: &ErrorReport,
+) -> RunResult<Option<Observation>> {
+    let capturing = run.ports.perception.capture(request.capture.clone());
+    let Ok(captured) = run.guard(capturing).await? else {
+        return Ok(None);
+    };
+    run.sight.is_unparsed = true;
+    let problem = &report.message;
+    failed_looks::tell(run, report, Message::ScreenNotParsed { problem }).await?;
+    Ok(Some(Observation {
+        scene: Scene {
+            frame: captured.frame.id.clone(),
+            elements: Vec::new(),
+            relations: Vec::new(),
+        },
+        frame: captured.frame,
+        image: captured.image,
+        annotated_image: None,
+        prompt_lines: Vec::new(),
+        delta: None,
+        timings: Vec::new(),
+    }))
 }
 
 async fn observe(run: &mut RunContext, request: ObserveRequest) -> RunResult<Observation> {
-    run.call(Message::OperationObserve, move |ports| {
+    let mut failed = FailedLooks::of(run, Message::OperationObserve);
+    loop {
+        match try_observe(run, &request).await? {
+            Ok(observation) => return Ok(observation),
+            Err(report) => failed.add(run, report).await?,
+        }
+    }
+}
+
+async fn try_observe(
+    run: &mut RunContext,
+    request: &ObserveRequest,
+) -> RunResult<Result<Observation>> {
+    run.try_call(Message::OperationObserve, |ports| {
         let request = request.clone();
         async move { ports.perception.observe(request).await }
     })
@@ -89,14 +185,29 @@ pub(super) async fn capture_frame(
     run: &mut RunContext,
     redacted: &[CaptureRect],
 ) -> RunResult<Frame> {
-    let request = CaptureRequest {
+    let request = frame_request(run, redacted);
+    let captured = capture(run, Message::OperationCapture, request).await?;
+    Ok(captured.frame)
+}
+
+/// As [`capture_frame`]. The error is for the caller to judge.
+pub(super) async fn try_capture_frame(
+    run: &mut RunContext,
+    redacted: &[CaptureRect],
+) -> RunResult<Result<Frame>> {
+    let request = frame_request(run, redacted);
+    let captured = try_capture(run, Message::OperationCapture, &request).await?;
+    let captured = or_end(run, Message::OperationCapture, captured)?;
+    Ok(captured.map(|captured| captured.frame))
+}
+
+fn frame_request(run: &RunContext, redacted: &[CaptureRect]) -> CaptureRequest {
+    CaptureRequest {
         display: run.display(),
         omit_cursor: true,
         redactions: run.redactions(redacted),
         ..CaptureRequest::default()
-    };
-    let captured = capture(run, Message::OperationCapture, request).await?;
-    Ok(captured.frame)
+    }
 }
 
 /// Captures an area, or the whole screen, as it is shown to an approver.
@@ -138,11 +249,39 @@ async fn capture(
     operation: Message<'static>,
     request: CaptureRequest,
 ) -> RunResult<CapturedFrame> {
-    run.call(operation, move |ports| {
+    let mut failed = FailedLooks::of(run, operation);
+    loop {
+        match try_capture(run, operation, &request).await? {
+            Ok(captured) => return Ok(captured),
+            Err(report) => failed.add(run, report).await?,
+        }
+    }
+}
+
+async fn try_capture(
+    run: &mut RunContext,
+    operation: Message<'static>,
+    request: &CaptureRequest,
+) -> RunResult<Result<CapturedFrame>> {
+    run.try_call(operation, |ports| {
         let request = request.clone();
         async move { ports.perception.capture(request).await }
     })
     .await
+}
+
+/// Returns an answer that the caller judges, or ends the task where a recording of an earlier version did.
+fn or_end<T>(
+    run: &RunContext,
+    operation: Message<'static>,
+    answer: Result<T>,
+) -> RunResult<Result<T>> {
+    match answer {
+        Err(report) if run.config.max_screen_failures == 0 => {
+            Err(halt(run.task(), operation, report))
+        }
+        answer => Ok(answer),
+    }
 }
 
 /// Compares two frames. The error is for the caller to judge: Perception may have dropped one of them.

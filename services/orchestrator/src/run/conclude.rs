@@ -176,9 +176,12 @@ async fn has_late_change(run: &mut RunContext, screen: &Screen) -> RunResult<boo
     let quiet = capture::wait_for_idle(run, Message::OperationAwaitLateChange, request).await?;
     match quiet {
         Ok(quiet) => Ok(quiet.changed),
-        // Perception has dropped the frame.
-        Err(report) if report.code == Code::NotFound => Ok(false),
-        Err(report) => Err(halt(run.task(), Message::OperationAwaitLateChange, report)),
+        // Only in a replay of a recording from before further attempts.
+        Err(report) if report.code != Code::NotFound && run.config.max_screen_failures == 0 => {
+            Err(halt(run.task(), Message::OperationAwaitLateChange, report))
+        }
+        // Perception has dropped the frame, or cannot see the screen: the next look at it tells.
+        Err(_) => Ok(false),
     }
 }
 
@@ -195,7 +198,7 @@ async fn unmet_expectations(
     if expectations.is_empty() {
         return missing_evidence(run, screen, &evidence).await.map(Some);
     }
-    let observation = capture::observe_screen(run, false).await?;
+    let observation = capture::read_screen(run).await?;
     let screen = LastScreen::of(&observation);
     let mut missing = Vec::new();
     for expectation in expectations {
@@ -229,7 +232,7 @@ async fn missing_evidence(
     if missing.is_empty() {
         return Ok(missing);
     }
-    let now = capture::observe_screen(run, false).await?;
+    let now = capture::read_screen(run).await?;
     let missing = completion::missing_evidence(evidence, LastScreen::of(&now), language);
     if missing.is_empty() {
         return Ok(missing);
@@ -267,7 +270,7 @@ async fn planner_finds(run: &mut RunContext, text: &str, on: &Observation) -> Ru
             Err(halt(run.task(), Message::OperationSearchEvidence, report))
         }
         // A text in several places is present, too.
-        Err(report) => Ok(report.reason == "TARGET_AMBIGUOUS"),
+        Err(report) => Ok(report.reason == motorium_proto::error::reason::TARGET_AMBIGUOUS),
     }
 }
 

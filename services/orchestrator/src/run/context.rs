@@ -14,6 +14,7 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{BackendAttempt, CaptureArea, Perception, Redaction, Result};
 use tokio::time::Instant;
 
+use super::failed_looks::Sight;
 use super::interrupts::Interrupts;
 use super::recorder::{PendingArtifact, StepRecorder};
 use super::run_hooks::RunHooks;
@@ -48,6 +49,7 @@ pub(super) struct RunContext {
     pub(super) background_perception: BackgroundPerception,
     pub(super) desktop: Desktop,
     pub(super) config: RunConfig,
+    pub(super) sight: Sight,
 }
 
 impl RunContext {

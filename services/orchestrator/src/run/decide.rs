@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use motorium_messages::Message;
 use motorium_proto::domain::decision::{Next, PastAction, PastStep, Usage};
-use motorium_proto::domain::effect::{ActionOutcome, ActionResult, NOTHING_SENT};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::limits::MAX_IMAGE_MESSAGE_BYTES;
@@ -374,11 +374,10 @@ fn past_actions(step: &StepRecord) -> Vec<PastAction> {
 
 fn outcome_of_abandoned(abandonment: &Abandonment) -> ActionOutcome {
     let Abandonment { reason, result } = abandonment;
-    let detail = match result {
-        ActionResult::Cancelled => format!("{reason}; {NOTHING_SENT}"),
-        _ => reason.clone(),
-    };
-    ActionOutcome::new(*result, detail)
+    match result {
+        ActionResult::Cancelled => ActionOutcome::cancelled_unsent(reason),
+        _ => ActionOutcome::new(*result, reason.clone()),
+    }
 }
 
 /// Returns what people said after a step: messages, and their answers to its approvals that were denied.

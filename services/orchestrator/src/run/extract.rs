@@ -1,21 +1,17 @@
 //! Extracts data from the screen for the planner.
 
 use motorium_messages::Message;
-use motorium_proto::service::{ExtractRequest, ReadPageRequest};
+use motorium_proto::service::ExtractRequest;
 use tokio::time::Instant;
 
 use super::context::RunContext;
 use super::decide::{Planning, stored_image};
 use super::hooks::{self, ImageCounts};
 use super::screen::Screen;
-use super::{RunResult, halt, is_transient};
+use super::{RunResult, halt, is_transient, page};
 use crate::hooks::event::ModelCallPurpose;
 use motorium_task::event::Event;
 use motorium_task::limits;
-
-/// Maximum length of a page's text sent along, in characters.
-// Longer texts rarely improve an extraction, and every token costs.
-const MAX_PAGE_TEXT_CHARS: usize = 50_000;
 
 impl Planning {
     /// Extracts the data. A failed extraction is reported to the planner and does not end the task.
@@ -28,7 +24,10 @@ impl Planning {
     ) -> RunResult {
         let began = Instant::now();
         screen.ensure_observed(run, true).await?;
-        let page_text = page_text(run).await?;
+        let page_text = match screen.latest_frame() {
+            Some(frame) => page::text(run, frame).await?,
+            None => None,
+        };
         let pictures = ImageCounts {
             current: usize::from(self.needs_image),
             ..ImageCounts::default()
@@ -94,21 +93,6 @@ impl Planning {
         }
         Ok(())
     }
-}
-
-/// Returns the text of the active page, if a browser driver provides it.
-async fn page_text(run: &mut RunContext) -> RunResult<Option<String>> {
-    let request = ReadPageRequest {
-        display: run.display(),
-        max_characters: MAX_PAGE_TEXT_CHARS,
-    };
-    let page = run
-        .try_call(Message::OperationReadPage, move |ports| {
-            let request = request.clone();
-            async move { ports.executor.read_page(request).await }
-        })
-        .await?;
-    Ok(page.ok().map(|page| page.text))
 }
 
 /// Appends the hooks' notices to the instruction.

@@ -1,7 +1,7 @@
 //! Reasons for leaving the loop, and which errors of services lead to them.
 
 use motorium_messages::Message;
-use motorium_proto::error::ErrorReport;
+use motorium_proto::error::{ErrorReport, reason};
 use motorium_task::Task;
 use motorium_task::event::Failure;
 
@@ -39,7 +39,7 @@ impl From<StopReason> for Halt {
 /// Converts a service error during an operation into a halt. On a lost lease the task is released, and the next run
 /// leases the desktop again.
 pub(super) fn halt(task: &Task, operation: Message<'_>, report: ErrorReport) -> Halt {
-    if report.reason.starts_with("LEASE_") {
+    if reason::is_lost_lease(&report.reason) {
         return Halt::OwnershipLost(report.message);
     }
     let failed = Message::OperationFailed {

@@ -269,10 +269,10 @@ impl Journal {
     /// Returns a future that pauses the task on human input.
     pub(super) fn pause_on_human_input(
         &self,
-        deeds: HumanInputStream,
+        inputs: HumanInputStream,
     ) -> impl Future<Output = ()> + Send + use<> {
         let (store, task) = (Arc::clone(&self.store), self.name().clone());
-        pause_for_people(store, task, self.epoch, self.subscription.sibling(), deeds)
+        pause_for_people(store, task, self.epoch, self.subscription.sibling(), inputs)
     }
 
     /// Returns a future that renews the task's lease.
@@ -345,10 +345,10 @@ async fn pause_for_people(
     task: TaskName,
     epoch: TaskEpoch,
     bell: TaskSubscription,
-    mut deeds: HumanInputStream,
+    mut inputs: HumanInputStream,
 ) {
-    while let Some(deed) = deeds.next().await {
-        match deed {
+    while let Some(input) = inputs.next().await {
+        match input {
             Ok(_) => match pause(store.as_ref(), &task, epoch).await {
                 Ok(true) => bell.notify_others(),
                 Ok(false) => {}

@@ -370,7 +370,8 @@ impl Judge {
             Ok(quiet) => quiet,
             Err(report) => return Ok((self.cannot_judge(run, screen, report)?, false)),
         };
-        let near = target.map(effect::near_area);
+        let entered_into = action.entered_text().and_then(|_| run.task().pointed_at());
+        let near = target.or(entered_into).map(effect::near_area);
         let noise = [quiet.background_motion.as_slice(), &ignore].concat();
         let (after, comparison) = match self
             .compare_after(run, screen, attempt, resolved, before, noise)
@@ -482,7 +483,10 @@ impl Judge {
         baseline: &Frame,
     ) -> RunResult<Option<Effect>> {
         let hidden = run.task().secret_fields.boxes();
-        let now = capture::capture_frame(run, &hidden).await?;
+        let now = match capture::try_capture_frame(run, &hidden).await? {
+            Ok(now) => now,
+            Err(report) => return self.cannot_judge(run, screen, report).map(Some),
+        };
         let stirring = screen.background_motion_areas();
         let compare = CompareRequest {
             ignore: [hidden.as_slice(), stirring.as_slice()].concat(),
@@ -539,7 +543,10 @@ impl Judge {
             .task()
             .secret_fields
             .boxes_while_judging(&resolved.action);
-        let after = capture::capture_frame(run, &hidden).await?;
+        let after = match capture::try_capture_frame(run, &hidden).await? {
+            Ok(after) => after,
+            Err(report) => return Ok(Err(report)),
+        };
         let is_click = resolved.action.kind() == ActionKind::Click;
         let compare = CompareRequest {
             ignore: noise,
@@ -569,23 +576,35 @@ impl Judge {
             return Ok(judged);
         };
         let area = CaptureArea::Region(area);
-        let seen = capture::observe_area(run, area, ParseOptions::default()).await?;
-        let after = effect::text_within(&seen.scene, &seen.frame, near);
+        let seen = capture::try_observe_area(run, area, ParseOptions::default()).await?;
         let language = run.task().spec.message_language();
+        let Ok(seen) = seen else {
+            return Ok(effect::obscured(judged, language));
+        };
+        let after = effect::text_within(&seen.scene, &seen.frame, near);
         Ok(effect::judge_text_change(judged, &before, &after, language))
     }
 
-    /// Returns an unknown effect if the frame before the action is gone: Perception was restarted or has dropped it.
+    /// Returns an unknown effect: the frame before the action is gone, because Perception was restarted or has dropped it, or the
+    /// screen cannot be seen. The next look at the screen tells whether that persists.
     fn cannot_judge(
         &self,
         run: &RunContext,
         screen: &mut Screen,
         report: ErrorReport,
     ) -> RunResult<Effect> {
-        if report.code != Code::NotFound {
+        screen.forget_view();
+        if report.code == Code::NotFound {
+            return Ok(effect::unknown(report.message));
+        }
+        // Only in a replay of a recording from before further attempts.
+        if run.config.max_screen_failures == 0 {
             return Err(halt(run.task(), Message::OperationJudge, report));
         }
-        screen.forget_view();
-        Ok(effect::unknown(report.message))
+        let unjudged = Message::OperationFailed {
+            operation: &run.task().text(Message::OperationJudge),
+            problem: &report.message,
+        };
+        Ok(effect::unknown(run.task().text(unjudged)))
     }
 }

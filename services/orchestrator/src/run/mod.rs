@@ -7,7 +7,8 @@
 //! The runner itself is the match over directives. Its parts own their state and get the run's context as an argument:
 //!
 //! - `context`: `journal` with the task, `interrupts`, `recorder`, hooks and services, for every part
-//! - `screen`: latest observation and frame, background motion, the early observation; `capture` asks Perception
+//! - `screen`: latest observation and frame, background motion, the early observation; `capture` asks Perception, and
+//!   `failed_looks` what happens if it fails
 //! - `gate`: policy, `provenance`, hooks and approvals; their verdict on an action or a function call
 //! - `actuator`: intent, input, outcome, and the pointer (`pointer`)
 //! - `judge`: waits until the screen has settled, judges the effect, schedules a retry
@@ -32,6 +33,7 @@ mod decide;
 mod dispatcher;
 mod end_screen;
 mod extract;
+mod failed_looks;
 mod functions;
 mod gate;
 mod halt;
@@ -46,6 +48,7 @@ mod look;
 mod motion_monitor;
 mod observe;
 mod page;
+mod page_text;
 mod pointer;
 mod preflight;
 mod prepare;
@@ -74,6 +77,7 @@ use self::background::BackgroundTasks;
 use self::conclude::fetch_results;
 use self::context::{BackgroundPerception, RunContext};
 use self::decide::Planning;
+use self::failed_looks::Sight;
 use self::functions::{Functions, interrupted_call_result};
 use self::gate::Gate;
 use self::halt::{Halt, RunResult, halt};
@@ -111,6 +115,10 @@ const INPUT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// approval that was not given, the task still has time for another way.
 pub const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// Default number of failures in a row to see the screen after which a task ends.
+// With a second between them, and up to 20 s for a service that is away: survives a restart of the X server or of Perception.
+pub const DEFAULT_MAX_SCREEN_FAILURES: u32 = 5;
+
 /// Configuration of task runs.
 #[derive(Debug, Clone)]
 pub struct RunConfig {
@@ -122,6 +130,9 @@ pub struct RunConfig {
     pub verify_evidence: bool,
     /// Ask a model that claims success without evidence to look at the screen once more.
     pub second_look: bool,
+    /// Number of failures in a row to capture or parse the screen after which the task ends. Zero only in a replay of a
+    /// recording from before further attempts: any failure ends it.
+    pub max_screen_failures: u32,
     /// Policy for actions: allowed, needs approval, or denied.
     pub policy: PolicySource,
     /// Time within which an approval has to be given.
@@ -147,6 +158,8 @@ pub struct RunConfig {
     pub summary_timeout: Option<Duration>,
     /// Read entered text again on the next screen. False only in a replay of a recording from before.
     pub read_text_back: bool,
+    /// Read the text of a page only if a browser is in front. False only in a replay of a recording from before.
+    pub gate_page_text: bool,
     /// Capture the screen after the last action of a task that ends without success. False only in a replay of a recording
     /// from before.
     pub capture_end_screen: bool,
@@ -161,6 +174,7 @@ impl Default for RunConfig {
             pointer_checks: PointerChecks::default(),
             verify_evidence: true,
             second_look: true,
+            max_screen_failures: DEFAULT_MAX_SCREEN_FAILURES,
             policy: PolicySource::default(),
             approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
             release_desktop_after: None,
@@ -172,6 +186,7 @@ impl Default for RunConfig {
             tell_page_url: true,
             summary_timeout: Some(DEFAULT_SUMMARY_TIMEOUT),
             read_text_back: true,
+            gate_page_text: true,
             capture_end_screen: true,
         }
     }
@@ -237,6 +252,7 @@ impl Runner {
             recorder: StepRecorder::new(blobs),
             hooks: RunHooks::new(&config.hooks),
             background_perception: BackgroundPerception(Arc::clone(&ports.perception)),
+            sight: Sight::default(),
             ports,
             desktop,
             config,

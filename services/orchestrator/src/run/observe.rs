@@ -34,8 +34,6 @@ impl Runner {
         let observed = Event::Observed(Box::new(Observed {
             frame: observation.frame.clone(),
             image,
-            // The one that the model receives is stored with the decision.
-            annotated_image: None,
             element_count: u32::try_from(observation.scene.elements.len()).unwrap_or(u32::MAX),
             elapsed,
             fingerprint: Fingerprint::of(&observation.scene, &observation.frame),

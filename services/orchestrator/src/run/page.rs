@@ -1,4 +1,4 @@
-//! The page that the browser in front shows, as its driver reports it.
+//! The page that the browser in front shows, as its driver reports it. One short attempt: a page that hangs holds nothing up.
 
 use std::time::Duration;
 
@@ -7,23 +7,51 @@ use motorium_proto::domain::frame::{Frame, is_browser};
 use motorium_proto::service::ReadPageRequest;
 use url::Url;
 
-use super::RunResult;
 use super::context::RunContext;
+use super::{RunResult, page_text};
 
 /// Timeout for reading a page's URL; without it, the address bar on the screen is used.
 // A step or an action waits for it, and a page that hangs must not delay every one.
 const PAGE_URL_TIMEOUT: Duration = Duration::from_millis(700);
 
+/// Timeout for reading a page's text; without it, data is extracted from the screen alone.
+// One extraction waits for it, and a long page takes its driver some hundred milliseconds.
+const PAGE_TEXT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum length of a page's text, in characters.
+// Longer texts rarely improve an extraction, and every token costs.
+const MAX_PAGE_TEXT_CHARS: usize = 50_000;
+
 /// Returns the URL of the page for the planner and the log; `None` if no browser is in front, or its URL is unknown.
 pub(super) async fn current_url(run: &RunContext, frame: &Frame) -> RunResult<Option<String>> {
-    let window = frame.active_window();
-    let in_browser = run.desktop.platform == Platform::Browser
-        || window.is_some_and(|window| is_browser(&window.application));
-    if !run.config.tell_page_url || !in_browser {
+    if !run.config.tell_page_url || !is_in_front(run, frame) {
         return Ok(None);
     }
     let url = run.guard(read_url(run)).await?;
     Ok(url.map(|url| without_credentials(&url)))
+}
+
+/// Returns the text of the page, as far as the screen may be shown; `None` if no browser is in front, or its driver does not answer.
+pub(super) async fn text(run: &RunContext, frame: &Frame) -> RunResult<Option<String>> {
+    if run.config.gate_page_text && !is_in_front(run, frame) {
+        return Ok(None);
+    }
+    let request = ReadPageRequest {
+        display: run.display(),
+        max_characters: MAX_PAGE_TEXT_CHARS,
+    };
+    let asked = run.ports.executor.read_page(request);
+    let read = run.guard(tokio::time::timeout(PAGE_TEXT_TIMEOUT, asked));
+    let Ok(Ok(page)) = read.await? else {
+        return Ok(None);
+    };
+    Ok(page_text::redacted(&page.text, frame, &run.redactions(&[])))
+}
+
+/// Returns whether a browser is in front.
+fn is_in_front(run: &RunContext, frame: &Frame) -> bool {
+    let window = frame.active_window();
+    run.desktop.platform == Platform::Browser
+        || window.is_some_and(|window| is_browser(&window.application))
 }
 
 /// Reads the URL of the page from the browser driver.

@@ -4,6 +4,7 @@ use motorium_messages::Message;
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
+use motorium_proto::error::reason::DESKTOP_LEASED;
 use motorium_proto::service::AcquireRequest;
 use tonic::Code;
 
@@ -17,9 +18,6 @@ use crate::error::reason;
 use crate::queue;
 use motorium_task::event::{Event, Failure};
 use motorium_task::{DesktopHold, DesktopWait, Lifecycle};
-
-/// The Executor's reason for refusing a lease: another client holds the desktop.
-const DESKTOP_LEASED: &str = "DESKTOP_LEASED";
 
 impl Runner {
     pub(super) async fn prepare(&mut self) -> RunResult {
@@ -88,6 +86,9 @@ impl Planning {
             });
             return Err(Halt::Fail(Failure::new(reason::BACKEND_NOT_FOUND, message)));
         }
+        run.sight
+            .learn(&backends, &run.task().spec.backends.clone());
+        let chosen = &run.task().spec.backends;
         let asked = |name: &String| chosen.is_empty() || chosen.contains(name);
         self.needs_image = backends
             .iter()
@@ -164,7 +165,7 @@ async fn recovery(
     for action_id in unfinished {
         let progress = actuator.look_up(run, action_id.clone()).await?;
         let outcome = outcome_of(progress);
-        let never_happened = outcome.sent_nothing();
+        let never_happened = outcome.sent_nothing;
         if outcome.result == ActionResult::Unknown {
             unknown.push(action_id.clone());
         }

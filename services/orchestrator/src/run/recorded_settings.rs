@@ -42,6 +42,12 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and no such effects.
     #[serde(default)]
     read_text_back: bool,
+    /// Recordings of earlier versions do not have it, and no further attempts to see the screen.
+    #[serde(default)]
+    max_screen_failures: u32,
+    /// Recordings of earlier versions do not have it, and read the page whatever is in front.
+    #[serde(default)]
+    gate_page_text: bool,
     /// Recordings of earlier versions do not have it, and no such captures.
     #[serde(default)]
     capture_end_screen: bool,
@@ -82,6 +88,8 @@ impl RunSettings {
                 .map(|after| after.as_secs_f64()),
             rules: conduct.policy.document(),
             read_text_back: conduct.read_text_back,
+            max_screen_failures: conduct.max_screen_failures,
+            gate_page_text: conduct.gate_page_text,
             capture_end_screen: conduct.capture_end_screen,
             correct_progress: conduct.correct_progress,
             tell_page_url: conduct.tell_page_url,
@@ -153,6 +161,8 @@ impl RunSettings {
             pause_on_human_input: false,
             recording: false,
             read_text_back: self.read_text_back,
+            max_screen_failures: self.max_screen_failures,
+            gate_page_text: self.gate_page_text,
             capture_end_screen: self.capture_end_screen,
             correct_progress: self.correct_progress,
             tell_page_url: self.tell_page_url,

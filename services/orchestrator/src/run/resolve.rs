@@ -8,16 +8,13 @@ use motorium_proto::domain::decision::PlannedAction;
 use motorium_proto::domain::element::{Element, Scene};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::error::ErrorReport;
+use motorium_proto::error::reason::{TARGET_AMBIGUOUS, TARGET_NOT_FOUND};
 use motorium_proto::service::{ResolveRequest, ResolvedTarget, TargetQuery};
 
 use super::attempt::ResolvedAction;
 use super::context::RunContext;
 use super::screen::{Screen, ScreenView};
 use super::{RunResult, halt, is_transient};
-
-/// Errors of the Planner about a target.
-const TARGET_NOT_FOUND: &str = "TARGET_NOT_FOUND";
-const TARGET_AMBIGUOUS: &str = "TARGET_AMBIGUOUS";
 
 /// Resolves the targets of an action to points, or returns why that is impossible.
 pub(super) async fn resolve(

@@ -77,7 +77,11 @@ async fn resolve_magnified(
         .inflate(SEARCH_MARGIN_PX, SEARCH_MARGIN_PX)
         .intersection(&frame.bounds());
     let (area, closer) = closer_look(around, frame.bounds());
-    let seen = capture::observe_area(run, area, closer).await?;
+    let Ok(seen) = capture::try_observe_area(run, area, closer).await? else {
+        return Ok(Err(run.task().text(Message::RetryTargetLost {
+            intent: &record.planned.intent,
+        })));
+    };
     let bounds = |id: ElementId| {
         let element = seen.scene.element(id)?;
         Some(bounds_on_display(element, &seen.frame))

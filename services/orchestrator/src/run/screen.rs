@@ -16,9 +16,10 @@ use tonic::Code;
 
 use super::capture;
 use super::context::RunContext;
+use super::failed_looks::FailedLooks;
 use super::motion_monitor::{MotionMonitor, MotionMonitorTarget, ObservedMotion};
 use super::run_hooks::with_redactions;
-use super::{RunResult, halt, hooks};
+use super::{RunResult, hooks};
 use crate::hooks::HookPoint;
 use motorium_recording::recording::{OBSERVE, RecordingMode};
 use motorium_task::Task;
@@ -194,6 +195,7 @@ impl Screen {
             }
             hooks::use_next_redactions(run);
             if let Some(observation) = run.guard(record_observation(run, observing)).await? {
+                run.sight.is_unparsed = false;
                 hooks::after_screenshot(run, &observation.frame, observation.image.as_ref()).await;
                 return Ok(observation);
             }
@@ -271,11 +273,14 @@ impl Screen {
             ignore: redacted,
             ..CompareRequest::new(latest.id, now.id.clone())
         };
-        let change = match capture::compare(run, request).await? {
-            Ok(comparison) => Some(comparison.change),
-            // Perception has dropped the latest frame, so nothing can be compared.
-            Err(report) if report.code == Code::NotFound => None,
-            Err(report) => return Err(halt(run.task(), Message::OperationCompare, report)),
+        let mut failed = FailedLooks::of(run, Message::OperationCompare);
+        let change = loop {
+            match capture::compare(run, request.clone()).await? {
+                Ok(comparison) => break Some(comparison.change),
+                // Perception has dropped the latest frame, so nothing can be compared.
+                Err(report) if report.code == Code::NotFound => break None,
+                Err(report) => failed.add(run, report).await?,
+            }
         };
         if let Some(change) = &change {
             self.background_motion.observe(change);

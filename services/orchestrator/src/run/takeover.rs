@@ -41,14 +41,14 @@ pub(super) type HumanInputStream = ResultStream<HumanInput>;
 pub(super) async fn watch_operator(run: &mut RunContext, actuator: &Actuator) -> RunResult {
     // Stops an action that was still running at the take-over.
     actuator.release_inputs(run).await;
-    let mut deeds = human_input(run);
+    let mut inputs = human_input(run);
     let mut glance = observe_when_idle(run);
     while run.task().is_taken_over() {
         tokio::select! {
             biased;
             stop = run.interrupts.stop.requested() => return Err(stop.into()),
-            deed = deeds.next() => {
-                match deed {
+            input = inputs.next() => {
+                match input {
                     Some(Ok(input)) => glance = record_human_input(run, &input, glance).await?,
                     Some(Err(report)) => {
                         tracing::info!(task = %run.task().spec.name, %report, "human input cannot be watched");
@@ -73,11 +73,11 @@ pub(super) fn human_input(run: &RunContext) -> HumanInputStream {
             if !is_first {
                 tokio::time::sleep(RECONNECT_DELAY).await;
             }
-            let deeds = executor.watch_human_input(display).await;
-            let deeds = deeds.unwrap_or_else(|report| {
+            let inputs = executor.watch_human_input(display).await;
+            let inputs = inputs.unwrap_or_else(|report| {
                 Box::pin(futures::stream::once(async { Err(report) })) as HumanInputStream
             });
-            Some((deeds, false))
+            Some((inputs, false))
         }
     });
     Box::pin(watched.flatten())

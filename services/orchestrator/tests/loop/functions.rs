@@ -3,14 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use motorium_kit::client;
 use motorium_kit::config::{HumanDuration, Secret};
+use motorium_kit::limits::Limits;
 use motorium_orchestrator::Settings;
 use motorium_orchestrator::functions::ToolSettings;
 use motorium_proto::domain::decision::Next;
+use motorium_proto::v1::common::FunctionCall;
 use motorium_proto::v1::common::function_result::Outcome;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
+use motorium_proto::v1::tool::InvokeRequest;
+use motorium_proto::v1::tool::tool_service_client::ToolServiceClient;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
@@ -767,4 +772,116 @@ async fn the_official_sdk_over_http() {
         ..ToolSettings::default()
     })
     .await;
+}
+
+/// A ToolService in plain grpcio, with the settings that every grpcio server has by default. `slow` takes some seconds, and
+/// `deploy` loses its connection.
+const GRPC_SERVER: &str = r#"
+import json
+import os
+import sys
+import time
+from concurrent import futures
+
+import grpc
+
+sys.path.insert(0, sys.argv[1])
+messages, _ = grpc.protos_and_services("motorium/tool/v1/tool_service.proto")
+
+def declare(request, context):
+    declared = [{"name": name, "parameters_json_schema": '{"type": "object"}'} for name in ("slow", "deploy")]
+    return messages.ListFunctionsResponse(functions=declared)
+
+def invoke(request, context):
+    if request.call.name == "deploy":
+        os._exit(1)
+    time.sleep(float(json.loads(request.call.arguments_json)["seconds"]))
+    result = {"call_id": request.call.call_id, "result_json": '"slept"'}
+    return messages.InvokeResponse(result=result)
+
+def handler(call, request):
+    return grpc.unary_unary_rpc_method_handler(
+        call, request_deserializer=request.FromString, response_serializer=lambda message: message.SerializeToString()
+    )
+
+methods = {
+    "ListFunctions": handler(declare, messages.ListFunctionsRequest),
+    "Invoke": handler(invoke, messages.InvokeRequest),
+}
+server = grpc.server(futures.ThreadPoolExecutor())
+server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("motorium.tool.v1.ToolService", methods)])
+server.add_insecure_port("127.0.0.1:" + sys.argv[2])
+server.start()
+server.wait_for_termination()
+"#;
+
+/// Starts that server, and returns its address.
+fn grpc_server() -> (String, tokio::process::Child) {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().to_string();
+    drop(free);
+    let protos = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proto");
+    let mut server = tokio::process::Command::new(python());
+    server.args(["-c", GRPC_SERVER, protos, &port]);
+    let running = server.kill_on_drop(true).spawn().unwrap();
+    (format!("http://127.0.0.1:{port}"), running)
+}
+
+/// Calls `slow` directly, over a channel with these limits.
+async fn call_slow(address: &str, limits: Limits) -> Result<(), tonic::Status> {
+    let config = client::Config {
+        limits,
+        ..client::Config::new(address)
+    };
+    let channel = client::Channel::connect_lazy(&config).unwrap();
+    let call = FunctionCall {
+        name: "slow".to_owned(),
+        arguments_json: r#"{"seconds": 2}"#.to_owned(),
+        ..FunctionCall::default()
+    };
+    let request = InvokeRequest {
+        call: Some(call),
+        ..InvokeRequest::default()
+    };
+    let answered = ToolServiceClient::new(channel).invoke(request).await;
+    answered.map(|_| ())
+}
+
+/// The server breaks connections with frequent pings; the call that runs is lost with them.
+#[tokio::test]
+async fn a_slow_function_of_a_default_grpc_server_is_waited_for() {
+    let (address, _server) = grpc_server();
+    let slow = call([("notes_slow", r#"{"seconds": 2}"#)]);
+    let cluster = Cluster::start_with(vec![slow, done("slept")], |settings| {
+        with_notes(settings, &address);
+    })
+    .await;
+    let story = cluster.carry_out_with(notes()).await;
+    assert_eq!(results(&story), [Ok("\"slept\"".to_owned())]);
+    // As above, in proportion: a call of 60 intervals, as 150 s are 5 of 30 s.
+    let frequent = Limits {
+        keepalive_interval: Duration::from_millis(30),
+        ..Limits::default()
+    };
+    let broken = call_slow(&address, frequent).await.unwrap_err();
+    assert_eq!(broken.code(), Code::Unavailable, "{broken}");
+    call_slow(&address, Limits::of_foreign_server())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_function_whose_connection_broke_may_have_been_carried_out() {
+    let (address, _server) = grpc_server();
+    let deploy = call([("notes_deploy", "{}")]);
+    let cluster = Cluster::start_with(vec![deploy, done("went on")], |settings| {
+        with_notes(settings, &address);
+        let notes = settings.tools.get_mut("notes").unwrap();
+        notes.timeout = HumanDuration(Duration::from_secs(3));
+    })
+    .await;
+    let story = cluster.carry_out_with(notes()).await;
+    assert_eq!(story.answer(), "went on");
+    let error = only_error(&story);
+    assert!(error.contains("unknown whether"), "{error}");
 }

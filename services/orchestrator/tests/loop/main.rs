@@ -9,6 +9,7 @@ mod completion;
 mod desktops;
 mod end_screen;
 mod end_to_end;
+mod extraction;
 mod functions;
 mod graceful_shutdown;
 mod hooks;

@@ -3,12 +3,14 @@
 use motorium_proto::domain::action::{Action, ScrollAmount};
 use motorium_proto::domain::decision::PlannedAction;
 use motorium_proto::domain::effect::Verdict;
+use motorium_proto::error::{ErrorReport, FieldError};
 use motorium_proto::service::CaptureArea;
 use motorium_proto::v1::common::EffectVerdict;
 use motorium_proto::v1::orchestrator::action_retried::RetryStrategy;
 use motorium_proto::v1::orchestrator::event::Kind;
 
 use motorium_orchestrator::config::Settings;
+use tonic::Code;
 
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click, click_once, scroll_down, typing};
@@ -135,17 +137,24 @@ async fn after_three_ways_the_planner_is_told() {
 
 #[tokio::test]
 async fn a_target_that_a_closer_look_does_not_find_is_told_to_the_planner() {
-    let cluster = Cluster::start(vec![act([click(1)])]).await;
-    cluster.world.ignore_actions(9);
-    cluster.world.hide_when_closer();
-    let story = cluster.carry_out().await;
-    assert_eq!(cluster.world.clicks().len(), 3);
-    assert_eq!(story.count("target_not_resolved"), 1);
-    let notices = &cluster.world.plans()[1].notices;
-    assert!(
-        notices[0].contains("no longer found in a magnified view"),
-        "{notices:?}"
-    );
+    let cannot_look = ErrorReport::invalid(FieldError::new("parsing", "the area is too large"));
+    for can_look in [true, false] {
+        let cluster = Cluster::start(vec![act([click(1)])]).await;
+        cluster.world.ignore_actions(9);
+        match can_look {
+            true => cluster.world.hide_when_closer(),
+            false => cluster.world.fail("observe_area", 1, &cannot_look),
+        }
+        let story = cluster.carry_out().await;
+        assert_eq!(story.answer(), "it is done", "a second look ends no task");
+        assert_eq!(cluster.world.clicks().len(), 3);
+        assert_eq!(story.count("target_not_resolved"), 1);
+        let notices = &cluster.world.plans()[1].notices;
+        assert!(
+            notices[0].contains("no longer found in a magnified view"),
+            "{notices:?}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -242,6 +251,15 @@ async fn where_something_moves_at_the_target_its_text_tells() {
     let story = cluster.carry_out().await;
     assert_eq!(story.verdicts(), [EffectVerdict::Unknown]);
     assert_eq!(cluster.world.done().len(), 1);
+
+    // The same if the text cannot be read.
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.animate(1);
+    let cannot_look = ErrorReport::new(Code::Internal, "PARSE_FAILED", "a defect");
+    cluster.world.fail("observe_area", 1, &cannot_look);
+    let story = cluster.carry_out().await;
+    assert_eq!(story.verdicts(), [EffectVerdict::Unknown]);
+    assert_eq!(story.answer(), "it is done");
 
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.animate(1);

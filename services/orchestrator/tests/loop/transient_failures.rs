@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use motorium_orchestrator::config::Settings;
 use motorium_proto::domain::decision::{Next, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult as Left};
 use motorium_proto::error::ErrorReport;
-use motorium_proto::service::BackendAttempt;
+use motorium_proto::service::{BackendAttempt, PlanRequest};
 use motorium_proto::v1::common::{ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
@@ -107,9 +108,7 @@ async fn a_wait_beyond_the_time_of_the_task_ends_it_with_the_time() {
 #[tokio::test]
 async fn a_service_that_is_broken_ends_the_task_with_its_reason() {
     for (call, words) in [
-        ("observe", "observing the screen failed: a defect"),
         ("plan", "planning failed: a defect"),
-        ("wait_for_idle", "judging an action failed: a defect"),
         (
             "list_backends",
             "listing the planner's backends failed: a defect",
@@ -120,6 +119,89 @@ async fn a_service_that_is_broken_ends_the_task_with_its_reason() {
         let story = cluster.carry_out().await;
         story.check_failure("INTERNAL", words);
         cluster.world.called("released", 1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_screen_that_cannot_be_seen_for_a_moment_is_told_and_seen_again() {
+    let cluster = Cluster::start(one_click()).await;
+    cluster.world.fail("observe", 1, &defect());
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "it is done");
+    assert_eq!(story.count("transient_failure"), 1);
+    let told = &cluster.world.plans()[0].notices;
+    let words = "observing the screen failed and is tried again: a defect";
+    assert_eq!(*told, [words]);
+    assert_eq!(cluster.world.clicks(), [centre(1)]);
+}
+
+fn parse_failed() -> ErrorReport {
+    ErrorReport::new(Code::Internal, "PARSE_FAILED", "the model has no output")
+}
+
+#[tokio::test]
+async fn a_screen_that_cannot_be_parsed_is_shown_without_elements() {
+    let cluster = Cluster::start(vec![act([typing("a")]), act([click(1)])]).await;
+    cluster
+        .world
+        .fail("observe", usize::from(u16::MAX), &parse_failed());
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "it is done");
+    assert_eq!(cluster.world.done().len(), 1, "text needs no element");
+    for plan in cluster.world.plans() {
+        assert!(plan.scene.elements.is_empty() && plan.image.is_some());
+        let notices = plan.notices.join("; ");
+        let words = "not parsed: no element is known in this step, only the screenshot";
+        assert!(notices.contains(words), "{notices}");
+        assert!(notices.contains("the model has no output"), "{notices}");
+    }
+    assert_eq!(
+        story.count("target_not_resolved"),
+        1,
+        "the click is refused"
+    );
+}
+
+#[tokio::test]
+async fn a_screen_that_is_parsed_again_has_its_elements_back() {
+    let script = vec![act([typing("a")]), act([click(1)])];
+    let cluster = Cluster::start(script).await;
+    cluster.world.fail("observe", 2, &parse_failed());
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "it is done");
+    let elements = |plan: &PlanRequest| plan.scene.elements.len();
+    let known: Vec<usize> = cluster.world.plans().iter().map(elements).collect();
+    assert_eq!(known, [0, 9, 9]);
+    assert_eq!(cluster.world.done().len(), 2);
+}
+
+#[tokio::test]
+async fn a_screen_that_is_never_seen_ends_the_task_with_the_reason() {
+    let cluster =
+        Cluster::start_with(one_click(), |settings| settings.max_screen_failures = 3).await;
+    cluster.world.fail("observe", 9, &defect());
+    cluster.world.fail("capture", 9, &defect());
+    let story = cluster.carry_out().await;
+    story.check_failure("INTERNAL", "observing the screen failed: a defect");
+    assert_eq!(cluster.world.count("observe"), 3);
+    assert_eq!(story.count("transient_failure"), 1, "people are told once");
+    cluster.world.called("released", 1).await;
+}
+
+#[tokio::test]
+async fn an_effect_on_a_screen_that_cannot_be_seen_is_unknown() {
+    for call in ["wait_for_idle", "compare"] {
+        let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+        cluster.world.fail(call, 1, &defect());
+        let story = cluster.carry_out().await;
+        assert_eq!(story.answer(), "it is done", "{call}");
+        let verdicts = [EffectVerdict::Unknown, EffectVerdict::Confirmed];
+        assert_eq!(story.verdicts(), verdicts, "{call}");
+        assert_eq!(cluster.world.clicks(), [centre(1), centre(2)], "{call}");
+        let plans = cluster.world.plans();
+        let told = plans[1].history[0].actions[0].effect.as_ref().unwrap();
+        let words = "judging an action failed: a defect";
+        assert!(told.explanation.contains(words), "{told:?}");
     }
 }
 
@@ -153,7 +235,8 @@ async fn services_go_away_and_come_back() {
 /// Takes as long as the retry timeout: about thirteen seconds.
 #[tokio::test]
 async fn services_that_stay_away_end_the_task() {
-    let mut cluster = Cluster::start(one_click()).await;
+    let change = |settings: &mut Settings| settings.max_screen_failures = 1;
+    let mut cluster = Cluster::start_with(one_click(), change).await;
     cluster.world.hold("observe");
     let name = cluster.create().await;
     cluster.world.called("observe", 1).await;

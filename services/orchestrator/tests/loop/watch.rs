@@ -1,15 +1,22 @@
 //! Watching a task: from the beginning, from any token, of an ended task, and with invalid tokens.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures::StreamExt as _;
-use motorium_client::Update;
+use motorium_client::{Client, Update};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
 use motorium_proto::v1::orchestrator::watch_task_response::Content;
 use motorium_store::ResumeToken;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
 use tonic::Code;
+use tonic::transport::{Channel, Endpoint};
 
 use crate::support::cluster::Cluster;
 use crate::support::in_time;
@@ -122,7 +129,7 @@ async fn the_client_s_watch_from_the_last_token_ends() {
         .into_iter()
         .filter_map(|update| match update.unwrap() {
             Update::Event { resume_token, .. } => Some(resume_token),
-            Update::Snapshot(_) => None,
+            _ => None,
         })
         .collect();
     assert_eq!(tokens.len() as i64, last);
@@ -158,7 +165,95 @@ async fn a_watch_goes_on_where_a_dead_orchestrator_left_it() {
     let rest: Vec<_> = in_time("the end", rest.collect()).await;
     seen.extend(rest.into_iter().filter_map(|update| match update.unwrap() {
         Update::Event { event, .. } => Some(event.sequence),
-        Update::Snapshot(_) => None,
+        _ => None,
+    }));
+    assert!(seen.iter().copied().eq(1..=seen.len() as i64), "{seen:?}");
+}
+
+/// Passes bytes between a client and a server, and can stand still as a stopped process does: connections are accepted, and nothing
+/// is answered.
+struct Relay {
+    address: SocketAddr,
+    stands_still: tokio::sync::watch::Sender<bool>,
+}
+
+impl Relay {
+    async fn start(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let relay = Self {
+            address: listener.local_addr().unwrap(),
+            stands_still: tokio::sync::watch::Sender::default(),
+        };
+        let state = relay.stands_still.subscribe();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let state = state.clone();
+                tokio::spawn(async move {
+                    let server = TcpStream::connect(server).await.unwrap();
+                    let (client, server) = (client.into_split(), server.into_split());
+                    tokio::join!(
+                        pass(client.0, server.1, state.clone()),
+                        pass(server.0, client.1, state)
+                    );
+                });
+            }
+        });
+        relay
+    }
+
+    fn client(&self) -> Client<Channel> {
+        let url = format!("http://{}", self.address);
+        Client::new(Endpoint::from_shared(url).unwrap().connect_lazy())
+    }
+}
+
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut stands_still: tokio::sync::watch::Receiver<bool>,
+) {
+    let mut bytes = vec![0; 65536];
+    while let Ok(count @ 1..) = from.read(&mut bytes).await {
+        if stands_still.wait_for(|still| !still).await.is_err()
+            || to.write_all(&bytes[..count]).await.is_err()
+        {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_stands_still_is_told_and_waited_for() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    let relay = Relay::start(cluster.address()).await;
+    let silence = Duration::from_millis(500);
+    let mut updates = relay.client().with_silence(silence).watch(&name);
+    let mut seen = Vec::new();
+    while seen.len() < 5 {
+        let update = in_time("the first step", updates.next()).await;
+        if let Update::Event { event, .. } = update.unwrap().unwrap() {
+            seen.push(event.sequence);
+        }
+    }
+    relay.stands_still.send_replace(true);
+    for _ in 0..3 {
+        let update = in_time("the silence", updates.next()).await;
+        let told = update.unwrap().unwrap();
+        assert!(
+            matches!(told, Update::Silent { silence: told } if told >= silence),
+            "{told:?}"
+        );
+    }
+    relay.stands_still.send_replace(false);
+    cluster.world.release("plan");
+    let rest: Vec<_> = in_time("the end", updates.collect()).await;
+    let rest: Vec<Update> = rest.into_iter().map(Result::unwrap).collect();
+    assert!(rest.contains(&Update::Restored), "{rest:?}");
+    seen.extend(rest.into_iter().filter_map(|update| match update {
+        Update::Event { event, .. } => Some(event.sequence),
+        _ => None,
     }));
     assert!(seen.iter().copied().eq(1..=seen.len() as i64), "{seen:?}");
 }

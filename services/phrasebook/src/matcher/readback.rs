@@ -42,6 +42,9 @@ impl<'a> TextAtField<'a> {
         if entered.is_empty() {
             return self.value.contains(text.trim());
         }
+        if self.is_completed(text) {
+            return false;
+        }
         let is_part = entered.contains(&shown) && shown.chars().count() >= MIN_VISIBLE_PART_CHARS;
         let matches = compare(&FoldedText::new(text), &FoldedText::new(self.value));
         let is_alike = matches
@@ -59,6 +62,9 @@ impl<'a> TextAtField<'a> {
         if shown.is_empty() || entered.is_empty() || text.contains('\n') || self.holds(text) {
             return false;
         }
+        if self.is_completed(text) {
+            return true;
+        }
         if let Some(date) = date_parts(text) {
             return numbers_in(self.value).len() >= date.len();
         }
@@ -68,6 +74,14 @@ impl<'a> TextAtField<'a> {
         let is_of_digits = entered.chars().all(|c| c.is_ascii_digit());
         let resemblance = strsim::normalized_damerau_levenshtein(&shown, &entered);
         !is_of_digits && !is_masked(&shown) && resemblance < MAX_OTHER_RESEMBLANCE
+    }
+
+    /// Returns whether the field has completed the text: the word goes on ("Lis" became "Lisbon"), or brackets were added at its end.
+    fn is_completed(&self, text: &str) -> bool {
+        let added = closing_brackets(self.value) > closing_brackets(text);
+        let mut occurrences = occurrences(self.value, text).peekable();
+        let goes_on = occurrences.peek().is_some() && !occurrences.any(|is_alone| is_alone);
+        goes_on || added && plain(self.value) == plain(text)
     }
 
     /// Returns whether it shows the parts of an ISO 8601 date in any order.
@@ -132,6 +146,48 @@ fn whole(number: f64) -> i64 {
 fn plain(text: &str) -> String {
     let characters = text.chars().flat_map(char::to_lowercase);
     characters.filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// Returns for each place where a text stands in another, compared by letters and digits, whether it stands alone there: no word or
+/// number goes on across its ends.
+fn occurrences(within: &str, text: &str) -> impl Iterator<Item = bool> {
+    let characters: Vec<char> = within.chars().collect();
+    let compared: Vec<(usize, char)> = characters
+        .iter()
+        .enumerate()
+        .flat_map(|(at, c)| c.to_lowercase().map(move |lower| (at, lower)))
+        .filter(|(_, c)| c.is_alphanumeric())
+        .collect();
+    let wanted: Vec<char> = plain(text).chars().collect();
+    let last = (compared.len() + 1).saturating_sub(wanted.len().max(1));
+    (0..last).filter_map(move |start| {
+        let place = compared.get(start..start + wanted.len())?;
+        let is_there = place.iter().map(|(_, c)| c).eq(&wanted);
+        let (first, end) = (place.first()?.0, place.last()?.0);
+        let goes_on = |left: Option<usize>| {
+            let pair = left.and_then(|left| characters.get(left..left + 2));
+            let is_caret = left == Some(end) && characters[end + 1..].iter().all(is_like_caret);
+            !is_caret && pair.is_some_and(|pair| is_one_word(pair[0], pair[1]))
+        };
+        is_there.then(|| !goes_on(first.checked_sub(1)) && !goes_on(Some(end)))
+    })
+}
+
+/// Returns whether a text caret is read as this character.
+fn is_like_caret(c: &char) -> bool {
+    matches!(c, 'l' | 'I' | '|' | '1' | 'i' | '!')
+}
+
+/// Returns whether two adjacent characters belong to one word or number. Scripts without cases are often written without spaces.
+fn is_one_word(left: char, right: char) -> bool {
+    let is_cased = |c: char| c.is_lowercase() || c.is_uppercase();
+    is_cased(left) && is_cased(right) || left.is_ascii_digit() && right.is_ascii_digit()
+}
+
+/// Returns the number of closing brackets that end a text.
+fn closing_brackets(text: &str) -> usize {
+    let is_bracket = |c: &char| matches!(c, ')' | ']' | '}');
+    text.trim_end().chars().rev().take_while(is_bracket).count()
 }
 
 fn is_masked(shown: &str) -> bool {
@@ -203,6 +259,17 @@ mod tests {
         check("......", "hunter2", false, false);
         check("ooooooo", "hunter2", false, false);
         check("Berlln", "Berlin", true, false);
+        check("Lisbon", "Lis", false, true);
+        check("xBob", "Bob", false, true);
+        check("1280", "12", false, true);
+        check("print(a))", "print(a)", false, true);
+        check("Lisbonl", "Lisbon", true, false);
+        check("12|", "12", true, false);
+        check("Lisbon (Lis)", "Lis", true, false);
+        check("City Lisbon", "Lisbon", true, false);
+        check("12 %", "12", true, false);
+        check("12kg", "12", true, false);
+        check("我住在北京市", "北京", true, false);
         check("a line", "two\nlines", false, false);
     }
 }

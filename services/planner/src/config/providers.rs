@@ -32,7 +32,7 @@ pub struct ProviderSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "path"), example = "/etc/motorium/key")]
     pub key_file: Option<PathBuf>,
-    /// Proxy for this provider; may contain a name and a password.
+    /// Proxy for this provider, not used for a `base_url` on this machine; may contain a name and a password.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"http://proxy.example.com:3128")]
     pub proxy: Option<Secret>,

@@ -93,7 +93,7 @@ backends = ["claude_som", "phrasebook"]
             table: "backend.NAME",
             toml: r#"
 [planner.backend.own]
-kind = "chat_som"
+kind = "operator"
 provider = "local"
 model = "qwen3-vl-32b"
 options = { max_elements = 80 }
@@ -127,7 +127,7 @@ prices = { input = 0.4, output = 1.6 }
 pub struct BackendSettings {
     /// Kind of backend; the backend's own name if absent. `planner_service` is another Planner at `options.address`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(example = &"chat_som")]
+    #[schemars(example = &"operator")]
     pub kind: Option<String>,
     /// Provider of the model; the kind's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]

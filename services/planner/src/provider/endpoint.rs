@@ -39,7 +39,7 @@ pub struct EndpointConfig {
     /// Base URL that the protocol's paths are appended to: `https://api.openai.com/v1`.
     pub base_url: Url,
     pub key: Option<Secret>,
-    /// May contain a name and a password.
+    /// Not used for this machine. May contain a name and a password.
     pub proxy: Option<Secret>,
     /// Certificates to trust besides the system's, in PEM.
     pub ca_file: Option<PathBuf>,
@@ -97,10 +97,12 @@ impl Endpoint {
     /// Fails if the URL, the proxy or the certificate file is invalid.
     pub fn new(address: &EndpointConfig) -> Result<Self, Error> {
         let mut builder = http_client::with_root_certificates(address.ca_file.as_deref())?;
-        if let Some(proxy) = &address.proxy {
-            // The original error could quote the proxy's password.
-            let proxy = Proxy::all(proxy.expose())
-                .map_err(|_| Error::Proxy("not a valid URL such as http://host:3128".to_owned()))?;
+        let proxy = address.proxy.as_ref().map(checked_proxy).transpose()?;
+        // A proxy would look for the provider on its own machine.
+        let proxy = proxy.filter(|_| !http_client::is_loopback(&address.base_url));
+        let proxy_address = address.proxy.as_ref().filter(|_| proxy.is_some());
+        let proxy_address = proxy_address.and_then(host_and_port);
+        if let Some(proxy) = proxy {
             builder = builder.proxy(proxy);
         }
         let client = builder
@@ -119,7 +121,7 @@ impl Endpoint {
                 .filter(|secret| !secret.expose().is_empty())
                 .cloned()
                 .collect(),
-            proxy: address.proxy.as_ref().and_then(host_and_port),
+            proxy: proxy_address,
             stall_timeout: address.stall_timeout,
             clock: Arc::new(SystemClock),
         })
@@ -257,6 +259,12 @@ fn url(base: &Url, api: Api) -> Result<Url, Error> {
     let mut url = base.clone();
     url.set_path(&format!("{path}{rest}"));
     Ok(url)
+}
+
+fn checked_proxy(proxy: &Secret) -> Result<Proxy, Error> {
+    // The original error could quote the proxy's password.
+    Proxy::all(proxy.expose())
+        .map_err(|_| Error::Proxy("not a valid URL such as http://host:3128".to_owned()))
 }
 
 /// Returns the proxy's host and port, without the name and the password.

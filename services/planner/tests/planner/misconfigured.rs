@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use motorium_kit::config::Environment;
+use motorium_kit::config::{Environment, Section as _};
 use motorium_planner::Settings;
 use motorium_proto::service::{BackendState, Planner as _};
 
@@ -43,6 +43,21 @@ fn own(provider: &str) -> String {
         {provider}
         "#
     )
+}
+
+#[test]
+fn kinds_of_the_documented_examples_exist() {
+    for example in Settings::EXAMPLES {
+        let file: toml::Table = toml::from_str(example.toml).unwrap();
+        let section = &file["planner"];
+        let backends = section.get("backend").and_then(toml::Value::as_table);
+        for (name, backend) in backends.into_iter().flatten() {
+            let kind = backend["kind"].as_str().unwrap();
+            let settings = format!("backends = [\"{name}\"]\nbackend.{name}.kind = \"{kind}\"");
+            let refused = refusal(&settings);
+            assert!(!refused.contains("unknown kind"), "{kind}: {refused}");
+        }
+    }
 }
 
 #[test]

@@ -139,6 +139,18 @@ async fn a_proxy_is_used_and_no_other_way() {
 }
 
 #[tokio::test]
+async fn a_provider_on_this_machine_is_reached_past_the_proxy() {
+    let (provider, proxy) = (Provider::start().await, Provider::start().await);
+    let named = provider.url.replace("127.0.0.1", "localhost");
+    for url in [&provider.url, &named] {
+        provider.will_answer(200, decision());
+        let planner = operator(&format!("base_url = \"{url}\"\nproxy = \"{}\"", proxy.url));
+        plan(&planner).await.unwrap();
+    }
+    assert_eq!((provider.received().len(), proxy.received().len()), (2, 0));
+}
+
+#[tokio::test]
 async fn a_proxy_that_refuses_is_named_without_its_password() {
     let closed = TcpListener::bind("127.0.0.1:0")
         .await

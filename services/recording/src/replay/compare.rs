@@ -27,11 +27,7 @@ pub fn comparable(event: wire::Event) -> wire::Event {
     // It follows from the events, and recordings from before the field have none.
     event.state = wire::task::State::Unspecified.into();
     match &mut event.kind {
-        Some(Kind::Observed(observed)) => {
-            observed.elapsed = None;
-            // Earlier versions stored an annotated image with the observation.
-            observed.annotated_image = None;
-        }
+        Some(Kind::Observed(observed)) => observed.elapsed = None,
         Some(Kind::Decided(decided)) => decided.elapsed = None,
         Some(Kind::StepFinished(finished)) => {
             finished.timings.clear();

@@ -98,7 +98,6 @@ pub fn artifact_files(recorded: &RecordedEvent) -> Vec<(String, &Artifact)> {
     match &recorded.event {
         Event::Observed(observed) => [
             (StepFile::Frame, &observed.image),
-            (StepFile::Annotated, &observed.annotated_image),
             (StepFile::Scene, &observed.scene),
         ]
         .into_iter()

@@ -85,7 +85,7 @@ mod tests {
     use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect, Verdict};
     use motorium_proto::domain::frame::{Frame, ImageContent};
     use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
-    use motorium_proto::domain::id::{ActionId, DisplayId, ElementId, EventSeq, FrameId, TaskName};
+    use motorium_proto::domain::id::{ActionId, ElementId, EventSeq, TaskName};
     use motorium_proto::service::{ImageFormat, StageTiming};
     use motorium_proto::v1::orchestrator as wire;
 
@@ -117,11 +117,9 @@ mod tests {
             ..Default::default()
         };
         let frame: Frame = frame.try_into().expect("it keeps the contract");
-        let _ = (FrameId::new("f"), DisplayId::new(":1"));
         Event::Observed(Box::new(Observed {
             frame,
             image: Some(artifact),
-            annotated_image: None,
             element_count: 12,
             elapsed: Duration::from_millis(180),
             fingerprint: Fingerprint::default(),

@@ -146,8 +146,8 @@ impl ExportedStep {
             frame: observed.frame.clone(),
             element_count: observed.element_count,
             image: observed.image.clone(),
+            annotated: None,
             image_after: None,
-            annotated: observed.annotated_image.clone(),
             responses: None,
             current_url: observed.current_url.clone(),
             usage: Usage::default(),
@@ -172,9 +172,7 @@ impl ExportedStep {
                 self.usage = self.usage.plus(decision.usage);
                 self.responses.clone_from(responses);
                 self.decision = Some((**decision).clone());
-                if annotated_image.is_some() {
-                    self.annotated.clone_from(annotated_image);
-                }
+                self.annotated.clone_from(annotated_image);
             }
             Event::BackendSkipped(attempt) => self.usage = self.usage.plus(attempt.usage),
             Event::PointerChecked(checked) => self.usage = self.usage.plus(checked.usage),

@@ -14,6 +14,8 @@ const MAX_SMALL_SIZE: (i32, i32) = (160, 64);
 const NEIGHBOUR_MARGIN: (i32, i32) = (8, 4);
 /// Maximum expected growth of a region, in pixels. Keeps a fast progress bar from covering its neighbours.
 const MAX_REACH: i32 = 48;
+/// Maximum width of a line, in pixels: the widest caret.
+const MAX_LINE_WIDTH: i32 = 4;
 /// Maximum number of regions; the oldest are dropped. Bounds the comparison of each effect.
 const MAX_REGIONS: usize = 16;
 /// Number of observations without a change after which a region is dropped, so that it can show effects again.
@@ -36,6 +38,20 @@ impl MotionRegion {
         self.bounds
             .inflate(NEIGHBOUR_MARGIN.0, NEIGHBOUR_MARGIN.1)
             .intersects(&bounds)
+    }
+
+    /// Returns the area in which it is expected to go on. A spinner turns through a square of which one change shows a part. Lines,
+    /// such as carets, stay where they are.
+    fn expected(&self) -> CaptureRect {
+        let (width, height) = (self.bounds.width(), self.bounds.height());
+        let turns = is_small(self.bounds) && width.min(height) > MAX_LINE_WIDTH;
+        let turn = if turns {
+            width.max(height).min(MAX_REACH)
+        } else {
+            0
+        };
+        self.bounds
+            .inflate(self.reach.0.max(turn), self.reach.1.max(turn))
     }
 
     fn grow(&mut self, bounds: CaptureRect) {
@@ -99,7 +115,7 @@ impl BackgroundMotion {
         self.regions
             .iter()
             .filter(is_noise)
-            .map(|place| place.bounds.inflate(place.reach.0, place.reach.1))
+            .map(MotionRegion::expected)
             .collect()
     }
 }
@@ -136,13 +152,23 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_noise_at_once_and_a_page_only_when_it_goes_on() {
-        let (clock, page) = (rect(900, 60, 16), rect(0, 600, 400));
+    fn a_caret_is_noise_at_once_and_a_page_only_when_it_goes_on() {
+        let (caret, page) = (rect(900, 3, 16), rect(0, 600, 400));
         let mut stirring = BackgroundMotion::default();
-        stirring.observe(&changed(&[clock, page]));
-        assert_eq!(stirring.noise(), [clock]);
+        stirring.observe(&changed(&[caret, page]));
+        assert_eq!(stirring.noise(), [caret]);
         stirring.observe(&changed(&[page]));
-        assert_eq!(stirring.noise(), [clock, page], "it is a video");
+        assert_eq!(stirring.noise(), [caret, page], "it is a video");
+    }
+
+    #[test]
+    fn a_spinner_is_expected_to_turn_through_its_square() {
+        let mut stirring = BackgroundMotion::default();
+        let (first, square) = (rect(500, 20, 12), rect(480, 46, 46));
+        stirring.observe(&changed(&[first]));
+        let [noise] = stirring.noise().try_into().unwrap();
+        assert!(noise.contains_box(&rect(500, 26, 26)), "{noise:?}");
+        assert!(noise.width() < 2 * square.width());
     }
 
     #[test]

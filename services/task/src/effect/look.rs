@@ -11,8 +11,8 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use crate::screen::bounds_on_display;
 
 /// Width of the band around a control that belongs to its look, in pixels. The focus rings of Chromium, GTK and Qt reach at most
-/// 5 px beyond the control; a detected box may be a pixel too small.
-const RING_MARGIN: i32 = 6;
+/// 5 px beyond the control; a detected box may be up to 5 px too small.
+const RING_MARGIN: i32 = 10;
 /// Maximum width of the band inside the edge of a control in which a focus ring is drawn, in pixels. Rings of Chromium and GTK begin
 /// 2 px outside to 3 px inside the edge, and a detected box may be up to 5 px too large.
 const MAX_RING_INSET: i32 = 8;

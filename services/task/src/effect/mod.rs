@@ -164,8 +164,10 @@ pub fn is_obscured(
     near: Option<CaptureRect>,
     change: &ChangeMap,
 ) -> bool {
+    let is_entry = action.entered_text().is_some();
     let may_be = |region: &ChangedRegion| match near {
-        Some(near) => region.bounds.intersects(&near),
+        // A caret at the target is the effect of a click in a text, and none of what is typed there.
+        Some(near) => region.bounds.intersects(&near) && !(is_entry && is_caret(region)),
         None if action.kind() == ActionKind::Scroll => !background_motion::is_small(region.bounds),
         None => !is_caret(region),
     };

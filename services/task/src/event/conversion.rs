@@ -138,9 +138,6 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
         Event::Observed(observed) => Kind::Observed(wire::Observed {
             frame: Some(observed.frame.into()),
             image: observed.image.map(|image| wire_artifact(task, image)),
-            annotated_image: observed
-                .annotated_image
-                .map(|image| wire_artifact(task, image)),
             element_count: observed.element_count,
             elapsed: Some(convert::wire_duration(observed.elapsed)),
             fingerprint: observed.fingerprint.0.to_vec().into(),
@@ -430,7 +427,6 @@ fn observed(observed: wire::Observed) -> Result<Event, FieldError> {
     Ok(Event::Observed(Box::new(Observed {
         frame: require("frame", observed.frame)?,
         image: optional_artifact("image", observed.image)?,
-        annotated_image: optional_artifact("annotated_image", observed.annotated_image)?,
         element_count: observed.element_count,
         elapsed: elapsed(observed.elapsed)?,
         // Older logs have no fingerprint, so all their screens compare equal. Steps with an effect still do not count as a

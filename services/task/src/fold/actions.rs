@@ -31,9 +31,7 @@ impl Task {
         if let Some(step) = self.open_step_mut() {
             step.decision = Some(decision.clone());
             step.responses = responses.cloned();
-            if let Some(image) = annotated_image {
-                step.annotated_image = Some(image.clone());
-            }
+            step.annotated_image = annotated_image.cloned();
         }
     }
 
@@ -73,7 +71,7 @@ impl Task {
         if let Some(action) = self.last_action_mut(action_id) {
             action.outcome = Some(outcome.clone());
         }
-        if !outcome.sent_nothing() && self.entered_secret(action_id) {
+        if !outcome.sent_nothing && self.entered_secret(action_id) {
             let pointed_at = self.pointed_at();
             self.secret_fields.record_entry(pointed_at);
         }

@@ -15,9 +15,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use motorium_proto::domain::action::{Action, Button, Target};
 use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
-use motorium_proto::domain::effect::{
-    ActionOutcome, ActionResult, ChangeMap, Effect, NOTHING_SENT, Verdict,
-};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap, Effect, Verdict};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use motorium_proto::domain::id::{ActionId, DisplayId, EventSeq, FrameId, TaskName};
@@ -220,7 +218,6 @@ fn observed(number: usize) -> Event {
     Event::Observed(Box::new(Observed {
         frame,
         image: None,
-        annotated_image: None,
         element_count: 0,
         elapsed: Duration::ZERO,
         fingerprint: Fingerprint([u8::try_from(number).unwrap(); 8]),
@@ -269,7 +266,7 @@ fn event(entry: Entry, number: usize) -> Event {
             outcome: match left {
                 Left::Performed => ActionOutcome::new(ActionResult::Performed, ""),
                 Left::Unknown => ActionOutcome::new(ActionResult::Unknown, ""),
-                Left::NothingSent => ActionOutcome::new(ActionResult::Cancelled, NOTHING_SENT),
+                Left::NothingSent => ActionOutcome::cancelled_unsent("stopped"),
             },
         },
         Entry::Judged(id, changed) => Event::EffectJudged {

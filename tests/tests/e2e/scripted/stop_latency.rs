@@ -1,6 +1,6 @@
 //! Latency of cancel, pause and take-over in every phase of a task.
 //!
-//! Each combination is measured [`TRIES`] times and printed. Only a generous maximum is asserted, and that no input follows.
+//! Each combination is measured [`DEFAULT_ATTEMPTS`] times and printed. Only a generous maximum is asserted, and that no input follows.
 //! To measure, use more attempts on an idle machine:
 //!
 //! ```sh
@@ -118,7 +118,7 @@ async fn stop(
     }
 }
 
-/// Waits until there was no input for [`SILENCE`], counted from now.
+/// Waits until there was no input for [`IDLE_TIME`], counted from now.
 async fn wait_for_idle_input(input: &InputListener) -> InputSummary {
     let since = Instant::now();
     until("idle input", || async {

@@ -391,6 +391,11 @@ impl Cluster {
         process.kill().await;
     }
 
+    /// Returns the address of the orchestrator.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.process().address
+    }
+
     /// Returns a client.
     pub(crate) fn client(&self) -> Client<Channel> {
         client_of(self.process())

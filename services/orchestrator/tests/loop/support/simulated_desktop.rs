@@ -16,9 +16,7 @@ use motorium_proto::convert::wire_time;
 use motorium_proto::domain::action::{Action, ActionKind, Button, Target};
 use motorium_proto::domain::decision::{Decision, Next, SafetyCheck, SuspectedInjection, Usage};
 use motorium_proto::domain::desktop::Lease;
-use motorium_proto::domain::effect::{
-    ActionOutcome, ActionResult, ChangeMap, ChangedRegion, NOTHING_SENT,
-};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, ChangeMap, ChangedRegion};
 use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
 use motorium_proto::domain::frame::{Frame, Image, ImageContent};
 use motorium_proto::domain::geometry::{
@@ -97,6 +95,9 @@ struct DesktopState {
     in_vain: u32,
     /// URL of the page, if the window is a browser.
     page: Option<String>,
+    page_text: &'static str,
+    /// Requests for extractions.
+    extracted_from: Vec<ExtractRequest>,
 
     epoch: u64,
     holder: Option<String>,
@@ -252,6 +253,16 @@ impl SimulatedDesktop {
     /// Makes the window a browser that shows this page.
     pub(crate) fn show_page(&self, url: &str) {
         self.state().page = Some(url.to_owned());
+    }
+
+    /// Sets the text of the page.
+    pub(crate) fn write_on_page(&self, text: &'static str) {
+        self.state().page_text = text;
+    }
+
+    /// Returns the requests for extractions.
+    pub(crate) fn extracted_from(&self) -> Vec<ExtractRequest> {
+        self.state().extracted_from.clone()
     }
 
     /// Makes the next actions have no effect on the screen.
@@ -797,6 +808,9 @@ impl Perception for FakeServices {
 
     async fn observe(&self, request: ObserveRequest) -> Result<Observation> {
         self.0.enter("observe").await?;
+        if request.capture.area != CaptureArea::Display {
+            self.0.enter("observe_area").await?;
+        }
         let done = self.0.done().len();
         self.0.state().looks.push((done, request.capture.clone()));
         assert!(
@@ -945,7 +959,8 @@ impl Planner for FakeServices {
         })
     }
 
-    async fn extract(&self, _: ExtractRequest) -> Result<Extraction> {
+    async fn extract(&self, request: ExtractRequest) -> Result<Extraction> {
+        self.0.state().extracted_from.push(request);
         self.0.enter("extract").await?;
         let answer = self.0.state().extractions.pop_front();
         match answer {
@@ -1028,18 +1043,19 @@ impl Drop for RunningAction<'_> {
 }
 
 fn stopped() -> ActionOutcome {
-    ActionOutcome::new(ActionResult::Cancelled, format!("stopped; {NOTHING_SENT}"))
+    ActionOutcome::cancelled_unsent("stopped")
 }
 
 #[async_trait]
 impl Executor for FakeServices {
     async fn read_page(&self, _: ReadPageRequest) -> Result<PageText> {
-        let page = self.0.state().page.clone();
-        let url = page.ok_or_else(|| not_served("ReadPage"))?;
+        self.0.enter("read_page").await?;
+        let state = self.0.state();
+        let url = state.page.clone();
         Ok(PageText {
-            url,
+            url: url.ok_or_else(|| not_served("ReadPage"))?,
             title: "Cart".to_owned(),
-            text: "7 items".to_owned(),
+            text: state.page_text.to_owned(),
             truncated: false,
         })
     }

@@ -217,7 +217,7 @@ fn performed(past: &PastAction) -> Result<String, String> {
         ActionResult::Refused => Err(refused(outcome)),
         ActionResult::Failed => Err(with_detail("Failed", &outcome.detail)),
         ActionResult::Unknown => Err(NOT_KNOWN.to_owned()),
-        ActionResult::Cancelled if outcome.sent_nothing() => Err(NEVER_BEGUN.to_owned()),
+        ActionResult::Cancelled if outcome.sent_nothing => Err(NEVER_BEGUN.to_owned()),
         ActionResult::Cancelled => Err(with_detail("Stopped in the middle", &outcome.detail)),
     }
 }

@@ -59,6 +59,8 @@ pub(super) enum ClauseDecision {
     Ask {
         question: String,
     },
+    /// Nothing tells whether the last action of the goal had an effect.
+    AskWhetherDone,
     Fail {
         reason: String,
     },
@@ -141,7 +143,10 @@ pub(super) fn plan_clause(turn: &ClausePlanner<'_>, cursor: &mut ClauseCursor) -
         Instruction::Refresh => turn.single(cursor, |words| actions::once(Action::Refresh, words)),
         Instruction::Verify { text, shown } => turn.verify(cursor, text, *shown),
     };
-    outcome.unwrap_or_else(|ending| ending)
+    match outcome.unwrap_or_else(|ending| ending) {
+        ClauseDecision::Done if turn.is_unconfirmed(cursor) => ClauseDecision::AskWhetherDone,
+        decision => decision,
+    }
 }
 
 impl ClausePlanner<'_> {
@@ -176,6 +181,36 @@ impl ClausePlanner<'_> {
             return self.fail(self.voice.nothing_changed(self.words));
         }
         Ok(())
+    }
+
+    /// Returns whether the goal ends here and nothing tells if its last action had an effect: motion or redaction hides it, or the
+    /// screen did not settle. Instructions that read their own result, or that need not show any, are not concerned.
+    fn is_unconfirmed(&self, cursor: &ClauseCursor) -> bool {
+        let is_to_be_seen = match &self.clause.instruction {
+            Instruction::Click { .. }
+            | Instruction::Choose { .. }
+            | Instruction::Drag { .. }
+            | Instruction::Clear { .. }
+            | Instruction::GoBack
+            | Instruction::GoForward => true,
+            Instruction::Press { keys, .. } => !has_no_visible_effect(keys),
+            Instruction::Type { text, .. } | Instruction::PasteText { text, .. } => {
+                !self.is_shown(cursor, text)
+            }
+            _ => false,
+        };
+        let last = self.effects().last().map(|effect| effect.verdict);
+        self.is_last && cursor.work.stage > 0 && is_to_be_seen && last == Some(Verdict::Unknown)
+    }
+
+    /// Returns whether a text is read in the fields that it was entered into. A secret is redacted and counts as shown.
+    fn is_shown(&self, cursor: &ClauseCursor, text: &Text) -> bool {
+        let Text::Literal(content) = text else {
+            return true;
+        };
+        let mut fields = cursor.work.field_bounds();
+        let holds = |shown: TextAtField<'_>| shown.holds(content);
+        fields.any(|bounds| self.screen.text_in_field(bounds).is_some_and(holds))
     }
 
     /// Presses keys. Enter is pressed a second time if it only closed a list of completions and its dialog still stands.

@@ -293,6 +293,7 @@ impl PlanCall<'_> {
                         requires_manual_action: false,
                     });
                 }
+                ClauseDecision::AskWhetherDone => return Ok(self.ask_whether_done()),
                 ClauseDecision::Fail { reason } => return self.give_up(words, reason),
             }
         }

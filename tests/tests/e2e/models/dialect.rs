@@ -1,0 +1,226 @@
+//! Answers of models in the protocols of their providers.
+
+use serde_json::{Value, json};
+
+use super::sight::Sight;
+
+/// A kind of backend, with the protocol of its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    ClaudeSom,
+    ClaudeComputer,
+    OpenAiComputer,
+    Operator,
+    OpenCua,
+    QwenVl,
+}
+
+pub(super) const ALL: [Dialect; 6] = [
+    Dialect::ClaudeSom,
+    Dialect::ClaudeComputer,
+    Dialect::OpenAiComputer,
+    Dialect::Operator,
+    Dialect::OpenCua,
+    Dialect::QwenVl,
+];
+
+/// A decision of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Move {
+    /// Clicks a control of the form: the text that names it in a list of elements, and its centre on the screenshot.
+    Click(&'static str, (f64, f64)),
+    Type(String),
+    /// Clicks far outside of the screen, or an element that does not exist.
+    ClickNowhere,
+    /// An action that no protocol has.
+    Fly,
+    Done,
+}
+
+impl Dialect {
+    /// Returns the kind of the backend.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Self::ClaudeSom => "claude_som",
+            Self::ClaudeComputer => "claude_computer",
+            Self::OpenAiComputer => "openai_computer",
+            Self::Operator => "operator",
+            Self::OpenCua => "opencua",
+            Self::QwenVl => "qwen_vl",
+        }
+    }
+
+    pub(super) fn model(self) -> &'static str {
+        match self {
+            Self::ClaudeSom | Self::ClaudeComputer => "claude-opus-4-6",
+            Self::OpenAiComputer => "gpt-5.6-sol",
+            Self::Operator => "local-vl",
+            Self::OpenCua => "opencua-7b",
+            Self::QwenVl => "qwen3-vl-plus",
+        }
+    }
+
+    /// Returns the end of the address that a request of this protocol goes to.
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Self::ClaudeSom | Self::ClaudeComputer => "/messages",
+            Self::OpenAiComputer => "/responses",
+            Self::Operator | Self::OpenCua | Self::QwenVl => "/chat/completions",
+        }
+    }
+
+    /// Returns the response with a decision. `number` makes ids of calls unique.
+    pub(super) fn response(self, decision: &Move, sight: &Sight, number: usize) -> Value {
+        match self {
+            Self::ClaudeSom => anthropic(
+                json!({"type": "text", "text": som(decision, sight).to_string()}),
+                "end_turn",
+            ),
+            Self::ClaudeComputer => claude(decision, number),
+            Self::OpenAiComputer => responses(openai(decision, number), self.model()),
+            Self::Operator => chat(&som(decision, sight).to_string(), self.model()),
+            Self::OpenCua => chat(&opencua(decision, sight), self.model()),
+            Self::QwenVl => chat(&qwen(decision, sight), self.model()),
+        }
+    }
+}
+
+/// Returns a click on the first element whose line in the list has this text.
+fn som(decision: &Move, sight: &Sight) -> Value {
+    let act = |action: Value| json!({"thought": "I look at the form.", "progress": "Filling the form", "next": "act", "actions": [action]});
+    match decision {
+        Move::Click(label, _) => {
+            let element = element_called(&sight.text, label);
+            act(
+                json!({"intent": format!("click {label}"), "action": "click", "element_id": element}),
+            )
+        }
+        Move::Type(text) => {
+            act(json!({"intent": "type the text", "action": "type_text", "text": text}))
+        }
+        Move::ClickNowhere => {
+            act(json!({"intent": "click", "action": "click", "element_id": 9999}))
+        }
+        Move::Fly => act(json!({"intent": "fly", "action": "fly"})),
+        Move::Done => {
+            json!({"thought": "It is saved.", "progress": "Saved", "next": "done", "message": "It is saved.",
+            "evidence": ["Saved"]})
+        }
+    }
+}
+
+/// Returns the number of the first element with this text in a list of elements.
+fn element_called(text: &str, label: &str) -> u32 {
+    let quoted = format!("\"{label}\"");
+    // The list of the current screen is the last one.
+    let mut lines = text.lines().rev();
+    let line = lines.find(|line| line.starts_with('[') && line.contains(&quoted));
+    let line = line.unwrap_or_else(|| panic!("{label} is not in\n{text}"));
+    line[1..].split(']').next().unwrap().parse().unwrap()
+}
+
+fn anthropic(content: Value, stop: &str) -> Value {
+    json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-4-6", "content": [content],
+        "stop_reason": stop, "stop_sequence": null,
+        "usage": {"input_tokens": 1500, "output_tokens": 60, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}})
+}
+
+fn claude(decision: &Move, number: usize) -> Value {
+    let (tool, input) = match decision {
+        Move::Click(_, (x, y)) => (
+            "computer",
+            json!({"action": "left_click", "coordinate": [x.round(), y.round()]}),
+        ),
+        Move::Type(text) => ("computer", json!({"action": "type", "text": text})),
+        Move::ClickNowhere => (
+            "computer",
+            json!({"action": "left_click", "coordinate": [9000, 9000]}),
+        ),
+        Move::Fly => ("computer", json!({"action": "fly"})),
+        Move::Done => (
+            "finish",
+            json!({"answer": "It is saved.", "evidence": ["Saved"]}),
+        ),
+    };
+    let call =
+        json!({"type": "tool_use", "id": format!("toolu_{number}"), "name": tool, "input": input});
+    anthropic(call, "tool_use")
+}
+
+fn responses(output: Value, model: &str) -> Value {
+    json!({"id": "resp_1", "object": "response", "created_at": 1_763_683_200, "status": "completed", "model": model,
+        "output": [output], "parallel_tool_calls": true, "tool_choice": "auto", "tools": [{"type": "computer"}],
+        "error": null, "incomplete_details": null,
+        "usage": {"input_tokens": 1500, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 60,
+            "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 1560}})
+}
+
+fn openai(decision: &Move, number: usize) -> Value {
+    let action = match decision {
+        Move::Click(_, (x, y)) => {
+            json!({"type": "click", "button": "left", "x": x.round(), "y": y.round()})
+        }
+        Move::Type(text) => json!({"type": "type", "text": text}),
+        Move::ClickNowhere => json!({"type": "click", "button": "left", "x": 9000, "y": 9000}),
+        Move::Fly => json!({"type": "fly"}),
+        Move::Done => {
+            let text = json!({"type": "output_text", "text": "It is saved.", "annotations": []});
+            return json!({"type": "message", "id": format!("m_{number}"), "role": "assistant", "status": "completed",
+                "content": [text]});
+        }
+    };
+    json!({"type": "computer_call", "id": format!("cu_{number}"), "call_id": format!("call_{number}"),
+        "status": "completed", "pending_safety_checks": [], "actions": [action]})
+}
+
+fn chat(content: &str, model: &str) -> Value {
+    let message = json!({"role": "assistant", "refusal": null, "content": content});
+    json!({"id": "chatcmpl-1", "object": "chat.completion", "created": 1_763_683_200, "model": model,
+        "choices": [{"index": 0, "finish_reason": "stop", "logprobs": null, "message": message}],
+        "usage": {"prompt_tokens": 1400, "completion_tokens": 40, "total_tokens": 1440}})
+}
+
+/// Multiple of pixels to which Qwen2.5-VL's processor rounds both sides of a picture.
+const PATCH: f64 = 28.0;
+
+/// Points are pixels of the picture as the model's own processor resizes it.
+fn opencua(decision: &Move, sight: &Sight) -> String {
+    let (width, height) = sight.screen.dimensions();
+    // The picture is far from the processor's limits of area.
+    let resized = |side: u32| (f64::from(side) / PATCH).round() * PATCH;
+    let code = match decision {
+        Move::Click(_, (x, y)) => {
+            let x = x * resized(width) / f64::from(width);
+            let y = y * resized(height) / f64::from(height);
+            format!("pyautogui.click(x={x:.0}, y={y:.0})")
+        }
+        Move::Type(text) => format!("pyautogui.write(message={})", json!(text)),
+        Move::ClickNowhere => "pyautogui.click(x=9000, y=9000)".to_owned(),
+        Move::Fly => "pyautogui.fly()".to_owned(),
+        Move::Done => {
+            return "# Step 1:\n## Thought:\nIt is saved.\n\n## Action:\nEnd the task.\n\n## Code:\n```code\n\
+                    computer.terminate(status='success')\n```\n"
+                .to_owned();
+        }
+    };
+    format!(
+        "# Step 1:\n## Thought:\nI look at the form.\n\n## Action:\nGo on with the form.\n\n## Code:\n```python\n{code}\n```\n"
+    )
+}
+
+/// Points are thousandths of the screenshot's sides.
+fn qwen(decision: &Move, sight: &Sight) -> String {
+    let (width, height) = sight.screen.dimensions();
+    let arguments = match decision {
+        Move::Click(_, (x, y)) => {
+            let thousandths = |at: f64, side: u32| (at * 1000.0 / f64::from(side)).round();
+            json!({"action": "left_click", "coordinate": [thousandths(*x, width), thousandths(*y, height)]})
+        }
+        Move::Type(text) => json!({"action": "type", "text": text}),
+        Move::ClickNowhere => json!({"action": "left_click", "coordinate": [1500, 1500]}),
+        Move::Fly => json!({"action": "fly"}),
+        Move::Done => json!({"action": "terminate", "status": "success"}),
+    };
+    let call = json!({"name": "computer_use", "arguments": arguments});
+    format!("Action: Go on with the form.\n<tool_call>\n{call}\n</tool_call>")
+}

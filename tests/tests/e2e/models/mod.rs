@@ -1,0 +1,131 @@
+//! Every kind of backend on a real desktop, with a model that sees: it gets the requests, finds out from the list of elements or
+//! from the screenshot what to do, and answers in the protocol of its provider, at times wrongly.
+//!
+//! One conversation of two tasks for each: a form, and a follow-up that needs the first task and an attached file.
+
+mod dialect;
+mod provider;
+mod sight;
+
+use dialect::Dialect;
+use motorium_tests::desktop::TestDesktop;
+use motorium_tests::page_server::PageServer;
+use motorium_tests::programs::ProgramResult;
+use motorium_tests::services::{AllInOne, TestSetup};
+use provider::{Fault, Provider};
+
+/// Goal of the first task.
+const GOAL: &str = "Enter the name into the form and save it";
+const NAME: &str = "Ann Lee";
+/// Words of the second task's goal.
+const FOLLOW_UP: &str = "path of the attached file";
+const FILE: &str = "membership-card.txt";
+/// Maximum number of requests of a task: its four decisions, a second look, and a repair and a retry for each fault.
+const MAX_REQUESTS: usize = 12;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_kind_of_backend_carries_out_a_conversation_in_spite_of_faults() {
+    let mut desktop = TestDesktop::start().await;
+    let site = PageServer::serve().await;
+    site.show("membership.html?first", &mut desktop).await;
+    let mut models = Vec::new();
+    for dialect in dialect::ALL {
+        models.push((dialect, Provider::start(dialect).await));
+    }
+    let kinds: Vec<&str> = dialect::ALL.iter().map(|dialect| dialect.kind()).collect();
+    let backends = format!("--set=planner.backends={kinds:?}");
+    let mut settings: Vec<String> = models.iter().flat_map(settings).collect();
+    settings.push(backends);
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let up = AllInOne::start(TestSetup::on(&desktop), &settings).await;
+    for (dialect, provider) in &models {
+        check_form(*dialect, provider, &up, &site).await;
+        check_follow_up(*dialect, provider, &up, &site).await;
+    }
+}
+
+fn settings((dialect, provider): &(Dialect, Provider)) -> Vec<String> {
+    let (kind, model, url) = (dialect.kind(), dialect.model(), &provider.url);
+    vec![
+        format!("--set=planner.providers.of_{kind}.base_url={url}"),
+        format!("--set=planner.backend.{kind}.provider=of_{kind}"),
+        format!("--set=planner.backend.{kind}.model={model}"),
+    ]
+}
+
+/// Fills the form, although the provider is busy first, and the model answers wrongly twice.
+async fn check_form(dialect: Dialect, provider: &Provider, up: &AllInOne, site: &PageServer) {
+    let kind = dialect.kind();
+    site.go_to(&format!("membership.html?{kind}-1")).await;
+    provider.inject([Fault::Busy, Fault::Unknown, Fault::Nowhere]);
+    if dialect == Dialect::OpenAiComputer {
+        provider.inject([
+            Fault::Busy,
+            Fault::Unknown,
+            Fault::Nowhere,
+            Fault::SafetyCheck,
+        ]);
+    }
+    let ended = run(dialect, up, &["--on-approval", "approve", GOAL]).await;
+    assert_eq!(ended.code, Some(0), "{kind}: {ended:?}");
+    assert_eq!(saved(site), [NAME], "{kind}: {ended:?}");
+    let requests = provider.requests();
+    assert!(requests.len() <= MAX_REQUESTS, "{kind}: {}", requests.len());
+    if dialect == Dialect::OpenAiComputer {
+        let acknowledged = requests.iter().any(|request| {
+            let request = request.to_string();
+            request.contains("acknowledged_safety_checks") && request.contains("sc_1")
+        });
+        assert!(
+            acknowledged,
+            "the approved check goes back to the provider: {ended:?}"
+        );
+    }
+}
+
+/// Enters the path of a file that comes with the second task of the conversation.
+async fn check_follow_up(dialect: Dialect, provider: &Provider, up: &AllInOne, site: &PageServer) {
+    let kind = dialect.kind();
+    site.go_to(&format!("membership.html?{kind}-2")).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(FILE);
+    std::fs::write(&file, "member 7").unwrap();
+    let file = file.to_string_lossy();
+    let goal = format!("Now enter the {FOLLOW_UP} instead, and save it");
+    let ended = run(dialect, up, &["--attach", &file, &goal]).await;
+    assert_eq!(ended.code, Some(0), "{kind}: {ended:?}");
+    let [path] = saved(site).try_into().unwrap();
+    let on_desktop = std::fs::read_to_string(&path);
+    assert_eq!(
+        on_desktop.ok().as_deref(),
+        Some("member 7"),
+        "{kind}: {path}: {ended:?}"
+    );
+    assert!(provider.requests().len() <= 2 * MAX_REQUESTS, "{kind}");
+}
+
+async fn run(dialect: Dialect, up: &AllInOne, arguments: &[&str]) -> ProgramResult {
+    let session = format!("sessions/with-{}", dialect.kind().replace('_', "-"));
+    let common = [
+        "run",
+        "--server",
+        &up.url,
+        "--planner",
+        dialect.kind(),
+        "--session",
+        &session,
+        "--max-time",
+        "90s",
+    ];
+    up.setup.motorium(&[&common, arguments].concat()).await
+}
+
+/// Returns the texts that were saved on the page that is shown.
+fn saved(site: &PageServer) -> Vec<String> {
+    let inputs = site.inputs().into_iter();
+    let page = site.inputs().last().map(|event| event.page.clone());
+    inputs
+        .filter(|event| event.target == "saved" && Some(&event.page) == page.as_ref())
+        .map(|event| event.text)
+        .collect()
+}

@@ -1,0 +1,134 @@
+//! A provider on a real socket whose model sees: it decides by the texts and the screenshot of each request.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::dialect::{Dialect, Move};
+use super::sight::{Form, Sight};
+
+/// Fault of one response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// HTTP status 429 with a time to wait.
+    Busy,
+    /// An action that the protocol does not have.
+    Unknown,
+    /// A click where nothing is.
+    Nowhere,
+    /// A decision with a safety check, where the protocol has them.
+    SafetyCheck,
+}
+
+#[derive(Debug)]
+struct Record {
+    dialect: Dialect,
+    faults: VecDeque<Fault>,
+    requests: Vec<Value>,
+    /// Texts of the conversation, where the provider keeps it.
+    remembered: String,
+}
+
+/// A provider.
+#[derive(Debug)]
+pub(super) struct Provider {
+    pub(super) url: String,
+    record: Arc<Mutex<Record>>,
+}
+
+impl Provider {
+    pub(super) async fn start(dialect: Dialect) -> Self {
+        let record = Arc::new(Mutex::new(Record {
+            dialect,
+            faults: VecDeque::new(),
+            requests: Vec::new(),
+            remembered: String::new(),
+        }));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let app = Router::new()
+            .fallback(answer)
+            .with_state(Arc::clone(&record));
+        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self { url, record }
+    }
+
+    /// Makes the next responses faulty, one after the other.
+    pub(super) fn inject<const N: usize>(&self, faults: [Fault; N]) {
+        locked(&self.record).faults = faults.into();
+    }
+
+    /// Returns the requests so far.
+    pub(super) fn requests(&self) -> Vec<Value> {
+        locked(&self.record).requests.clone()
+    }
+}
+
+fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
+    record.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn answer(State(record): State<Arc<Mutex<Record>>>, uri: Uri, body: Bytes) -> Response {
+    let request: Value = serde_json::from_slice(&body).unwrap();
+    let mut record = locked(&record);
+    let dialect = record.dialect;
+    assert!(uri.path().ends_with(dialect.path()), "{uri}");
+    record.requests.push(request.clone());
+    let fault = record.faults.pop_front();
+    if fault == Some(Fault::Busy) {
+        let error =
+            json!({"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}});
+        let wait = [("retry-after", "1")];
+        return (StatusCode::TOO_MANY_REQUESTS, wait, Json(error)).into_response();
+    }
+    let mut sight = Sight::of(&request);
+    if request["previous_response_id"].is_string() {
+        sight.text.insert_str(0, &record.remembered);
+    }
+    record.remembered.clone_from(&sight.text);
+    let decision = match fault {
+        Some(Fault::Unknown) => Move::Fly,
+        Some(Fault::Nowhere) => Move::ClickNowhere,
+        _ => decide(&sight),
+    };
+    let mut response = dialect.response(&decision, &sight, record.requests.len());
+    if fault == Some(Fault::SafetyCheck) {
+        let check = json!({"id": "sc_1", "code": "sensitive_domain", "message": "This page is about members."});
+        response["output"][0]["pending_safety_checks"] = json!([check]);
+    }
+    Json(response).into_response()
+}
+
+/// Decides by what is seen: fills the field, saves, and ends once it is saved.
+fn decide(sight: &Sight) -> Move {
+    match sight.form() {
+        Form::Empty(centre) => Move::Click("Your name", centre),
+        Form::Focused => Move::Type(wanted(&sight.text)),
+        Form::Filled(centre) => Move::Click("Save", centre),
+        Form::Saved => Move::Done,
+        Form::NotThere => panic!("no form is on the screenshot:\n{}", sight.text),
+    }
+}
+
+/// Returns the text that the goal asks for: the path of the attached file, as the request tells it, or a name.
+fn wanted(text: &str) -> String {
+    if !text.contains(super::FOLLOW_UP) {
+        return super::NAME.to_owned();
+    }
+    assert!(
+        text.contains(super::GOAL),
+        "the earlier task is told:\n{text}"
+    );
+    let is_path = |word: &&str| word.starts_with('/') && word.ends_with(super::FILE);
+    let mut words = text.split(|c: char| c.is_whitespace() || "\"'`(),;:".contains(c));
+    let path = words.find(is_path);
+    path.unwrap_or_else(|| panic!("the path of the file is not told:\n{text}"))
+        .to_owned()
+}
