@@ -58,7 +58,7 @@ async fn clicks(executor: &dyn Executor, file: &Path, pixels: &[(i32, i32)]) -> 
 #[tokio::test]
 async fn the_configured_scale_moves_every_click() {
     let pixels = [(0, 0), (600, 300), (601, 301), (1919, 1079)];
-    let expected: [(Option<f64>, [(i32, i32); 4]); 4] = [
+    let expected = [
         (None, pixels),
         (Some(1.25), [(0, 0), (480, 240), (481, 241), (1535, 863)]),
         (Some(1.5), [(0, 0), (400, 200), (401, 201), (1279, 719)]),

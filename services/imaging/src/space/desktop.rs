@@ -39,11 +39,11 @@ impl PlatformMonitor {
         }
     }
 
+    /// Returns the size in capture pixels. The edges are rounded and not their distance, so that neighbours share an edge.
     fn capture_size(&self) -> CaptureSize {
-        (self.bounds.size() * self.scale)
-            .round()
-            .to_i32()
-            .cast_unit()
+        let edge = |corner: LogicalPoint| (corner * self.scale).round();
+        let size = edge(self.bounds.max) - edge(self.bounds.min);
+        size.to_size().to_i32().cast_unit()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The screen after the last action of a task that failed or was stopped: no later step shows it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
+use tokio::time::Instant;
 
 use crate::replay;
 use crate::support::cluster::Cluster;
