@@ -14,10 +14,10 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{BackendAttempt, CaptureArea, Perception, Redaction, Result};
 use tokio::time::Instant;
 
-use super::failed_looks::Sight;
 use super::interrupts::Interrupts;
 use super::recorder::{PendingArtifact, StepRecorder};
 use super::run_hooks::RunHooks;
+use super::sight::Sight;
 use super::{Backoff, Journal, RunConfig, RunResult, halt, is_provider_failure, is_transient};
 use crate::hooks::{HookChainOutcome, HookDenial, HookEvent, HookIntervention, HookPoint};
 use motorium_messages::Message;

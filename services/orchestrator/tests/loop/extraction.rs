@@ -1,11 +1,12 @@
 //! Extraction: what the page's text adds to the screen, and when it does not.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use motorium_orchestrator::hooks::redaction;
 use motorium_orchestrator::hooks::settings::HookSettings;
 use motorium_proto::domain::decision::Next;
 use motorium_proto::error::ErrorReport;
+use tokio::time::Instant;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
