@@ -287,6 +287,7 @@ impl TryFrom<wire::GetCapabilitiesResponse> for Capabilities {
                 .then_some(response.max_actions_per_second),
             secrets: response.secrets,
             limitations: response.limitations,
+            files_folder: response.files_folder,
         })
     }
 }
@@ -306,6 +307,7 @@ impl From<Capabilities> for wire::GetCapabilitiesResponse {
             max_actions_per_second: capabilities.max_actions_per_second.unwrap_or_default(),
             secrets: capabilities.secrets,
             limitations: capabilities.limitations,
+            files_folder: capabilities.files_folder,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::error::FieldError;
 use crate::v1::common as wire;
 
 enumerations! {
-    required file_origin("origin"): wire::task_file::Origin => FileOrigin { Attached, Saved }
+    required file_origin("origin"): wire::task_file::Origin => FileOrigin { Attached, Saved, Wanted }
     required role("role"): wire::earlier_message::Role => MessageRole { User, Assistant }
     required task_end("outcome"): wire::earlier_task::Outcome => TaskEnd { Succeeded, Failed, Cancelled }
 }

@@ -43,6 +43,8 @@ pub enum FileOrigin {
     Attached,
     /// A result of the task.
     Saved,
+    /// To be saved by the task, under this name.
+    Wanted,
 }
 
 /// An earlier task of a session. Bounded in size.

@@ -207,6 +207,8 @@ pub struct Capabilities {
     pub secrets: Vec<String>,
     /// Known limitations of the driver.
     pub limitations: Vec<String>,
+    /// Folder of the desktop's files, as applications see it; empty if it is not known.
+    pub files_folder: String,
 }
 
 /// An input of a person.

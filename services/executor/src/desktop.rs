@@ -545,6 +545,7 @@ impl Desktop {
             max_actions_per_second: *max_actions_per_second,
             secrets: secrets.into_iter().collect(),
             limitations: driver.limitations,
+            files_folder: self.files.folder(),
         })
     }
 }

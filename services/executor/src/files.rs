@@ -205,6 +205,12 @@ impl Files {
         Ok(content)
     }
 
+    /// Returns the folder, as applications see it.
+    #[must_use]
+    pub fn folder(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+
     fn describe(&self, name: &str, file: &File, content: &[u8]) -> Result<FileInfo, Error> {
         let modified: SystemTime = file
             .metadata()

@@ -237,6 +237,7 @@ impl Executor for PlaybackServices {
             max_actions_per_second: None,
             secrets: vec![],
             limitations: vec![],
+            files_folder: String::new(),
         })
     }
 }

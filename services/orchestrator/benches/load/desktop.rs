@@ -400,6 +400,7 @@ impl Executor for SimulatedDesktop {
             max_actions_per_second: None,
             secrets: vec![],
             limitations: vec![],
+            files_folder: String::new(),
         })
     }
 }

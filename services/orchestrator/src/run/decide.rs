@@ -6,6 +6,7 @@ use motorium_proto::domain::decision::{Next, PastAction, PastStep, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
+use motorium_proto::domain::session::{FileOrigin, TaskContext, TaskFile};
 use motorium_proto::limits::MAX_IMAGE_MESSAGE_BYTES;
 use motorium_proto::service::{PlanRequest, Result};
 use motorium_store::BlobStore;
@@ -37,6 +38,8 @@ pub(super) struct Planning {
     /// True if any backend needs screenshots.
     pub(super) needs_image: bool,
     pub(super) applications: Vec<String>,
+    /// Folder of the desktop's files; empty if it is not known.
+    pub(super) files_folder: String,
 }
 
 impl Planning {
@@ -138,8 +141,22 @@ impl Planning {
             notices: task.notices.clone(),
             applications: self.applications.clone(),
             current_url: task.open_step().and_then(|step| step.current_url.clone()),
-            context: task.context.clone(),
+            context: self.context(task),
         })
+    }
+
+    /// Returns the background of a task, with the results that it has to save.
+    fn context(&self, task: &Task) -> TaskContext {
+        let mut context = task.context.clone();
+        let is_there = |name: &str| task.context.files.iter().any(|file| file.name == name);
+        let missing = task.spec.results.iter().filter(|name| !is_there(name));
+        let wanted = missing.map(|name| TaskFile {
+            name: name.clone(),
+            path: path_in(&self.files_folder, name),
+            origin: FileOrigin::Wanted,
+        });
+        context.files.extend(wanted);
+        context
     }
 
     /// Returns the images that may be sent to the planner: of this step and of earlier ones.
@@ -370,6 +387,15 @@ fn past_actions(step: &StepRecord) -> Vec<PastAction> {
         }
     }
     actions
+}
+
+/// Returns the path of a file, in the form of the desktop's platform; empty if the folder is not known.
+fn path_in(folder: &str, name: &str) -> String {
+    match folder {
+        "" => String::new(),
+        folder if folder.contains('\\') => format!("{folder}\\{name}"),
+        folder => format!("{}/{name}", folder.trim_end_matches('/')),
+    }
 }
 
 fn outcome_of_abandoned(abandonment: &Abandonment) -> ActionOutcome {

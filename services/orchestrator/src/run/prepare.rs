@@ -101,6 +101,7 @@ impl Planning {
             })
             .await?;
         self.applications = capabilities.applications;
+        self.files_folder = capabilities.files_folder;
         Ok(())
     }
 }

@@ -59,6 +59,26 @@ async fn a_message_approves_nothing() {
 }
 
 #[tokio::test]
+async fn results_to_save_are_told_with_their_paths() {
+    let cluster = Cluster::start(vec![act([click(1)]), done("ok")]).await;
+    let task = wire::Task {
+        results: vec!["report.csv".to_owned()],
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(task).await;
+    cluster.follow(&name).await;
+    for told in cluster.world.plans() {
+        let expected = TaskFile {
+            name: "report.csv".to_owned(),
+            path: "/home/ann/files/report.csv".to_owned(),
+            origin: FileOrigin::Wanted,
+        };
+        assert_eq!(told.context.files, [expected]);
+    }
+    replay::check(&cluster, &name).await;
+}
+
+#[tokio::test]
 async fn files_of_a_message_are_put_on_the_desktop_and_told() {
     let cluster = Cluster::start(vec![ask("which file?"), done("ok")]).await;
     let name = cluster.create().await;

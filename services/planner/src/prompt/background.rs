@@ -83,6 +83,7 @@ fn files(files: &[TaskFile], language: Language) -> Vec<String> {
         let origin = match file.origin {
             FileOrigin::Attached => words(language, "attached by the user", "用户附上"),
             FileOrigin::Saved => words(language, "saved", "已保存"),
+            FileOrigin::Wanted => words(language, "to be saved by this task", "由本任务保存"),
         };
         match file.path.as_str() {
             "" => format!("{} ({origin})", file.name),

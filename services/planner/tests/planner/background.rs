@@ -29,11 +29,18 @@ fn context() -> TaskContext {
             extracted_json: None,
             files: Vec::new(),
         }],
-        files: vec![TaskFile {
-            name: "logo.png".to_owned(),
-            path: "/files/logo.png".to_owned(),
-            origin: FileOrigin::Attached,
-        }],
+        files: vec![
+            TaskFile {
+                name: "logo.png".to_owned(),
+                path: "/files/logo.png".to_owned(),
+                origin: FileOrigin::Attached,
+            },
+            TaskFile {
+                name: "poster.pdf".to_owned(),
+                path: "/files/poster.pdf".to_owned(),
+                origin: FileOrigin::Wanted,
+            },
+        ],
         messages: vec![
             EarlierMessage {
                 role: MessageRole::User,
@@ -87,6 +94,7 @@ fn every_backend_is_told_the_background() {
                 "a yearly and a monthly one",
                 "logo.png",
                 "/files/logo.png",
+                "/files/poster.pdf",
             ] {
                 assert!(told.contains(text), "{model}: {text}\n{told}");
             }

@@ -1205,6 +1205,7 @@ impl Executor for FakeServices {
             max_actions_per_second: None,
             secrets: Vec::new(),
             limitations: Vec::new(),
+            files_folder: "/home/ann/files".to_owned(),
         })
     }
 
