@@ -204,6 +204,9 @@ pub(crate) struct Specification {
     /// Tool to make available: its name in the configuration, or a URL that the configuration allows; repeatable
     #[arg(long = "tool", value_name = "NAME|ADDRESS")]
     pub(crate) tools: Vec<String>,
+    /// Move the pointer before every click and verify it, not only for small and risky targets
+    #[arg(long)]
+    pub(crate) verify_clicks: bool,
     /// Language of questions, reasons and progress, for example en or zh [default: the language of the goal]
     #[arg(long, value_name = "TAG")]
     pub(crate) language: Option<String>,

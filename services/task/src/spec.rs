@@ -144,6 +144,8 @@ pub struct TaskSpec {
     pub language: Option<String>,
     /// Messages of a conversation that the task continues.
     pub earlier_messages: Vec<EarlierMessage>,
+    /// True to verify the pointer before every click.
+    pub verify_clicks: bool,
 }
 
 impl TaskSpec {
@@ -203,6 +205,7 @@ impl TaskSpec {
             run_after: run_after(task.run_after_time)?,
             language: Some(task.language).filter(|language| !language.is_empty()),
             earlier_messages: earlier_messages(task.earlier_messages)?,
+            verify_clicks: task.verify_clicks,
         })
     }
 
@@ -250,6 +253,7 @@ impl TaskSpec {
             run_after_time: self.run_after.map(convert::wire_time),
             language: self.language.clone().unwrap_or_default(),
             earlier_messages: convert::into_messages(self.earlier_messages.clone()),
+            verify_clicks: self.verify_clicks,
             ..wire::Task::default()
         }
     }

@@ -254,6 +254,7 @@ fn request(
         attachments,
         results: args.results.clone(),
         tool_endpoints: args.tools.clone(),
+        verify_clicks: args.verify_clicks,
         expectations: args.expected_texts.iter().map(expectation).collect(),
         language: args.language.clone().unwrap_or_default(),
         ..wire::Task::default()

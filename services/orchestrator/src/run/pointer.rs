@@ -122,6 +122,11 @@ pub(super) fn check_point(
     at.filter(|_| is_small || all_clicks || is_critical(planned, is_approved))
 }
 
+/// Returns whether the configuration or the task asks for a check of every click.
+pub(super) fn is_asked_for(run: &RunContext) -> bool {
+    run.config.pointer_checks.all_clicks || run.task().spec.verify_clicks
+}
+
 /// Returns whether a click is critical enough to wait for the application's reaction to the pointer.
 pub(super) fn is_critical(planned: &PlannedAction, is_approved: bool) -> bool {
     is_approved || planned.verify_pointer || risk::assess(planned).is_some()
@@ -156,7 +161,7 @@ impl Actuator {
         let (action_id, planned) = (&attempt.id, &attempt.planned);
         let began = Instant::now();
         let checks = run.config.pointer_checks;
-        let is_verified = planned.verify_pointer || checks.all_clicks;
+        let is_verified = planned.verify_pointer || is_asked_for(run);
         let mut corrections = 0;
         let mut usage = Usage::default();
         let mut aim = point;

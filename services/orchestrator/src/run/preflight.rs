@@ -143,7 +143,7 @@ impl Runner {
             &resolved.action,
             resolved.target,
             is_approved,
-            self.run.config.pointer_checks.all_clicks,
+            pointer::is_asked_for(&self.run),
         );
         let mut resolved = resolved;
         if let Some(point) = point {

@@ -150,6 +150,20 @@ async fn every_click_is_checked_where_that_is_configured() {
 }
 
 #[tokio::test]
+async fn every_click_is_checked_where_the_task_asks_for_it() {
+    for (verify_clicks, moves) in [(true, 1), (false, 0)] {
+        let cluster = Cluster::start(vec![act([click(1)])]).await;
+        let task = wire::Task {
+            verify_clicks,
+            ..wire::Task::default()
+        };
+        cluster.carry_out_with(task).await;
+        assert_eq!(cluster.world.moves().len(), moves, "{verify_clicks}");
+        assert_eq!(cluster.world.clicks().len(), 1);
+    }
+}
+
+#[tokio::test]
 async fn a_model_does_not_lead_an_approved_click_out_of_what_was_approved() {
     let cluster = Cluster::start_with(vec![act([verified(1)])], |settings| {
         settings.policy = "careful".to_owned();
