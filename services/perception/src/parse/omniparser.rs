@@ -5,7 +5,6 @@
 //! unknown kind if it has `interactivity`, and an image if not. `source` tells a text that was read from a description
 //! that a model made up: only the former is text on the screen.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -108,7 +107,7 @@ impl OmniParser {
         let mut endpoint = Url::parse(&config.base).map_err(|error| error.to_string())?;
         let builder = match endpoint.scheme() {
             "https" => http_client::with_root_certificates(config.ca_file.as_deref()),
-            "http" if config.token.is_some() && !is_loopback(&endpoint) => {
+            "http" if config.token.is_some() && !http_client::is_loopback(&endpoint) => {
                 return Err("a token would be sent unencrypted; use https".to_owned());
             }
             "http" => http_client::plaintext(),
@@ -178,13 +177,6 @@ impl Parser for OmniParser {
     fn is_local(&self) -> bool {
         false
     }
-}
-
-/// Returns whether a URL names this machine.
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Formats an error with its causes; the outermost one only says that sending failed.

@@ -11,7 +11,6 @@ mod live_stream;
 mod multi_line;
 mod redact;
 mod screens;
-mod sensitive;
 mod view_memory;
 
 use std::future::Future;

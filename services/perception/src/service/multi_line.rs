@@ -111,8 +111,8 @@ mod tests {
     use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
     use motorium_proto::service::SensitiveText;
 
-    use super::super::sensitive::is_in;
     use super::*;
+    use motorium_text::sensitive::is_in;
 
     /// Lines `(x, y, width, text)`, 20 pixels high.
     fn check(lines: &[(i32, i32, i32, &str)], expected: &[&str]) {

@@ -10,9 +10,10 @@ use motorium_proto::domain::frame::Window;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{Redaction, SensitiveText};
+use motorium_text::sensitive;
 use regex::{Regex, RegexBuilder};
 
-use super::{multi_line, sensitive};
+use super::multi_line;
 use crate::capture::RawCapture;
 use crate::error::Error;
 use crate::parse::Parse;
