@@ -60,6 +60,9 @@ pub(crate) struct Received<U> {
     pub(crate) is_last: bool,
 }
 
+/// Time without a failure after which a server counts as silent and not as refusing: longer than the longest pause between attempts.
+const MIN_SILENCE_AFTER_FAILURE: Duration = Duration::from_secs(20);
+
 /// Continuation of a watch whose stream has ended.
 pub(crate) enum AfterEnd {
     /// The server occasionally ends long streams.
@@ -75,6 +78,8 @@ struct Watch<R: WatchedResource> {
     token: String,
     messages: Option<Streaming<R::Response>>,
     failures: u32,
+    /// Time of the last failure.
+    failed_at: Option<Instant>,
     ended: bool,
     silence: Silence,
     /// The update that follows the one that the server answers again.
@@ -122,6 +127,7 @@ pub(crate) fn updates<R: WatchedResource>(
         token: resume_token.to_owned(),
         messages: None,
         failures: 0,
+        failed_at: None,
         ended: false,
         silence: Silence {
             allowed: silence,
@@ -160,7 +166,13 @@ impl<R: WatchedResource> Watch<R> {
     /// Tells of the silence. The next attempt uses a new stream; it is no failure, so that a server that stands still is waited for.
     fn tell_silence(&mut self) -> R::Update {
         self.messages = None;
-        self.failures = 0;
+        // A server that refuses connections is not silent, however short the silence that is told.
+        if self
+            .failed_at
+            .is_none_or(|at| at.elapsed() >= MIN_SILENCE_AFTER_FAILURE)
+        {
+            self.failures = 0;
+        }
         self.resource.silent(self.silence.tell())
     }
 
@@ -212,6 +224,7 @@ impl<R: WatchedResource> Watch<R> {
     }
 
     async fn recover(&mut self, status: &Status) -> Result<()> {
+        self.failed_at = Some(Instant::now());
         self.messages = None;
         self.failures += 1;
         if !is_retryable(status) || self.failures >= MAX_ATTEMPTS {

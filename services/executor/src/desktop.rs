@@ -37,6 +37,7 @@ use crate::guard::StateFolder;
 use crate::guard::journal::{BeginOutcome, Digest, EntryProgress, Journal, Retention};
 use crate::guard::lease::{self, LeaseState};
 use crate::policy::{ActivePolicy, ExecutorPolicy, SECRET_ALLOWED_WINDOWS};
+use crate::secrets::SecretMasks;
 
 /// The components of a desktop.
 #[derive(Debug)]
@@ -461,10 +462,15 @@ impl Desktop {
             driver: self.driver_name(),
             call: "ReadPage",
         })?;
-        let text = masks.hide(page.text);
+        let kept = match page.truncated {
+            // The end of a cut text may be the beginning of a value.
+            true => page.text.chars().count().saturating_sub(masks.longest()),
+            false => usize::MAX,
+        };
+        let text = masks.hide(page.text.chars().take(kept).collect());
         let end = text.char_indices().nth(max_characters);
         Ok(PageText {
-            url: masks.hide(page.url),
+            url: without_secrets(&page.url, &masks),
             title: masks.hide(page.title),
             truncated: page.truncated || end.is_some(),
             text: end
@@ -601,6 +607,13 @@ fn refused(refusal: Refusal) -> ActionOutcome {
         rule,
         ..ActionOutcome::new(ActionResult::Refused, refusal.reason)
     }
+}
+
+/// Masks secrets in the query and the fragment of a URL. Scheme, host and path stay as they are: rules are matched against them.
+fn without_secrets(url: &str, masks: &SecretMasks) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let (place, rest) = url.split_at(end);
+    format!("{place}{}", masks.hide(rest.to_owned()))
 }
 
 fn performed_outcome(performed: DriverOutcome) -> ActionOutcome {

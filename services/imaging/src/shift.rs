@@ -51,7 +51,8 @@ pub fn vertical_shift(
             above.min.y = region.min.y - heights * height - GAP;
             above
         })
-        .find(|above| frame.contains_box(above) && is_recognisable(before, *above));
+        .filter_map(|above| above.intersection(&frame))
+        .find(|above| is_recognisable(before, *above));
     (1..=MAX_SHIFT)
         .flat_map(|distance| [distance, -distance])
         .find(|&shift| {

@@ -26,6 +26,11 @@ use crate::server::MemoryConnector;
 
 mod size_limit;
 
+/// Interval and number of TCP probes after which a connection counts as lost: with the idle time before them, about a minute. The
+/// system's own defaults take more than ten.
+const TCP_PROBE_INTERVAL: Duration = Duration::from_secs(10);
+const TCP_PROBES: u32 = 3;
+
 /// Resolved configuration of a channel.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -173,6 +178,8 @@ fn endpoint(config: &Config) -> Result<Endpoint, Error> {
         .keep_alive_while_idle(limits.keepalive_while_idle)
         // Finds out about a lost host where pings are rare, without a word to the server.
         .tcp_keepalive(Some(motorium_proto::limits::KEEPALIVE_INTERVAL))
+        .tcp_keepalive_interval(Some(TCP_PROBE_INTERVAL))
+        .tcp_keepalive_retries(Some(TCP_PROBES))
         .http2_max_header_list_size(limits.header_bytes)
         .tcp_nodelay(true);
     match tls {

@@ -1,8 +1,8 @@
 //! Instructions on pages that mislead: dead, covered and disabled buttons, moving layouts, fields that take other text,
 //! editors and lists that complete. A task that ends in success has done what it was told.
 //!
-//! `MOTORIUM_CASES=200` draws that many pages of all kinds (default: one of each kind), and
-//! `--nocapture` shows the outcomes.
+//! `MOTORIUM_CASES=200` draws that many pages of all kinds (default: one of each kind), from the number
+//! `MOTORIUM_FIRST_CASE` (0) on, and `--nocapture` shows the outcomes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,6 +44,7 @@ const REACHABLE: &[&str] = &["editor", "reverting", "slow"];
 async fn success_is_claimed_only_where_it_is_so() {
     let cases = std::env::var("MOTORIUM_CASES").map(|number| number.parse().unwrap());
     let cases: usize = cases.unwrap_or(KINDS.len());
+    let first = std::env::var("MOTORIUM_FIRST_CASE").map_or(0, |number| number.parse().unwrap());
     let mut desktop = TestDesktop::start().await;
     let site = PageServer::serve().await;
     site.show("misleading.html?kind=dead&seed=0", &mut desktop)
@@ -51,7 +52,7 @@ async fn success_is_claimed_only_where_it_is_so() {
     let up = AllInOne::start(TestSetup::on(&desktop), &[]).await;
     let mut outcomes: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut failures = Vec::new();
-    for case in 0..cases {
+    for case in first..first + cases {
         let (kind, goal) = KINDS[case % KINDS.len()];
         let seed = case / KINDS.len() + 1;
         site.go_to(&format!("misleading.html?kind={kind}&seed={seed}"))

@@ -68,7 +68,9 @@ class _Listener:
         def watch() -> None:
             # Time in which the caller handles a message does not count.
             while not is_over.wait(self.silence_seconds / 10):
-                if waiting_since and time.monotonic() - waiting_since[0] >= self.silence_seconds:
+                # A copy: the list is emptied by the other thread.
+                since = waiting_since[:]
+                if since and time.monotonic() - since[0] >= self.silence_seconds:
                     was_ended.set()
                     call.cancel()
                     return

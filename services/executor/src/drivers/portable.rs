@@ -450,6 +450,8 @@ impl EnigoSession {
         modifiers: &[Key],
         stop: &CancellationToken,
     ) -> Result<(), Error> {
+        // Nothing is pressed for a drag that cannot end where it should.
+        self.space()?.to_input(way.last)?;
         self.separate(Some(way.first), button, stop)?;
         self.point_at(Some(way.first))?;
         self.with_keys(modifiers, |hands| {
@@ -460,7 +462,11 @@ impl EnigoSession {
                 .iter()
                 .chain(&[adjacent_point(way.last), way.last])
             {
-                hands.point_at(Some(point))?;
+                match hands.point_at(Some(point)) {
+                    // The way between two monitors may lead through a gap.
+                    Err(Error::OutOfBounds { .. }) if point != way.last => continue,
+                    reached => reached?,
+                }
                 pause(DRAG_STEP, stop)?;
             }
             pause(DRAG_DWELL, stop)?;

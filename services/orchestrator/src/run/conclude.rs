@@ -46,7 +46,7 @@ impl Runner {
                 let is_last = self.run.task().refused_claims >= MAX_REFUSED_CLAIMS;
                 return self.refuse_claim(missing, false, is_last).await;
             }
-            missing => missing.is_some(),
+            missing => missing.is_some() || has_unverified_evidence(&self.run),
         };
         let doubts = match self.run.config.second_look {
             true => completion::doubts(self.run.task(), is_supported),
@@ -195,6 +195,10 @@ async fn unmet_expectations(
     if expectations.is_empty() && evidence.is_empty() {
         return Ok(None);
     }
+    if expectations.is_empty() && run.sight.is_unparsed {
+        // No text of this screen can be read: the claim is as one without evidence.
+        return Ok(None);
+    }
     if expectations.is_empty() {
         return missing_evidence(run, screen, &evidence).await.map(Some);
     }
@@ -272,6 +276,16 @@ async fn planner_finds(run: &mut RunContext, text: &str, on: &Observation) -> Ru
         // A text in several places is present, too.
         Err(report) => Ok(report.reason == motorium_proto::error::reason::TARGET_AMBIGUOUS),
     }
+}
+
+/// Returns whether the planner gave evidence that the configuration does not have verified.
+fn has_unverified_evidence(run: &RunContext) -> bool {
+    let last = run.task().steps.last();
+    let next = last
+        .and_then(|step| step.decision.as_ref())
+        .map(|decision| &decision.next);
+    let is_named = matches!(next, Some(Next::Done { evidence, .. }) if !evidence.is_empty());
+    is_named && !run.config.verify_evidence
 }
 
 /// Returns the evidence that the planner gave for its success, if it is to be verified.

@@ -56,11 +56,17 @@ struct Taken {
     screen: Option<(CapturedFrame, Artifact)>,
 }
 
-/// Returns whether the last thing that the task did is an action, and the task has no screenshot after it.
+/// Returns whether the last thing that the task did is an action, and the task has no screenshot after it. The place of a secret is
+/// known only once the action that entered it is judged, so that without a judgement there is none.
 fn is_missing(task: &Task, end: &Event) -> bool {
-    let last = task.steps.last();
-    !matches!(end, Event::Succeeded { .. })
-        && last.is_some_and(|step| !step.actions.is_empty() && step.image_after.is_none())
+    let Some(step) = task.steps.last() else {
+        return false;
+    };
+    let Some(last) = step.actions.last() else {
+        return false;
+    };
+    let is_safe = last.effect.is_some() || last.action.entered_secret().is_none();
+    !matches!(end, Event::Succeeded { .. }) && step.image_after.is_none() && is_safe
 }
 
 /// Asks the hooks for redactions, captures the screen and stores it. A hook that denies the screenshot may be why the task

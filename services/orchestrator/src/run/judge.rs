@@ -370,7 +370,7 @@ impl Judge {
             Ok(quiet) => quiet,
             Err(report) => return Ok((self.cannot_judge(run, screen, report)?, false)),
         };
-        let entered_into = action.entered_text().and_then(|_| run.task().pointed_at());
+        let entered_into = action.entered_text().and_then(|_| run.task().entry_field());
         let near = target.or(entered_into).map(effect::near_area);
         let noise = [quiet.background_motion.as_slice(), &ignore].concat();
         let (after, comparison) = match self

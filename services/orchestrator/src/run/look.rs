@@ -28,14 +28,17 @@ const LOOK_TIMEOUT: Duration = Duration::from_millis(300);
 // Most transitions of highlights take 150 to 300 ms.
 const LOOK_SETTLE_TIMEOUT: Duration = Duration::from_millis(600);
 
-/// A click whose only visible change may be the look of its target.
+/// A click whose only visible change may be the look of its target, and motion that was not yet known.
 #[derive(Debug)]
 pub(super) struct LookCheck {
     /// Point of the click.
     point: CapturePoint,
     target: CaptureRect,
-    /// Point beside the target where the pointer touches nothing, or `None` if the pointer was on the target before the click.
+    /// Point beside the target where the pointer touches nothing, or `None` if it need not be moved: nothing changed at the target,
+    /// or the pointer was there before the click.
     spot: Option<CapturePoint>,
+    /// Changes elsewhere that may be motion.
+    motions: Vec<CaptureRect>,
     /// Frame after the click, with the pointer on the target.
     lit: Frame,
 }
@@ -61,17 +64,20 @@ impl LookCheck {
         let was_on = look::element_at(scene, frame, left).map(|(_, bounds)| bounds);
         let controls: Vec<CaptureRect> = [target].into_iter().chain(was_on).collect();
         let (element, _) = look::element_at(scene, frame, point)?;
-        if !look::is_only_looks(judged, &controls) || look::shows_state_in_itself(element.kind) {
+        let change = look::doubtful_change(judged, &controls, scene, frame)?;
+        let has_look = !change.looks.is_empty();
+        if has_look && look::shows_state_in_itself(element.kind) {
             return None;
         }
         Some(Self {
             point,
             target,
             // With the pointer on the target already, its highlight is part of both frames.
-            spot: match target.contains(left) {
+            spot: match target.contains(left) || !has_look {
                 true => None,
                 false => Some(look::free_spot(scene, frame, target)?),
             },
+            motions: change.motions,
             lit: view.latest_frame.clone(),
         })
     }
@@ -93,7 +99,10 @@ impl LookCheck {
         ignore: &[CaptureRect],
     ) -> RunResult<bool> {
         let Some(spot) = self.spot else {
-            return self.is_core_unchanged(run, before, &self.lit, ignore).await;
+            let is_as_before = self
+                .is_core_unchanged(run, before, &self.lit, ignore)
+                .await?;
+            return Ok(is_as_before && self.only_moves(run, screen, None, ignore).await?);
         };
         // It would show the pointer elsewhere.
         screen.cancel_next_observation();
@@ -107,7 +116,8 @@ impl LookCheck {
         settle_look(run, &self.lit, ignore).await?;
         let hidden = run.task().secret_fields.boxes();
         let away = capture::capture_frame(run, &hidden).await?;
-        let is_as_before = self.is_core_unchanged(run, before, &away, ignore).await?;
+        let is_as_before = self.is_core_unchanged(run, before, &away, ignore).await?
+            && self.only_moves(run, screen, Some(&away), ignore).await?;
         if actuator
             .move_pointer(run, &attempt.id, self.point)
             .await?
@@ -117,6 +127,41 @@ impl LookCheck {
         }
         screen.refresh_baseline(run).await?;
         Ok(is_as_before)
+    }
+
+    /// Returns whether the changes elsewhere go on by themselves, compared with a later frame, and remembers them as background
+    /// motion if they do.
+    async fn only_moves(
+        &self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        later: Option<&Frame>,
+        ignore: &[CaptureRect],
+    ) -> RunResult<bool> {
+        if self.motions.is_empty() {
+            return Ok(true);
+        }
+        let later = match later {
+            Some(later) => later.clone(),
+            None => {
+                settle_look(run, &self.lit, ignore).await?;
+                let hidden = run.task().secret_fields.boxes();
+                capture::capture_frame(run, &hidden).await?
+            }
+        };
+        let compare = CompareRequest {
+            measured_regions: self.motions.clone(),
+            ..CompareRequest::new(self.lit.id.clone(), later.id)
+        };
+        let compared = capture::compare(run, compare).await?;
+        let goes_on = compared.is_ok_and(|compared| {
+            let mut shares = compared.measured_shares.iter();
+            shares.all(|share| *share > 0.0)
+        });
+        if goes_on {
+            screen.add_background_motion(&self.motions);
+        }
+        Ok(goes_on)
     }
 
     /// Returns whether the target looks as before, apart from its edge: a focus ring stays when the pointer goes.

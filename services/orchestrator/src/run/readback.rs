@@ -24,7 +24,7 @@ pub(super) fn reread(task: &Task, seen: &Observation) -> Option<(ActionId, Effec
         return None;
     }
     let screen = ScreenIndex::new(&seen.frame, &seen.scene);
-    let shown = screen.text_in_field(task.pointed_at()?)?;
+    let shown = screen.text_in_field(task.entry_field()?)?;
     let language = task.spec.message_language();
     shown.differs_from(entered).then(|| {
         let effect = effect::text_differs(judged.clone(), entered, shown.value(), language);

@@ -245,7 +245,17 @@ impl Screen {
 
     /// Returns the areas of background motion: clocks, and areas seen to change on their own.
     pub(super) fn background_motion_areas(&self) -> Vec<CaptureRect> {
-        [self.clocks(), self.background_motion.noise()].concat()
+        let noise = self.background_motion.noise();
+        let noise = match self.observation() {
+            Some(seen) => effect::grown_to_elements(noise, &seen.scene, &seen.frame),
+            None => noise,
+        };
+        [self.clocks(), noise].concat()
+    }
+
+    /// Remembers areas that were seen to change on their own.
+    pub(super) fn add_background_motion(&mut self, areas: &[CaptureRect]) {
+        self.background_motion.add(areas);
     }
 
     /// Returns the areas of clocks on the observed screen.

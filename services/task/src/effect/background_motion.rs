@@ -6,7 +6,11 @@
 //! ([`super::is_obscured`]).
 
 use motorium_proto::domain::effect::ChangeMap;
+use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
+
+use crate::screen::bounds_on_display;
 
 /// Maximum width and height of a small region, in pixels: one line of a clock, or a spinner.
 const MAX_SMALL_SIZE: (i32, i32) = (160, 64);
@@ -14,8 +18,10 @@ const MAX_SMALL_SIZE: (i32, i32) = (160, 64);
 const NEIGHBOUR_MARGIN: (i32, i32) = (8, 4);
 /// Maximum expected growth of a region, in pixels. Keeps a fast progress bar from covering its neighbours.
 const MAX_REACH: i32 = 48;
-/// Maximum width of a line, in pixels: the widest caret.
-const MAX_LINE_WIDTH: i32 = 4;
+/// Maximum side of a spinner, in pixels. Larger pictures are not one moving thing.
+const MAX_SPINNER_SIDE: i32 = 64;
+/// Maximum error of a detected box, in pixels.
+pub(super) const BOX_ERROR: i32 = 5;
 /// Maximum number of regions; the oldest are dropped. Bounds the comparison of each effect.
 const MAX_REGIONS: usize = 16;
 /// Number of observations without a change after which a region is dropped, so that it can show effects again.
@@ -38,20 +44,6 @@ impl MotionRegion {
         self.bounds
             .inflate(NEIGHBOUR_MARGIN.0, NEIGHBOUR_MARGIN.1)
             .intersects(&bounds)
-    }
-
-    /// Returns the area in which it is expected to go on. A spinner turns through a square of which one change shows a part. Lines,
-    /// such as carets, stay where they are.
-    fn expected(&self) -> CaptureRect {
-        let (width, height) = (self.bounds.width(), self.bounds.height());
-        let turns = is_small(self.bounds) && width.min(height) > MAX_LINE_WIDTH;
-        let turn = if turns {
-            width.max(height).min(MAX_REACH)
-        } else {
-            0
-        };
-        self.bounds
-            .inflate(self.reach.0.max(turn), self.reach.1.max(turn))
     }
 
     fn grow(&mut self, bounds: CaptureRect) {
@@ -115,9 +107,36 @@ impl BackgroundMotion {
         self.regions
             .iter()
             .filter(is_noise)
-            .map(MotionRegion::expected)
+            .map(|place| place.bounds.inflate(place.reach.0, place.reach.1))
             .collect()
     }
+}
+
+/// Returns areas of motion, each grown to the small element without a text that it is a part of: a spinner turns through a square
+/// of which one change shows a part.
+#[must_use]
+pub fn grown_to_elements(
+    areas: Vec<CaptureRect>,
+    scene: &Scene,
+    frame: &Frame,
+) -> Vec<CaptureRect> {
+    let pictures = scene
+        .elements
+        .iter()
+        .filter(|element| element.content.is_empty());
+    let boxes: Vec<CaptureRect> = pictures
+        .map(|element| bounds_on_display(element, frame))
+        .filter(|bounds| bounds.width().max(bounds.height()) <= MAX_SPINNER_SIDE)
+        .collect();
+    let grown = |area: CaptureRect| {
+        let whole =
+            |bounds: &&CaptureRect| bounds.inflate(BOX_ERROR, BOX_ERROR).contains_box(&area);
+        boxes
+            .iter()
+            .find(whole)
+            .map_or(area, |bounds| bounds.union(&area))
+    };
+    areas.into_iter().map(grown).collect()
 }
 
 /// Returns true if a region is as small as a clock or a spinner.
@@ -159,16 +178,6 @@ mod tests {
         assert_eq!(stirring.noise(), [caret]);
         stirring.observe(&changed(&[page]));
         assert_eq!(stirring.noise(), [caret, page], "it is a video");
-    }
-
-    #[test]
-    fn a_spinner_is_expected_to_turn_through_its_square() {
-        let mut stirring = BackgroundMotion::default();
-        let (first, square) = (rect(500, 20, 12), rect(480, 46, 46));
-        stirring.observe(&changed(&[first]));
-        let [noise] = stirring.noise().try_into().unwrap();
-        assert!(noise.contains_box(&rect(500, 26, 26)), "{noise:?}");
-        assert!(noise.width() < 2 * square.width());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use motorium_proto::domain::element::{Element, ElementKind, Scene};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
+use super::background_motion::{BOX_ERROR, is_small};
 use crate::screen::bounds_on_display;
 
 /// Width of the band around a control that belongs to its look, in pixels. The focus rings of Chromium, GTK and Qt reach at most
@@ -25,26 +26,49 @@ const SPOT_CLEARANCE: i32 = 6;
 /// farthest one leaves a dense toolbar.
 const SPOT_DISTANCES: [i32; 4] = [24, 48, 96, 192];
 
-/// Returns true if everything that changed may be the look of controls: of the one that was clicked, or of the one that the
-/// pointer has left.
+/// What changed after a click, apart from the pixels that can only be its effect.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DoubtfulChange {
+    /// Changes that may be the look of controls: of the one that was clicked, or of the one that the pointer has left.
+    pub looks: Vec<CaptureRect>,
+    /// Small changes of elements that were there before, which may move by themselves: a spinner that was not yet seen moving.
+    pub motions: Vec<CaptureRect>,
+}
+
+/// Returns the change of an effect if all of it is doubtful, or `None` if some of it can only be the effect.
 #[must_use]
-pub fn is_only_looks(effect: &Effect, controls: &[CaptureRect]) -> bool {
+pub fn doubtful_change(
+    effect: &Effect,
+    controls: &[CaptureRect],
+    scene: &Scene,
+    frame: &Frame,
+) -> Option<DoubtfulChange> {
+    let is_seen = matches!(
+        effect.verdict,
+        Verdict::Confirmed | Verdict::ChangedElsewhere
+    );
+    // Without a change, the effect was told by other means than pixels.
+    let has_changed = !effect.change.regions.is_empty();
+    if !is_seen || !has_changed || effect.window_changed || effect.change.size_differs {
+        return None;
+    }
     let is_look = |changed: &CaptureRect| {
         controls.iter().any(|control| {
             let own = control.inflate(RING_MARGIN, RING_MARGIN);
             own.contains_box(changed)
         })
     };
-    effect.verdict == Verdict::Confirmed
-        && !effect.window_changed
-        && !effect.change.size_differs
-        // Without a change, the effect was told by other means than pixels.
-        && !effect.change.regions.is_empty()
-        && effect
-            .change
-            .regions
-            .iter()
-            .all(|region| is_look(&region.bounds))
+    let regions = effect.change.regions.iter().map(|region| region.bounds);
+    let (looks, motions): (Vec<_>, Vec<_>) = regions.partition(is_look);
+    let was_there = |changed: &CaptureRect| {
+        let mut elements = scene.elements.iter();
+        elements.any(|element| {
+            let bounds = bounds_on_display(element, frame);
+            is_small(*changed) && bounds.inflate(BOX_ERROR, BOX_ERROR).contains_box(changed)
+        })
+    };
+    let is_doubtful = motions.iter().all(was_there);
+    is_doubtful.then_some(DoubtfulChange { looks, motions })
 }
 
 /// Returns true for kinds that show within their own box what a click has done: their change is an effect.
@@ -128,6 +152,7 @@ mod tests {
     use motorium_proto::domain::id::{DisplayId, ElementId, FrameId};
 
     use super::*;
+    use crate::effect::grown_to_elements;
 
     fn rect(x: i32, y: i32, width: i32, height: i32) -> CaptureRect {
         CaptureRect::new(
@@ -185,17 +210,39 @@ mod tests {
     #[test]
     fn a_highlight_and_a_ring_are_the_look_and_a_change_beside_is_not() {
         let (target, left) = (rect(100, 100, 80, 30), rect(300, 100, 80, 30));
-        let is_look = |bounds| is_only_looks(&changed(bounds), &[target, left]);
+        let spinner = rect(500, 100, 46, 46);
+        let scene = scene(&[target, spinner]);
+        let doubtful = |effect: &Effect| doubtful_change(effect, &[target, left], &scene, &frame());
+        let is_look = |bounds| {
+            let change = doubtful(&changed(bounds));
+            change.is_some_and(|change| change.looks == [bounds] && change.motions.is_empty())
+        };
         assert!(is_look(target), "highlight");
         assert!(is_look(rect(95, 95, 90, 40)), "ring");
         assert!(is_look(left), "the highlight that goes");
         assert!(!is_look(rect(150, 100, 80, 30)));
         let mut retitled = changed(target);
         retitled.window_changed = true;
-        assert!(!is_only_looks(&retitled, &[target]));
+        assert_eq!(doubtful(&retitled), None);
+        let arc = rect(510, 100, 20, 12);
+        let moving = doubtful(&changed(arc)).unwrap();
+        assert_eq!((moving.looks, moving.motions), (vec![], vec![arc]));
+        let appeared = rect(700, 100, 46, 46);
+        assert_eq!(doubtful(&changed(appeared)), None, "it was not there");
         assert_eq!(core(target), Some(rect(107, 107, 66, 16)));
         assert_eq!(core(rect(0, 0, 200, 60)), Some(rect(8, 8, 184, 44)));
         assert_eq!(core(rect(0, 0, 0, 30)), None);
+    }
+
+    #[test]
+    fn motion_on_a_small_picture_is_that_of_the_picture() {
+        let (spinner, photo) = (rect(480, 0, 46, 46), rect(600, 0, 200, 150));
+        let scene = scene(&[spinner, photo]);
+        let grown = |area| grown_to_elements(vec![area], &scene, &frame());
+        assert_eq!(grown(rect(500, 2, 20, 12)), [spinner]);
+        for alone in [rect(620, 10, 20, 12), rect(900, 0, 20, 12)] {
+            assert_eq!(grown(alone), [alone]);
+        }
     }
 
     #[test]

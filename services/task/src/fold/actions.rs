@@ -1,9 +1,11 @@
 //! Folds decisions, actions, retries and effects into a task.
 
+use motorium_proto::domain::action::{Action, Text};
 use motorium_proto::domain::decision::Decision;
 use motorium_proto::domain::effect::{ActionOutcome, Effect};
-use motorium_proto::domain::geometry::CaptureRect;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
+use motorium_proto::domain::key::Key;
 
 use super::Task;
 use crate::artifact::Artifact;
@@ -111,9 +113,50 @@ impl Task {
         })
     }
 
+    /// Returns the bounding box of the field that a text is entered into, as far as that is known: that of the last target, unless the
+    /// focus may have moved since.
+    #[must_use]
+    pub fn entry_field(&self) -> Option<CaptureRect> {
+        let mut actions = self.actions().rev();
+        let last = actions.find(|action| action.target.is_some() || moves_focus(&action.action))?;
+        last.target
+    }
+
     /// Returns the bounding box of the last target.
     #[must_use]
     pub fn pointed_at(&self) -> Option<CaptureRect> {
         self.actions().rev().find_map(|action| action.target)
+    }
+}
+
+/// Returns whether an action without a target may move the keyboard's focus.
+fn moves_focus(action: &Action<CapturePoint>) -> bool {
+    match action {
+        Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. } => keys.iter().any(|key| {
+            let is_editing = matches!(
+                key,
+                Key::Control
+                    | Key::Shift
+                    | Key::Backspace
+                    | Key::Delete
+                    | Key::Home
+                    | Key::End
+                    | Key::Left
+                    | Key::Right
+                    | Key::Character(_)
+            );
+            !is_editing
+        }),
+        Action::TypeText {
+            text: Text::Literal(text),
+            ..
+        } => text.contains(['\t', '\n']),
+        Action::TypeText { .. }
+        | Action::Paste { .. }
+        | Action::SetClipboard { .. }
+        | Action::Scroll { .. }
+        | Action::Move { .. }
+        | Action::Wait { .. } => false,
+        _ => true,
     }
 }

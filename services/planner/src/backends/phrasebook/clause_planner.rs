@@ -187,13 +187,14 @@ impl ClausePlanner<'_> {
     /// screen did not settle. Instructions that read their own result, or that need not show any, are not concerned.
     fn is_unconfirmed(&self, cursor: &ClauseCursor) -> bool {
         let is_to_be_seen = match &self.clause.instruction {
-            Instruction::Click { .. }
-            | Instruction::Choose { .. }
+            // A click into a field places the caret, which blinks.
+            Instruction::Click { .. } => !self.has_clicked_field(cursor),
+            Instruction::Choose { .. }
             | Instruction::Drag { .. }
-            | Instruction::Clear { .. }
             | Instruction::GoBack
             | Instruction::GoForward => true,
             Instruction::Press { keys, .. } => !has_no_visible_effect(keys),
+            Instruction::Type { into, .. } if self.is_slider(into.as_ref()) => false,
             Instruction::Type { text, .. } | Instruction::PasteText { text, .. } => {
                 !self.is_shown(cursor, text)
             }
@@ -208,9 +209,19 @@ impl ClausePlanner<'_> {
         let Text::Literal(content) = text else {
             return true;
         };
-        let mut fields = cursor.work.field_bounds();
+        let mut fields = cursor.work.field_bounds().peekable();
         let holds = |shown: TextAtField<'_>| shown.holds(content);
-        fields.any(|bounds| self.screen.text_in_field(bounds).is_some_and(holds))
+        fields.peek().is_some()
+            && fields.all(|bounds| self.screen.text_in_field(bounds).is_some_and(holds))
+    }
+
+    fn has_clicked_field(&self, cursor: &ClauseCursor) -> bool {
+        let mut clicked = cursor.work.tried.iter().copied();
+        clicked.any(|point| self.screen.is_field_at(point.into()))
+    }
+
+    fn is_slider(&self, target: Option<&TargetPhrase>) -> bool {
+        target.is_some_and(|target| target.kind == Some(ElementKind::Slider))
     }
 
     /// Presses keys. Enter is pressed a second time if it only closed a list of completions and its dialog still stands.
