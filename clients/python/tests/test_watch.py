@@ -197,7 +197,7 @@ def test_a_server_that_never_says_anything_is_asked_again_and_again(caplog):
         listener.start()
         # More often than a watch survives failures.
         deadline = time.monotonic() + 20
-        while caplog.text.count("no word from the server") < 10 and time.monotonic() < deadline:
+        while caplog.text.count("no response from the server") < 10 and time.monotonic() < deadline:
             listener.join(timeout=0.1)
             assert listener.is_alive()
-    assert caplog.text.count("no word from the server") >= 10
+    assert caplog.text.count("no response from the server") >= 10

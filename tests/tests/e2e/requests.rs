@@ -191,7 +191,7 @@ async fn check_silence_is_told(scene: &Scene, watching: &mut Process) {
     let output = watching.stderr.clone();
     scene.up.process.signal(Signal::STOP);
     let began = Instant::now();
-    let silent = |line: &str| line.contains("no word from").then_some(());
+    let silent = |line: &str| line.contains("no response from").then_some(());
     watching.line("the silence", &output, silent).await;
     let told_after = began.elapsed();
     scene.up.process.signal(Signal::CONT);

@@ -43,7 +43,7 @@ _ENDED = {task_pb2.Task.STATE_SUCCEEDED, task_pb2.Task.STATE_FAILED, task_pb2.Ta
 
 
 def _warn_of_silence(seconds: float) -> None:
-    _LOG.warning("no word from the server for %.0f s; trying again until it answers", seconds)
+    _LOG.warning("no response from the server for %.0f s; trying again until it answers", seconds)
 
 
 class _Silence(Exception):

@@ -26,7 +26,7 @@ const SPOT_CLEARANCE: i32 = 6;
 /// farthest one leaves a dense toolbar.
 const SPOT_DISTANCES: [i32; 4] = [24, 48, 96, 192];
 
-/// What changed after a click, apart from the pixels that can only be its effect.
+/// Changes after a click that need not be its effect.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DoubtfulChange {
     /// Changes that may be the look of controls: of the one that was clicked, or of the one that the pointer has left.
