@@ -342,10 +342,12 @@ pub struct AllInOne {
 }
 
 impl AllInOne {
-    /// Starts the program with these settings and waits until it prints how to submit a task.
-    pub async fn start(setup: TestSetup, settings: &[&str]) -> Self {
+    /// Starts the program with these settings and arguments, and waits until it prints how to submit a task.
+    pub async fn start(setup: TestSetup, arguments: &[&str]) -> Self {
         let mut command = setup.command("motorium");
-        command.args(settings).arg("up");
+        let is_setting = |argument: &&&str| argument.starts_with("--set=");
+        let (settings, arguments): (Vec<&str>, Vec<&str>) = arguments.iter().partition(is_setting);
+        command.args(settings).arg("up").args(arguments);
         let mut process = Process::start(command);
         let output = process.stdout.clone();
         let ready = |line: &str| line.starts_with("submit a task").then_some(());

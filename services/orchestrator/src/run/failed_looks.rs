@@ -10,7 +10,7 @@ use super::{Backoff, RunResult, halt, is_transient};
 use motorium_task::event::Event;
 
 /// Pause before the screen is captured or parsed again, lengthened by chance.
-// Services that are away have been asked for 20 s already; a driver or a parser that failed needs a moment, not a minute.
+// A driver or a parser that failed needs a moment, not a minute.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Failures in a row of one look at the screen.
@@ -33,11 +33,11 @@ impl FailedLooks {
     /// Counts a failure. Tells of the first one and waits until the next attempt, or ends the task if there is none.
     pub(super) async fn add(&mut self, run: &mut RunContext, report: ErrorReport) -> RunResult {
         self.count += 1;
-        if self.count >= run.config.max_screen_failures {
+        // A service that is away was told of, and asked again and again, before it became a failure.
+        if is_transient(&report) || self.count >= run.config.max_screen_failures {
             return Err(halt(run.task(), self.operation, report));
         }
-        // An unavailable service was told of when it was first asked.
-        if self.count == 1 && !is_transient(&report) {
+        if self.count == 1 {
             let operation = &run.task().text(self.operation);
             let problem = &report.message;
             let repeated = Message::LookRepeated { operation, problem };

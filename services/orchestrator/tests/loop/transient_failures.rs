@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use motorium_orchestrator::config::Settings;
 use motorium_proto::domain::decision::{Next, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult as Left};
 use motorium_proto::error::ErrorReport;
@@ -233,8 +232,7 @@ async fn services_go_away_and_come_back() {
 /// Takes as long as the retry timeout: about thirteen seconds.
 #[tokio::test]
 async fn services_that_stay_away_end_the_task() {
-    let change = |settings: &mut Settings| settings.max_screen_failures = 1;
-    let mut cluster = Cluster::start_with(one_click(), change).await;
+    let mut cluster = Cluster::start(one_click()).await;
     cluster.world.hold("observe");
     let name = cluster.create().await;
     cluster.world.called("observe", 1).await;
