@@ -294,9 +294,20 @@ impl Judge {
         let later = self
             .judge_within(run, screen, attempt, resolved, check.lit_frame(), patience)
             .await?;
-        Ok(match later.verdict {
-            Verdict::NoEffect => look::without_effect(run, judged),
-            _ => later,
+        let lit = check.lit_frame();
+        let is_in_vain = match LookCheck::of(screen, resolved, lit, &later) {
+            // Motion has other parts than those that were seen moving.
+            Some(again) => {
+                let ignore = [screen.background_motion_areas(), ignore].concat();
+                again
+                    .is_only_look(run, screen, actuator, attempt, lit, &ignore)
+                    .await?
+            }
+            None => later.verdict == Verdict::NoEffect,
+        };
+        Ok(match is_in_vain {
+            true => look::without_effect(run, judged),
+            false => later,
         })
     }
 

@@ -64,7 +64,13 @@ impl LookCheck {
         let was_on = look::element_at(scene, frame, left).map(|(_, bounds)| bounds);
         let controls: Vec<CaptureRect> = [target].into_iter().chain(was_on).collect();
         let (element, _) = look::element_at(scene, frame, point)?;
-        let change = look::doubtful_change(judged, &controls, scene, frame)?;
+        let change = look::doubtful_change(
+            judged,
+            &controls,
+            scene,
+            frame,
+            &screen.background_motion_areas(),
+        )?;
         let has_look = !change.looks.is_empty();
         if has_look && look::shows_state_in_itself(element.kind) {
             return None;

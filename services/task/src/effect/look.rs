@@ -20,6 +20,8 @@ const MAX_RING_INSET: i32 = 8;
 /// Fraction of the shorter side of a control that the band takes at most: 1 in this many.
 // Leaves the middle half, where a control shows its mark or text.
 const RING_INSET_FRACTION: i32 = 4;
+/// Distance from known motion within which another part of the same thing may move, in pixels: the size of a spinner.
+const MOTION_REACH: i32 = 48;
 /// Minimum distance of a free spot from every element, in pixels. More than the error of a detected box.
 const SPOT_CLEARANCE: i32 = 6;
 /// Distances of candidate spots from the edge of the control, in pixels, nearest first. Near spots stay in the same window; the
@@ -31,7 +33,8 @@ const SPOT_DISTANCES: [i32; 4] = [24, 48, 96, 192];
 pub struct DoubtfulChange {
     /// Changes that may be the look of controls: of the one that was clicked, or of the one that the pointer has left.
     pub looks: Vec<CaptureRect>,
-    /// Small changes of elements that were there before, which may move by themselves: a spinner that was not yet seen moving.
+    /// Small changes of elements that were there before, or beside known motion, which may move by themselves: a spinner that was
+    /// not yet seen moving, or another part of one.
     pub motions: Vec<CaptureRect>,
 }
 
@@ -42,6 +45,7 @@ pub fn doubtful_change(
     controls: &[CaptureRect],
     scene: &Scene,
     frame: &Frame,
+    moving: &[CaptureRect],
 ) -> Option<DoubtfulChange> {
     let is_seen = matches!(
         effect.verdict,
@@ -67,7 +71,14 @@ pub fn doubtful_change(
             is_small(*changed) && bounds.inflate(BOX_ERROR, BOX_ERROR).contains_box(changed)
         })
     };
-    let is_doubtful = motions.iter().all(was_there);
+    let is_beside_motion = |changed: &CaptureRect| {
+        let mut moving = moving
+            .iter()
+            .map(|area| area.inflate(MOTION_REACH, MOTION_REACH));
+        is_small(*changed) && moving.any(|area| area.contains_box(changed))
+    };
+    let may_move = |changed: &CaptureRect| was_there(changed) || is_beside_motion(changed);
+    let is_doubtful = motions.iter().all(may_move);
     is_doubtful.then_some(DoubtfulChange { looks, motions })
 }
 
@@ -211,8 +222,10 @@ mod tests {
     fn a_highlight_and_a_ring_are_the_look_and_a_change_beside_is_not() {
         let (target, left) = (rect(100, 100, 80, 30), rect(300, 100, 80, 30));
         let spinner = rect(500, 100, 46, 46);
+        let known = rect(800, 100, 20, 12);
         let scene = scene(&[target, spinner]);
-        let doubtful = |effect: &Effect| doubtful_change(effect, &[target, left], &scene, &frame());
+        let doubtful =
+            |effect: &Effect| doubtful_change(effect, &[target, left], &scene, &frame(), &[known]);
         let is_look = |bounds| {
             let change = doubtful(&changed(bounds));
             change.is_some_and(|change| change.looks == [bounds] && change.motions.is_empty())
@@ -227,6 +240,8 @@ mod tests {
         let arc = rect(510, 100, 20, 12);
         let moving = doubtful(&changed(arc)).unwrap();
         assert_eq!((moving.looks, moving.motions), (vec![], vec![arc]));
+        let other_part = rect(806, 130, 12, 20);
+        assert!(doubtful(&changed(other_part)).is_some());
         let appeared = rect(700, 100, 46, 46);
         assert_eq!(doubtful(&changed(appeared)), None, "it was not there");
         assert_eq!(core(target), Some(rect(107, 107, 66, 16)));
