@@ -366,7 +366,11 @@ impl Judge {
         let target = *target;
         // Redacted areas cannot be judged, and background motion is no effect.
         let hidden = run.task().secret_fields.boxes_while_judging(action);
-        let stirring = screen.background_motion_areas();
+        let moving = screen.background_motion_areas();
+        let stirring = match action.entered_text() {
+            Some(_) => effect::with_surroundings(moving),
+            None => moving,
+        };
         let ignore = [hidden.as_slice(), stirring.as_slice()].concat();
         let request = WaitForIdleRequest {
             display: run.display(),

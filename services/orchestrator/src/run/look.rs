@@ -28,6 +28,10 @@ const LOOK_TIMEOUT: Duration = Duration::from_millis(300);
 // Most transitions of highlights take 150 to 300 ms.
 const LOOK_SETTLE_TIMEOUT: Duration = Duration::from_millis(600);
 
+/// Maximum number of frames in which a change has to differ again to be motion.
+// A part of a spinner looks the same again after a turn; the waits between the frames are no multiple of one.
+const MAX_MOTION_SAMPLES: usize = 4;
+
 /// A click whose only visible change may be the look of its target, and motion that was not yet known.
 #[derive(Debug)]
 pub(super) struct LookCheck {
@@ -144,30 +148,34 @@ impl LookCheck {
         later: Option<&Frame>,
         ignore: &[CaptureRect],
     ) -> RunResult<bool> {
-        if self.motions.is_empty() {
-            return Ok(true);
-        }
-        let later = match later {
-            Some(later) => later.clone(),
-            None => {
-                settle_look(run, &self.lit, ignore).await?;
-                let hidden = run.task().secret_fields.boxes();
-                capture::capture_frame(run, &hidden).await?
+        let mut left = self.motions.clone();
+        let mut sample = later.cloned();
+        for _ in 0..MAX_MOTION_SAMPLES {
+            if left.is_empty() {
+                break;
             }
-        };
-        let compare = CompareRequest {
-            measured_regions: self.motions.clone(),
-            ..CompareRequest::new(self.lit.id.clone(), later.id)
-        };
-        let compared = capture::compare(run, compare).await?;
-        let goes_on = compared.is_ok_and(|compared| {
-            let mut shares = compared.measured_shares.iter();
-            shares.all(|share| *share > 0.0)
-        });
-        if goes_on {
+            let frame = match sample.take() {
+                Some(frame) => frame,
+                None if !settle_look(run, &self.lit, ignore).await? => return Ok(false),
+                None => {
+                    let hidden = run.task().secret_fields.boxes();
+                    capture::capture_frame(run, &hidden).await?
+                }
+            };
+            let compare = CompareRequest {
+                measured_regions: left.clone(),
+                ..CompareRequest::new(self.lit.id.clone(), frame.id)
+            };
+            let Ok(compared) = capture::compare(run, compare).await? else {
+                return Ok(false);
+            };
+            let mut shares = compared.measured_shares.into_iter();
+            left.retain(|_| shares.next().is_none_or(|share| share == 0.0));
+        }
+        if left.is_empty() {
             screen.add_background_motion(&self.motions);
         }
-        Ok(goes_on)
+        Ok(left.is_empty())
     }
 
     /// Returns whether the target looks as before, apart from its edge: a focus ring stays when the pointer goes.
@@ -193,8 +201,12 @@ pub(super) fn without_effect(run: &RunContext, judged: Effect) -> Effect {
     effect::only_own_look(judged, run.task().spec.message_language())
 }
 
-/// Waits until the reaction to the pointer is over.
-async fn settle_look(run: &mut RunContext, since: &Frame, ignore: &[CaptureRect]) -> RunResult {
+/// Waits until the reaction to the pointer is over. Returns whether anything changed.
+async fn settle_look(
+    run: &mut RunContext,
+    since: &Frame,
+    ignore: &[CaptureRect],
+) -> RunResult<bool> {
     let request = WaitForIdleRequest {
         display: run.display(),
         since_frame: Some(since.id.clone()),
@@ -204,6 +216,6 @@ async fn settle_look(run: &mut RunContext, since: &Frame, ignore: &[CaptureRect]
         ..WaitForIdleRequest::default()
     };
     // A screen that cannot be waited for cannot be compared either, which the comparison reports.
-    let _ = capture::wait_for_idle(run, Message::OperationAwaitLook, request).await?;
-    Ok(())
+    let idle = capture::wait_for_idle(run, Message::OperationAwaitLook, request).await?;
+    Ok(idle.is_ok_and(|idle| idle.changed))
 }

@@ -18,6 +18,8 @@ const MAX_SMALL_SIZE: (i32, i32) = (160, 64);
 const NEIGHBOUR_MARGIN: (i32, i32) = (8, 4);
 /// Maximum expected growth of a region, in pixels. Keeps a fast progress bar from covering its neighbours.
 const MAX_REACH: i32 = 48;
+/// Maximum width of a line, in pixels: the widest caret.
+const MAX_LINE_WIDTH: i32 = 4;
 /// Maximum side of a spinner, in pixels. Larger pictures are not one moving thing.
 const MAX_SPINNER_SIDE: i32 = 64;
 /// Maximum error of a detected box, in pixels.
@@ -137,6 +139,22 @@ pub fn grown_to_elements(
             .map_or(area, |bounds| bounds.union(&area))
     };
     areas.into_iter().map(grown).collect()
+}
+
+/// Returns areas of motion with their surroundings, where other parts of the same thing may move. Too wide for clicks, whose effect may
+/// be beside a spinner; a text is never sent twice, and its field is looked at again where motion may hide it.
+#[must_use]
+pub fn with_surroundings(areas: Vec<CaptureRect>) -> Vec<CaptureRect> {
+    let widened = |area: CaptureRect| {
+        let is_line = area.width().min(area.height()) <= MAX_LINE_WIDTH;
+        let reach = if is_small(area) && !is_line {
+            MAX_REACH
+        } else {
+            0
+        };
+        area.inflate(reach, reach)
+    };
+    areas.into_iter().map(widened).collect()
 }
 
 /// Returns true if a region is as small as a clock or a spinner.
