@@ -367,10 +367,7 @@ impl Judge {
         // Redacted areas cannot be judged, and background motion is no effect.
         let hidden = run.task().secret_fields.boxes_while_judging(action);
         let moving = screen.background_motion_areas();
-        let stirring = match action.entered_text() {
-            Some(_) => effect::with_surroundings(moving),
-            None => moving,
-        };
+        let stirring = effect::with_surroundings(moving.clone());
         let ignore = [hidden.as_slice(), stirring.as_slice()].concat();
         let request = WaitForIdleRequest {
             display: run.display(),
@@ -432,13 +429,17 @@ impl Judge {
             ..CompareRequest::new(before.id.clone(), after.id)
         };
         let judged = self
-            .recheck_without_ignores(run, screen, judged, action, near, everything)
+            .recheck_without_ignores(run, screen, judged, action, near, &moving, everything)
             .await?;
         let passed = passed && judged.verdict == Verdict::NoEffect;
         Ok((judged, passed))
     }
 
     /// Reconsiders a missing effect when background motion was ignored: it may have hidden the effect.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of a run that the judgement of one action touches"
+    )]
     async fn recheck_without_ignores(
         &self,
         run: &mut RunContext,
@@ -446,11 +447,16 @@ impl Judge {
         judged: Effect,
         action: &Action<CapturePoint>,
         near: Option<CaptureRect>,
+        moving: &[CaptureRect],
         request: CompareRequest,
     ) -> RunResult<Effect> {
         let Ok(everything) = capture::compare(run, request.clone()).await? else {
             return Ok(judged);
         };
+        // Beside known motion a small effect cannot be told from another part of what moves, and nothing is repeated.
+        if action.entered_text().is_none() && effect::is_beside(&everything.change, moving) {
+            return Ok(effect::obscured(judged, run.task().spec.message_language()));
+        }
         if !effect::is_obscured(action, near, &everything.change)
             || self
                 .matches_idle_frame(run, screen, action, near, &request)

@@ -141,8 +141,19 @@ pub fn grown_to_elements(
     areas.into_iter().map(grown).collect()
 }
 
-/// Returns areas of motion with their surroundings, where other parts of the same thing may move. Too wide for clicks, whose effect may
-/// be beside a spinner; a text is never sent twice, and its field is looked at again where motion may hide it.
+/// Returns whether something changed beside motion: in its surroundings, and not in the areas that were seen moving.
+#[must_use]
+pub fn is_beside(change: &ChangeMap, moving: &[CaptureRect]) -> bool {
+    let surroundings = with_surroundings(moving.to_vec());
+    let contains = |areas: &[CaptureRect], changed: &CaptureRect| {
+        let mut areas = areas.iter().map(|area| area.inflate(BOX_ERROR, BOX_ERROR));
+        areas.any(|area| area.contains_box(changed))
+    };
+    let mut regions = change.regions.iter().map(|region| region.bounds);
+    regions.any(|changed| !contains(moving, &changed) && contains(&surroundings, &changed))
+}
+
+/// Returns areas of motion with their surroundings, where other parts of the same thing may move.
 #[must_use]
 pub fn with_surroundings(areas: Vec<CaptureRect>) -> Vec<CaptureRect> {
     let widened = |area: CaptureRect| {

@@ -18,7 +18,9 @@ use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::service::{Comparison, IdleReport};
 
-pub use background_motion::{BackgroundMotion, grown_to_elements, is_small, with_surroundings};
+pub use background_motion::{
+    BackgroundMotion, grown_to_elements, is_beside, is_small, with_surroundings,
+};
 pub use clock::clocks;
 
 use crate::screen::{bounds_on_display, folded};
