@@ -88,6 +88,23 @@ pub struct PageServer {
     serving: JoinHandle<()>,
 }
 
+/// Serves an application on a free port of the loopback interface. Returns its address and the task that serves it.
+///
+/// # Panics
+/// If no port is free.
+pub async fn serve_application(application: Router) -> (String, JoinHandle<()>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port is free");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    let serving = tokio::spawn(async move {
+        axum::serve(listener, application)
+            .await
+            .expect("a bound listener serves");
+    });
+    (address, serving)
+}
+
 impl Drop for PageServer {
     fn drop(&mut self) {
         self.serving.abort();
@@ -111,15 +128,7 @@ impl PageServer {
             .route("/submit", post(submit))
             .route("/orders", get(orders))
             .with_state(shared.clone());
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
-            .await
-            .expect("a port is free");
-        let address = listener.local_addr().expect("it is bound").to_string();
-        let serving = tokio::spawn(async move {
-            axum::serve(listener, pages)
-                .await
-                .expect("a bound listener serves");
-        });
+        let (address, serving) = serve_application(pages).await;
         Self {
             shared,
             address,

@@ -73,7 +73,7 @@ impl Planes {
 struct PlanesOfSpan<'a>([&'a [u8]; 3]);
 
 impl PlanarFrame {
-    /// Converts an image to grey.
+    /// Converts an image to the planes in which it is compared.
     #[must_use]
     pub fn from_rgba(pixels: &RgbaImage) -> Self {
         let mut frame = Self {

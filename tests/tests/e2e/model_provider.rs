@@ -10,11 +10,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
 use motorium_tests::desktop::TestDesktop;
-use motorium_tests::page_server::PageServer;
+use motorium_tests::page_server::{PageServer, serve_application};
 use motorium_tests::programs::ProgramResult;
 use motorium_tests::services::TestSetup;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 /// Reaction of the provider to a request.
@@ -47,12 +46,11 @@ impl Provider {
             replies,
             ..Record::default()
         }));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let app = Router::new()
+        let application = Router::new()
             .fallback(answer)
             .with_state(Arc::clone(&record));
-        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        let (address, _) = serve_application(application).await;
+        let url = format!("http://{address}/v1");
         Self { url, record }
     }
 

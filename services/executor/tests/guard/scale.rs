@@ -9,6 +9,7 @@ use motorium_executor::desktop::Desktop;
 use motorium_executor::drivers::recording::{Options, RecordingDriver};
 use motorium_imaging::space::{LogicalRect, PlatformMonitor};
 use motorium_proto::domain::action::{Action, Button};
+use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize, LogicalPoint, LogicalSize};
 use motorium_proto::domain::id::DisplayId;
@@ -25,17 +26,19 @@ fn click(x: i32, y: i32) -> Action<CapturePoint> {
     }
 }
 
+async fn acquire(executor: &dyn Executor) -> Lease {
+    let request = AcquireRequest {
+        display: None,
+        holder: "a".to_owned(),
+        ttl: TTL,
+        take_over: true,
+    };
+    executor.acquire_desktop(request).await.unwrap()
+}
+
 /// Clicks once per point, and returns where the display was sent each click. The outcome names the pixel.
 async fn clicks(executor: &dyn Executor, file: &Path, pixels: &[(i32, i32)]) -> Vec<(i32, i32)> {
-    let lease = executor
-        .acquire_desktop(AcquireRequest {
-            display: None,
-            holder: "a".to_owned(),
-            ttl: TTL,
-            take_over: true,
-        })
-        .await
-        .unwrap();
+    let lease = acquire(executor).await;
     for (nth, &(x, y)) in pixels.iter().enumerate() {
         let id = format!("{}-{nth}", lease.epoch.0);
         let outcome = executor
@@ -136,15 +139,7 @@ async fn clicks_land_on_the_monitor_that_shows_the_pixel() {
             "scale {scale}"
         );
 
-        let lease = service
-            .acquire_desktop(AcquireRequest {
-                display: None,
-                holder: "a".to_owned(),
-                ttl: TTL,
-                take_over: true,
-            })
-            .await
-            .unwrap();
+        let lease = acquire(service.as_ref()).await;
         let beside = click(x, y - 1);
         let outcome = service
             .perform(request(lease.epoch.0, "beside", beside))

@@ -19,7 +19,7 @@ use super::{RunResult, halt, hooks};
 
 /// Format of stored screenshots, which are shown to people and sent to models.
 // Lossless, so that small text stays readable, and small enough to store one or two per step.
-const SCREENSHOT_OPTIONS: ImageOptions = ImageOptions {
+pub(super) const SCREENSHOT_OPTIONS: ImageOptions = ImageOptions {
     format: ImageFormat::WebpLossless,
     fit: None,
 };

@@ -7,10 +7,9 @@
 
 use std::time::Duration;
 
-use motorium_proto::service::{
-    CaptureRequest, CapturedFrame, ImageFormat, ImageOptions, Redaction,
-};
+use motorium_proto::service::{CaptureRequest, CapturedFrame, Redaction};
 
+use super::capture::SCREENSHOT_OPTIONS;
 use super::context::RunContext;
 use super::hooks;
 use crate::hooks::{HookChainOutcome, HookEvent, HookPoint};
@@ -20,12 +19,6 @@ use motorium_task::{Task, secret_fields};
 /// Time limit for asking hooks, capturing and storing.
 // A capture takes some 100 ms, most of it for encoding; a person who cancels waits no longer than this.
 const TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Format of the screenshot: that of the others.
-const IMAGE: ImageOptions = ImageOptions {
-    format: ImageFormat::WebpLossless,
-    fit: None,
-};
 
 /// Records the screen if the task ends with an action whose result nothing shows.
 pub(super) async fn record(run: &mut RunContext, end: &Event) {
@@ -100,7 +93,7 @@ async fn take(run: &RunContext, redactions: Vec<Redaction>) -> Option<(CapturedF
     let number = run.task().steps.last()?.number;
     let request = CaptureRequest {
         display: run.display(),
-        image: Some(IMAGE),
+        image: Some(SCREENSHOT_OPTIONS),
         redactions,
         ..CaptureRequest::default()
     };

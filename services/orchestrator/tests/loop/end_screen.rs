@@ -2,24 +2,12 @@
 
 use std::time::Duration;
 
-use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 use tokio::time::Instant;
 
 use crate::replay;
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, click, give_up};
-
-fn one_step() -> wire::Task {
-    let limits = wire::Limits {
-        max_steps: 1,
-        ..wire::Limits::default()
-    };
-    wire::Task {
-        limits: Some(limits),
-        ..wire::Task::default()
-    }
-}
+use crate::support::script::{act, click, give_up, one_step};
 
 /// Returns the contents of the screenshots before and after the last step.
 async fn before_and_after(cluster: &Cluster, task: &str) -> (String, String) {

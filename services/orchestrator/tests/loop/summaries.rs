@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use motorium_kit::config::HumanDuration;
 use motorium_proto::domain::decision::Next;
-use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 
 use crate::replay;
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, ask, click, done, give_up};
+use crate::support::script::{act, ask, click, done, give_up, one_step};
 use crate::support::task_events::TaskEvents;
 
 /// Returns the written answers, and whether a model wrote them.
@@ -18,17 +17,6 @@ fn summaries(story: &TaskEvents) -> Vec<(String, bool)> {
         Kind::Summarized(summary) => Some((summary.text.clone(), summary.by_model)),
         _ => None,
     })
-}
-
-fn one_step() -> wire::Task {
-    let limits = wire::Limits {
-        max_steps: 1,
-        ..wire::Limits::default()
-    };
-    wire::Task {
-        limits: Some(limits),
-        ..wire::Task::default()
-    }
 }
 
 fn clicks() -> Vec<Next> {

@@ -8,8 +8,8 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
+use motorium_tests::page_server::serve_application;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use super::dialect::{Dialect, Move};
 use super::sight::{Form, Sight};
@@ -51,12 +51,11 @@ impl Provider {
             requests: Vec::new(),
             remembered: String::new(),
         }));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let app = Router::new()
+        let application = Router::new()
             .fallback(answer)
             .with_state(Arc::clone(&record));
-        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        let (address, _) = serve_application(application).await;
+        let url = format!("http://{address}/v1");
         Self { url, record }
     }
 

@@ -151,3 +151,15 @@ pub(crate) fn give_up(reason: &str) -> Next {
         reason: reason.to_owned(),
     }
 }
+
+/// A task that may take one step.
+pub(crate) fn one_step() -> wire::Task {
+    let limits = wire::Limits {
+        max_steps: 1,
+        ..wire::Limits::default()
+    };
+    wire::Task {
+        limits: Some(limits),
+        ..wire::Task::default()
+    }
+}
