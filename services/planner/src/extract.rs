@@ -79,9 +79,9 @@ pub fn extraction(request: &ExtractRequest, answered: QuestionResult) -> Extract
     let mut value = answered.value;
     let data = value[DATA].take();
     let nowhere = Map::new();
-    let said = value[SOURCES].as_object().unwrap_or(&nowhere);
+    let reported_sources = value[SOURCES].as_object().unwrap_or(&nowhere);
     Extraction {
-        sources: sources::of(&data, said, &request.scene, request.frame.size),
+        sources: sources::of(&data, reported_sources, &request.scene, request.frame.size),
         json: data.to_string(),
         usage: answered.usage,
     }

@@ -90,20 +90,20 @@ impl Planner for PlannerService {
     async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision> {
         let found = injection::suspected_injections(&request);
         let mut planned = self.router.plan(request).await?;
-        let said = std::mem::take(&mut planned.decision.suspected_injections);
-        planned.decision.suspected_injections = injection::union(said, found);
+        let reported = std::mem::take(&mut planned.decision.suspected_injections);
+        planned.decision.suspected_injections = injection::union(reported, found);
         Ok(planned)
     }
 
     async fn summarize(&self, request: SummarizeRequest) -> Result<Summary> {
         let question = summary::question(&request, &self.prompts).map_err(Error::from)?;
-        let (said, usage) = self.ask("Summarize", &request.backends, question).await?;
-        let said = said.as_ref().and_then(Value::as_str).map(str::to_owned);
+        let (answer, usage) = self.ask("Summarize", &request.backends, question).await?;
+        let answer = answer.as_ref().and_then(Value::as_str).map(str::to_owned);
         let computed = || match request.fallback.is_empty() {
             true => summary::summarise(&request),
             false => request.fallback.clone(),
         };
-        let text = said.unwrap_or_else(computed);
+        let text = answer.unwrap_or_else(computed);
         Ok(Summary { text, usage })
     }
 
@@ -124,14 +124,14 @@ impl Planner for PlannerService {
 
     async fn locate_pointer(&self, request: PointerRequest) -> Result<PointerCheck> {
         let question = pointer::question(&request, &self.prompts).map_err(Error::from)?;
-        let (said, usage) = match question {
+        let (answer, usage) = match question {
             Some(question) => {
                 self.ask("LocatePointer", &request.backends, question)
                     .await?
             }
             None => (None, Usage::default()),
         };
-        let seen = said.and_then(|said| pointer::parse_check(&said, usage));
+        let seen = answer.and_then(|answer| pointer::parse_check(&answer, usage));
         Ok(seen.unwrap_or_else(|| PointerCheck {
             usage,
             ..pointer::check(&request)

@@ -98,6 +98,6 @@ fn response_format(form: OutputFormat) -> Option<Value> {
     }
 }
 
-fn image(picture: &RenderedImage) -> Value {
-    json!({"type": "image_url", "image_url": {"url": picture.data_url()}})
+fn image(rendered: &RenderedImage) -> Value {
+    json!({"type": "image_url", "image_url": {"url": rendered.data_url()}})
 }

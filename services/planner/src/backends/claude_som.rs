@@ -116,7 +116,7 @@ fn system(step: &StepContext<'_>, text: &str) -> Value {
     if step
         .model
         .min_cache_tokens
-        .is_none_or(|least| tokens >= least)
+        .is_none_or(|min_tokens| tokens >= min_tokens)
     {
         block["cache_control"] = json!({"type": "ephemeral"});
     }
@@ -165,7 +165,7 @@ fn output_config(step: &StepContext<'_>, form: OutputFormat) -> Option<Value> {
     (!output.is_empty()).then_some(Value::Object(output))
 }
 
-fn image(picture: &RenderedImage) -> Value {
+fn image(rendered: &RenderedImage) -> Value {
     json!({"type": "image", "source": {
-        "type": "base64", "media_type": picture.media_type, "data": picture.base64}})
+        "type": "base64", "media_type": rendered.media_type, "data": rendered.base64}})
 }

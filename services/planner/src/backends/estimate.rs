@@ -34,11 +34,11 @@ impl Estimate {
     #[must_use]
     pub fn of(body: &Value, kept_tokens: u64, model: &Model, screen: CaptureSize) -> Self {
         let content = RequestContent::of(body);
-        let pictures = match content.images {
+        let image_tokens = match content.images {
             0 => 0,
-            shown => shown * picture_tokens(model, screen),
+            shown => shown * tokens_per_image(model, screen),
         };
-        let sent = tokens(content.text_bytes) + pictures;
+        let sent = tokens(content.text_bytes) + image_tokens;
         let input = sent.saturating_add(kept_tokens);
         let output = TYPICAL_OUTPUT_TOKENS.min(model.max_output_tokens);
         let tokens = TokenUsage {
@@ -62,7 +62,7 @@ pub fn is_too_long(asked: &ModelRequest, model: &Model, screen: CaptureSize) -> 
     let estimate = Estimate::of(&asked.body, asked.kept_tokens, model, screen);
     model
         .context_tokens
-        .is_some_and(|most| estimate.tokens > most)
+        .is_some_and(|max_tokens| estimate.tokens > max_tokens)
 }
 
 /// Checks a call against the task's remaining budget, less what was used since. An unknown price does not block: it is
@@ -73,9 +73,9 @@ pub fn is_too_long(asked: &ModelRequest, model: &Model, screen: CaptureSize) -> 
 pub fn check(
     estimate: Estimate,
     remaining: RemainingLimits,
-    spent: &UsageMeter,
+    usage: &UsageMeter,
 ) -> Result<(), BackendError> {
-    let remaining = remaining_after(remaining, spent.total());
+    let remaining = remaining_after(remaining, usage.total());
     if let Some(left) = remaining.tokens.filter(|left| estimate.tokens > *left) {
         return Err(BackendError::OverBudget {
             message: format!(
@@ -126,7 +126,7 @@ fn dollars(micros: u64) -> String {
 }
 
 /// Estimates the tokens of one image of the whole screen.
-fn picture_tokens(model: &Model, screen: CaptureSize) -> u64 {
+fn tokens_per_image(model: &Model, screen: CaptureSize) -> u64 {
     let size = model.image_spec.rule.sent_size(screen);
     match model.image_spec.rule {
         SizeRule::Claude(_) => claude_tokens(size),
@@ -152,7 +152,7 @@ impl RequestContent {
 
     fn add(&mut self, value: &Value) {
         match value {
-            Value::String(text) if is_picture(text) => self.images += 1,
+            Value::String(text) if is_image(text) => self.images += 1,
             Value::String(text) => self.text_bytes += text.len() as u64,
             Value::Array(items) => items.iter().for_each(|item| self.add(item)),
             Value::Object(fields) => {
@@ -164,7 +164,7 @@ impl RequestContent {
     }
 }
 
-fn is_picture(text: &str) -> bool {
+fn is_image(text: &str) -> bool {
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     text.starts_with("data:image/")
         || text.len() >= MIN_IMAGE_BASE64_BYTES

@@ -84,13 +84,13 @@ struct DialectRunner {
 #[derive(Debug)]
 struct PlanTask {
     request: PlanRequest,
-    pictures: RequestImages,
+    images: RequestImages,
 }
 
 impl PlanTask {
     fn new(request: PlanRequest) -> Self {
         Self {
-            pictures: RequestImages::of(&request),
+            images: RequestImages::of(&request),
             request,
         }
     }
@@ -323,7 +323,7 @@ impl ModelBackend {
             };
             let answer = self.send(&asked, call, |_| true).await?;
             let text = match ResponseText::of(api, &answer) {
-                Ok(said) => said.into_text(),
+                Ok(response) => response.into_text(),
                 Err(ResponseError::Refused { message }) => {
                     return Err(BackendError::Refused { message });
                 }
@@ -396,9 +396,9 @@ impl DialectRunner {
         let shows_history = self.model.takes_history_images();
         blocking::run(move || {
             if shows_history {
-                task.pictures.cache_current(self.model.image_spec);
+                task.images.cache_current(self.model.image_spec);
             }
-            task.pictures.release();
+            task.images.release();
         })
         .await;
     }
@@ -416,7 +416,7 @@ impl DialectRunner {
             let read = asker
                 .dialect
                 .parse_response(&step, &exchange.request, &exchange.response);
-            task.pictures.release();
+            task.images.release();
             read
         })
         .await
@@ -436,7 +436,7 @@ impl DialectRunner {
             let dialect = &asker.dialect;
             let repair =
                 dialect.repair_request(&step, &exchange.request, &exchange.response, &misread);
-            task.pictures.release();
+            task.images.release();
             repair
         })
         .await
@@ -446,7 +446,7 @@ impl DialectRunner {
         StepContext {
             request: &task.request,
             model: &self.model,
-            images: &task.pictures,
+            images: &task.images,
             prompts: &self.prompts,
             degraded: concessions,
         }
@@ -459,7 +459,7 @@ impl DialectRunner {
     ) -> Result<(Value, Option<SentImage>), BackendError> {
         let (asker, question) = (Arc::clone(self), question.clone());
         let rendered = blocking::run(move || {
-            let picture = question
+            let image = question
                 .image
                 .as_ref()
                 .map(|image| {
@@ -468,8 +468,8 @@ impl DialectRunner {
                 })
                 .transpose()?;
             let api = asker.dialect.api();
-            let body = question::ask(api, &asker.model, &question, picture.as_ref())?;
-            Ok::<_, RequestError>((body, picture.map(|picture| picture.view)))
+            let body = question::ask(api, &asker.model, &question, image.as_ref())?;
+            Ok::<_, RequestError>((body, image.map(|image| image.view)))
         });
         Ok(rendered.await?)
     }

@@ -57,14 +57,14 @@ pub fn ask(
     api: Api,
     model: &Model,
     question: &Question,
-    picture: Option<&RenderedImage>,
+    image: Option<&RenderedImage>,
 ) -> Result<Value, prompt::Error> {
-    let text = (question.text)(picture.map(|picture| &picture.view))?;
+    let text = (question.text)(image.map(|image| &image.view))?;
     let system = &question.system;
     Ok(match api {
-        Api::AnthropicMessages => anthropic(model, system, &text, picture),
-        Api::OpenaiResponses => responses(model, system, &text, picture),
-        Api::OpenaiChat => chat(model, system, &text, picture),
+        Api::AnthropicMessages => anthropic(model, system, &text, image),
+        Api::OpenaiResponses => responses(model, system, &text, image),
+        Api::OpenaiChat => chat(model, system, &text, image),
     })
 }
 
@@ -85,11 +85,11 @@ pub fn ask_again(api: Api, mut body: Value, answer: &str, problem: &str) -> Valu
     body
 }
 
-fn anthropic(model: &Model, system: &str, text: &str, picture: Option<&RenderedImage>) -> Value {
+fn anthropic(model: &Model, system: &str, text: &str, image: Option<&RenderedImage>) -> Value {
     let mut content = vec![json!({"type": "text", "text": text})];
-    content.extend(picture.map(|picture| {
+    content.extend(image.map(|image| {
         json!({"type": "image", "source": {
-            "type": "base64", "media_type": picture.media_type, "data": picture.base64}})
+            "type": "base64", "media_type": image.media_type, "data": image.base64}})
     }));
     let mut body = json!({
         "model": model.name,
@@ -103,11 +103,11 @@ fn anthropic(model: &Model, system: &str, text: &str, picture: Option<&RenderedI
     body
 }
 
-fn responses(model: &Model, system: &str, text: &str, picture: Option<&RenderedImage>) -> Value {
+fn responses(model: &Model, system: &str, text: &str, image: Option<&RenderedImage>) -> Value {
     let mut content = vec![json!({"type": "input_text", "text": text})];
-    content.extend(picture.map(|picture| {
-        json!({"type": "input_image", "detail": "original", "image_url": picture.data_url()})
-    }));
+    content.extend(image.map(
+        |image| json!({"type": "input_image", "detail": "original", "image_url": image.data_url()}),
+    ));
     json!({
         "model": model.name,
         "store": false,
@@ -117,11 +117,10 @@ fn responses(model: &Model, system: &str, text: &str, picture: Option<&RenderedI
     })
 }
 
-fn chat(model: &Model, system: &str, text: &str, picture: Option<&RenderedImage>) -> Value {
+fn chat(model: &Model, system: &str, text: &str, image: Option<&RenderedImage>) -> Value {
     let mut content = vec![json!({"type": "text", "text": text})];
     content.extend(
-        picture
-            .map(|picture| json!({"type": "image_url", "image_url": {"url": picture.data_url()}})),
+        image.map(|image| json!({"type": "image_url", "image_url": {"url": image.data_url()}})),
     );
     json!({
         "model": model.name,

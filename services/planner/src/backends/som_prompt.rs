@@ -69,7 +69,7 @@ impl SomPrompt {
                 .cloned()
                 .collect();
         let is_shown = options.images && step.images.has_current();
-        let picture = is_shown
+        let image = is_shown
             .then(|| step.images.annotated(step.model.image_spec, &shown))
             .transpose()?;
         let places = CoordinateFormat::Model {
@@ -79,7 +79,7 @@ impl SomPrompt {
         };
         let situation = PromptContext::of(request, &shown, step.prompts, places)?;
         let values = minijinja::context! {
-            picture => picture.as_ref().map(size),
+            picture => image.as_ref().map(size),
             ..minijinja::Value::from(minijinja::value::Serde(&situation))
         };
         let past = if is_shown {
@@ -91,7 +91,7 @@ impl SomPrompt {
             system: system(step, &situation, form, options.images)?,
             text: step.prompts.render("som_step", language, values)?,
             past,
-            image: picture,
+            image,
         })
     }
 }
@@ -101,7 +101,7 @@ impl SomPrompt {
     pub(super) fn into_request(self, body: Value) -> ModelRequest {
         ModelRequest {
             body,
-            view: self.image.as_ref().map(|picture| picture.view),
+            view: self.image.as_ref().map(|image| image.view),
             annotated: self.image,
             ..ModelRequest::default()
         }
@@ -114,12 +114,12 @@ impl SomPrompt {
         image: impl Fn(&RenderedImage) -> Value,
     ) -> Vec<Value> {
         let now = self.image.as_ref();
-        let now = now.map(|picture| (caption(step), picture));
+        let now = now.map(|screenshot| (caption(step), screenshot));
         let past = self.past.iter();
-        let screens = past.map(|(words, picture)| (words.as_str(), picture));
+        let screens = past.map(|(words, screenshot)| (words.as_str(), screenshot));
         let screens = screens
             .chain(now)
-            .flat_map(|(words, picture)| [text(words), image(picture)]);
+            .flat_map(|(words, screenshot)| [text(words), image(screenshot)]);
         std::iter::once(text(&self.text)).chain(screens).collect()
     }
 }
@@ -151,8 +151,8 @@ fn system(
     step.prompts.render("som_system", language, values)
 }
 
-fn size(picture: &RenderedImage) -> String {
-    let (width, height) = picture.view.extent();
+fn size(image: &RenderedImage) -> String {
+    let (width, height) = image.view.extent();
     format!("{width}×{height}")
 }
 
@@ -162,15 +162,15 @@ fn past(
     options: Options,
     language: Language,
 ) -> Vec<(String, RenderedImage)> {
-    let most = options
+    let max_images = options
         .history_images
         .min(step.model.max_images.saturating_sub(1));
     let history = &step.request.history;
-    let recent = history[history.len().saturating_sub(most)..].iter();
+    let recent = history[history.len().saturating_sub(max_images)..].iter();
     let shown = recent.filter_map(|past| {
         let checksum = Checksum(past.image.as_ref()?.sha256);
-        let picture = step.images.past(step.model.image_spec, checksum);
-        let picture = picture
+        let image = step.images.past(step.model.image_spec, checksum);
+        let image = image
             .inspect_err(
                 |error| tracing::debug!(%error, step = past.step, "an earlier screenshot is left out"),
             )
@@ -179,7 +179,7 @@ fn past(
             Language::English => format!("The screen before step {}:", past.step),
             Language::Chinese => format!("第{}步之前的屏幕：", past.step),
         };
-        Some((words, picture))
+        Some((words, image))
     });
     shown.collect()
 }
@@ -202,8 +202,8 @@ pub(super) fn read(
     asked: &ModelRequest,
     answer: &Value,
 ) -> Result<ParsedDecision, ResponseError> {
-    let said = ResponseText::of(api, answer)?;
-    let object = decision_object(&said)?;
+    let response = ResponseText::of(api, answer)?;
+    let object = decision_object(&response)?;
     let ground = ValidationContext {
         request: step.request,
         view: asked.view,
@@ -212,17 +212,17 @@ pub(super) fn read(
 }
 
 /// Returns the JSON object that is the decision, in the text or else in the reasoning.
-fn decision_object(said: &ResponseText) -> Result<Map<String, Value>, ResponseError> {
-    let mut objects = json::objects(&said.text);
+fn decision_object(response: &ResponseText) -> Result<Map<String, Value>, ResponseError> {
+    let mut objects = json::objects(&response.text);
     if objects.is_empty() {
-        objects = json::objects(&said.reasoning);
+        objects = json::objects(&response.reasoning);
     }
     let mut decisions: Vec<_> = objects.iter().filter(|one| som::is_decision(one)).collect();
     // Some servers repeat the answer.
     decisions.dedup();
     match (decisions.as_slice(), objects.as_slice()) {
         ([decision], _) => Ok(Map::clone(decision)),
-        ([], []) => Err(ResponseError::invalid(if said.text.trim().is_empty() {
+        ([], []) => Err(ResponseError::invalid(if response.text.trim().is_empty() {
             "the answer is empty; one JSON object is wanted"
         } else {
             "the answer has no whole JSON object in it"

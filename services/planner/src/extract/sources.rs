@@ -13,12 +13,12 @@ use serde_json::{Map, Value};
 /// Returns the sources of all values in `data`, in their order.
 pub(super) fn of(
     data: &Value,
-    said: &Map<String, Value>,
+    reported_sources: &Map<String, Value>,
     scene: &Scene,
     frame: CaptureSize,
 ) -> Vec<ValueSource> {
     let mut search = Search {
-        reported_sources: said,
+        reported_sources,
         scene,
         frame,
         found: Vec::new(),
@@ -64,7 +64,7 @@ impl Search<'_> {
             return None;
         }
         match self.reported_sources.get(pointer) {
-            Some(said) => self.scene.element(element_id(said)?),
+            Some(reported) => self.scene.element(element_id(reported)?),
             None => self.only_one_that_says(&text(value)?),
         }
     }
@@ -89,8 +89,8 @@ fn is_nothing(value: &Value) -> bool {
 }
 
 /// Parses an element number as models write it: `3`, `"3"`, `"[3]"`.
-fn element_id(said: &Value) -> Option<ElementId> {
-    let number = match said {
+fn element_id(value: &Value) -> Option<ElementId> {
+    let number = match value {
         Value::Number(number) => u32::try_from(number.as_u64()?).ok()?,
         Value::String(text) => text.trim().trim_matches(['[', ']']).parse().ok()?,
         _ => return None,

@@ -47,15 +47,15 @@ pub fn suspected_injections(request: &PlanRequest) -> Vec<SuspectedInjection> {
 /// Merges both lists without duplicates.
 #[must_use]
 pub fn union(
-    mut said: Vec<SuspectedInjection>,
+    mut reported: Vec<SuspectedInjection>,
     found: Vec<SuspectedInjection>,
 ) -> Vec<SuspectedInjection> {
     for suspect in found {
-        if !said.iter().any(|other| is_same(other, &suspect)) {
-            said.push(suspect);
+        if !reported.iter().any(|other| is_same(other, &suspect)) {
+            reported.push(suspect);
         }
     }
-    said
+    reported
 }
 
 fn is_same(one: &SuspectedInjection, other: &SuspectedInjection) -> bool {

@@ -63,11 +63,11 @@ impl AdviceSet {
     /// # Errors
     /// Fails if a file is malformed.
     pub(super) fn built_in() -> Result<Self, MalformedAdvice> {
-        let mut shelf = Self::default();
+        let mut advice_set = Self::default();
         for (language, name, text) in BUILT_IN {
-            shelf.put(*language, name, text)?;
+            advice_set.put(*language, name, text)?;
         }
-        Ok(shelf)
+        Ok(advice_set)
     }
 
     /// Adds a file, replacing one with the same name and language.
@@ -169,9 +169,9 @@ mod tests {
 
     #[track_caller]
     fn check(application: &str, title: &str, begins: &[&str]) {
-        let shelf = AdviceSet::built_in().unwrap();
+        let advice_set = AdviceSet::built_in().unwrap();
         let window = window(application, title);
-        let found = shelf.for_window(&window, Language::English);
+        let found = advice_set.for_window(&window, Language::English);
         assert_eq!(found.len(), begins.len(), "{application}: {found:?}");
         for (text, begin) in found.iter().zip(begins) {
             assert!(text.starts_with(begin), "{application}: {text}");
@@ -211,9 +211,12 @@ mod tests {
 
     #[test]
     fn every_advice_is_there_in_both_languages() {
-        let shelf = AdviceSet::built_in().unwrap();
+        let advice_set = AdviceSet::built_in().unwrap();
         let names = |language| -> Vec<&str> {
-            let of_language = shelf.0.iter().filter(|advice| advice.language == language);
+            let of_language = advice_set
+                .0
+                .iter()
+                .filter(|advice| advice.language == language);
             of_language.map(|advice| advice.name.as_str()).collect()
         };
         assert_eq!(names(Language::English), names(Language::Chinese));
@@ -221,18 +224,18 @@ mod tests {
 
     #[test]
     fn a_users_file_takes_the_place_of_ours_or_stands_beside_it() {
-        let mut shelf = AdviceSet::built_in().unwrap();
-        shelf
+        let mut advice_set = AdviceSet::built_in().unwrap();
+        advice_set
             .put(
                 Language::English,
                 "browser",
                 "applications: firefox\n\nMine.",
             )
             .unwrap();
-        shelf
+        advice_set
             .put(Language::English, "bank", "titles: My Bank\n\nNever pay.")
             .unwrap();
-        let found = shelf.for_window(&window("firefox", "My Bank"), Language::English);
+        let found = advice_set.for_window(&window("firefox", "My Bank"), Language::English);
         assert_eq!(found, ["Mine.", "Never pay."]);
     }
 

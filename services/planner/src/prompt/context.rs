@@ -182,14 +182,14 @@ pub fn step_number(request: &PlanRequest) -> u32 {
 /// Returns the steps as lines, with the thoughts of the latest ones and the user messages in between.
 #[must_use]
 pub fn past(history: &[PastStep], language: Language, places: CoordinateFormat) -> Vec<String> {
-    let said = match language {
+    let prefix = match language {
         Language::English => "The user said then:",
         Language::Chinese => "用户随后说：",
     };
     let without_thoughts = history.len().saturating_sub(STEPS_WITH_THOUGHTS);
     let lines = history.iter().enumerate().flat_map(|(index, step)| {
         let messages = step.user_messages.iter();
-        let messages = messages.map(|message| format!("{said} {}", message.trim()));
+        let messages = messages.map(|message| format!("{prefix} {}", message.trim()));
         let line = history::line(step, language, places);
         let thought = thought(step, language).filter(|_| index >= without_thoughts);
         std::iter::once(line).chain(thought).chain(messages)

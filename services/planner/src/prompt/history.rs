@@ -53,19 +53,17 @@ impl CoordinateFormat {
     /// Formats a point; `None` if it is not on the model's image.
     fn point(self, point: CapturePoint, step: &PastStep) -> Option<String> {
         let CoordinateFormat::Model {
-            image_spec: taste,
-            frame,
-            ..
+            image_spec, frame, ..
         } = self
         else {
             return Some(format!("({}, {})", point.x, point.y));
         };
         let size = step.frame_size.unwrap_or(frame);
-        let picture = SentImage::whole(size, taste.rule, taste.convention).ok()?;
-        let said = picture.to_reported(point).ok()?;
-        Some(match taste.convention {
-            CoordinateConvention::Fractions => format!("({:.3}, {:.3})", said.x, said.y),
-            _ => format!("({}, {})", said.x, said.y),
+        let image = SentImage::whole(size, image_spec.rule, image_spec.convention).ok()?;
+        let reported = image.to_reported(point).ok()?;
+        Some(match image_spec.convention {
+            CoordinateConvention::Fractions => format!("({:.3}, {:.3})", reported.x, reported.y),
+            _ => format!("({}, {})", reported.x, reported.y),
         })
     }
 }

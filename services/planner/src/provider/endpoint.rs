@@ -213,9 +213,9 @@ impl Endpoint {
     }
 
     fn stalled(&self) -> ProviderFailure {
-        let patience = self.stall_timeout.as_secs_f64();
+        let timeout_seconds = self.stall_timeout.as_secs_f64();
         ProviderFailure::transient(format!(
-            "{} stalled in the middle of its response for {patience} s",
+            "{} stalled in the middle of its response for {timeout_seconds} s",
             self.host()
         ))
     }

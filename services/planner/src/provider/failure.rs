@@ -86,8 +86,8 @@ impl ProviderFailure {
         error: &ProviderError,
         now: SystemTime,
     ) -> Self {
-        let is_spent = error.is_quota_exhausted(status, headers);
-        let may_pass = should_retry(headers).unwrap_or(is_transient(status) && !is_spent);
+        let is_quota_exhausted = error.is_quota_exhausted(status, headers);
+        let may_pass = should_retry(headers).unwrap_or(is_transient(status) && !is_quota_exhausted);
         let kind = if may_pass {
             FailureKind::Transient {
                 retry_after: retry_after(headers, now),
@@ -105,7 +105,7 @@ impl ProviderFailure {
             ),
             _ => String::new(),
         };
-        let sentence = if is_spent {
+        let sentence = if is_quota_exhausted {
             "the spending limit of the account is reached"
         } else {
             sentence(status)

@@ -36,7 +36,8 @@ impl ModelActions {
             Some(ending) if self.actions.is_empty() => Ok(ending.decision(words)),
             _ => {
                 let planned = self.actions.into_iter().map(|action| {
-                    let aimed = action.try_map(|said| view.to_capture(said).map(Target::Point))?;
+                    let aimed =
+                        action.try_map(|point| view.to_capture(point).map(Target::Point))?;
                     Ok(planned(aimed, words))
                 });
                 planned.collect::<Result<_, _>>().map(Next::Act)
@@ -47,7 +48,7 @@ impl ModelActions {
 
 impl TaskEnding {
     fn decision(self, words: &str) -> Next {
-        let said = |own: String| {
+        let text_or_words = |own: String| {
             if own.is_empty() {
                 words.to_owned()
             } else {
@@ -56,11 +57,11 @@ impl TaskEnding {
         };
         match self {
             TaskEnding::Done(answer) => Next::Done {
-                answer: said(answer),
+                answer: text_or_words(answer),
                 evidence: Vec::new(),
             },
             TaskEnding::Fail(reason) => Next::Fail {
-                reason: said(reason),
+                reason: text_or_words(reason),
             },
         }
     }

@@ -25,18 +25,18 @@ impl ResponseText {
     /// # Errors
     /// Fails if the model refused, or the response was truncated or exceeds the maximum length.
     pub fn of(api: Api, answer: &Value) -> Result<Self, ResponseError> {
-        let said = match api {
+        let response = match api {
             Api::AnthropicMessages => anthropic(answer),
             Api::OpenaiResponses => responses(answer),
             Api::OpenaiChat => chat(answer),
         }?;
-        if said.text.len() > MAX_TEXT_BYTES || said.reasoning.len() > MAX_TEXT_BYTES {
-            let length = said.text.len().max(said.reasoning.len());
+        if response.text.len() > MAX_TEXT_BYTES || response.reasoning.len() > MAX_TEXT_BYTES {
+            let length = response.text.len().max(response.reasoning.len());
             return Err(ResponseError::invalid(format!(
                 "the answer is far too long: {length} bytes, and at most {MAX_TEXT_BYTES} are read"
             )));
         }
-        Ok(said)
+        Ok(response)
     }
 
     /// Returns the text, or the reasoning if there is no text.
@@ -146,11 +146,11 @@ fn refused(words: &[&str]) -> ResponseError {
 
 fn truncated(answer: &Value) -> ResponseError {
     let usage = &answer["usage"];
-    let said = usage["output_tokens"]
+    let output_tokens = usage["output_tokens"]
         .as_u64()
         .or(usage["completion_tokens"].as_u64());
     ResponseError::Truncated {
-        limit: said.unwrap_or_default(),
+        limit: output_tokens.unwrap_or_default(),
     }
 }
 
@@ -162,12 +162,12 @@ mod tests {
 
     #[track_caller]
     fn check(api: Api, answer: Value, expected: Result<(&str, &str), &str>) {
-        let said = ResponseText::of(api, &answer);
-        let said = said
+        let response = ResponseText::of(api, &answer);
+        let parts = response
             .as_ref()
-            .map(|said| (said.text.as_str(), said.reasoning.as_str()))
+            .map(|response| (response.text.as_str(), response.reasoning.as_str()))
             .map_err(ToString::to_string);
-        assert_eq!(said, expected.map_err(ToOwned::to_owned), "{answer}");
+        assert_eq!(parts, expected.map_err(ToOwned::to_owned), "{answer}");
     }
 
     #[test]

@@ -222,9 +222,9 @@ impl Router {
     /// Creates a router over these backends.
     #[must_use]
     pub fn with_config(backends: Vec<Arc<dyn Backend>>, rules: &RouterConfig) -> Self {
-        let seats = backends.into_iter();
+        let slots = backends.into_iter();
         Self {
-            slots: seats
+            slots: slots
                 .map(|backend| BackendSlot::new(backend, rules))
                 .collect(),
             config: rules.clone(),
@@ -252,13 +252,13 @@ impl Router {
         let mut request = Arc::new(request);
         let mut attempts = Vec::new();
         let mut responses = Vec::new();
-        let seats = self.order(&request.backends)?;
+        let slots = self.order(&request.backends)?;
         let time = DecisionTime::start(self.config.limits, request.remaining);
-        for (index, seat) in seats.iter().enumerate() {
-            let asked = for_backend(&request, seat.name());
-            let share = time.share(slow_backends(&seats[index..]));
+        for (index, slot) in slots.iter().enumerate() {
+            let asked = for_backend(&request, slot.name());
+            let share = time.share(slow_backends(&slots[index..]));
             let context = self.context();
-            let reply = seat
+            let reply = slot
                 .ask(BackendRequest::Plan(asked), context.clone(), share)
                 .await;
             responses.extend(context.responses());
@@ -292,8 +292,8 @@ impl Router {
     /// # Errors
     /// Fails if an unknown backend is named.
     pub fn has_model(&self, names: &[String]) -> Result<bool, Error> {
-        let seats = self.order(names)?;
-        Ok(seats.iter().any(|seat| seat.backend.has_model()))
+        let slots = self.order(names)?;
+        Ok(slots.iter().any(|slot| slot.backend.has_model()))
     }
 
     /// Asks the backends with a model in order until one answers. The usage includes failed backends.
@@ -308,13 +308,13 @@ impl Router {
     ) -> Result<QuestionResult, Error> {
         let mut question = Arc::new(question);
         let mut attempts: Vec<FailedAttempt> = Vec::new();
-        let mut seats = self.order(names)?;
-        seats.retain(|seat| seat.backend.has_model());
+        let mut slots = self.order(names)?;
+        slots.retain(|slot| slot.backend.has_model());
         let time = DecisionTime::start(self.config.limits, question.remaining);
-        for (index, seat) in seats.iter().enumerate() {
+        for (index, slot) in slots.iter().enumerate() {
             let asked = BackendRequest::Answer(Arc::clone(&question));
-            let share = time.share(seats.len() - index);
-            match seat.ask(asked, self.context(), share).await {
+            let share = time.share(slots.len() - index);
+            match slot.ask(asked, self.context(), share).await {
                 Ok((BackendReply::Answer(value), usage)) => {
                     let in_vain = attempts.iter().map(|attempt| attempt.usage);
                     let usage = in_vain.fold(usage, Usage::plus);
@@ -342,10 +342,10 @@ impl Router {
         if names.is_empty() {
             return Ok(self.slots.iter().collect());
         }
-        let seat = |name: &String| {
+        let slot = |name: &String| {
             self.slots
                 .iter()
-                .find(|seat| seat.name() == name)
+                .find(|slot| slot.name() == name)
                 .ok_or_else(|| Error::BackendNotFound {
                     name: name.clone(),
                     known: self
@@ -356,13 +356,13 @@ impl Router {
                         .join(", "),
                 })
         };
-        names.iter().map(seat).collect()
+        names.iter().map(slot).collect()
     }
 }
 
 /// Returns the number of backends that may take long.
-fn slow_backends(seats: &[&BackendSlot]) -> usize {
-    let slow = seats.iter().filter(|seat| seat.backend.may_be_slow());
+fn slow_backends(slots: &[&BackendSlot]) -> usize {
+    let slow = slots.iter().filter(|slot| slot.backend.may_be_slow());
     slow.count()
 }
 
@@ -407,13 +407,13 @@ fn texts(responses: &[Value]) -> Vec<String> {
 }
 
 fn attempt_reports(attempts: Vec<FailedAttempt>) -> Vec<BackendAttempt> {
-    let told = attempts.into_iter().map(|attempt| BackendAttempt {
+    let reports = attempts.into_iter().map(|attempt| BackendAttempt {
         reason: attempt.error.reason().to_owned(),
         message: attempt.error.to_string(),
         backend: attempt.backend,
         usage: attempt.usage,
     });
-    told.collect()
+    reports.collect()
 }
 
 /// Returns the result when no backend decided.

@@ -34,13 +34,13 @@ pub(super) fn get<E>(
     key: Key,
     make: impl FnOnce() -> Result<Encoded, E>,
 ) -> Result<Arc<Encoded>, E> {
-    let shelf = || CACHE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(kept) = shelf().entries.get(&key) {
+    let cache = || CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(kept) = cache().entries.get(&key) {
         return Ok(Arc::clone(kept));
     }
     // Rendered without the lock: concurrent callers with the same key both render.
     let made = Arc::new(make()?);
-    shelf().put(key, Arc::clone(&made));
+    cache().put(key, Arc::clone(&made));
     Ok(made)
 }
 
@@ -97,20 +97,20 @@ mod tests {
 
     #[test]
     fn what_was_not_used_goes_first_and_the_bytes_are_counted() {
-        let mut shelf = ImageCache::new(100);
+        let mut cache = ImageCache::new(100);
         for number in 1..=4 {
-            shelf.put(key(number), of_length(25));
+            cache.put(key(number), of_length(25));
         }
-        assert!(shelf.entries.get(&key(1)).is_some());
-        shelf.put(key(5), of_length(30));
+        assert!(cache.entries.get(&key(1)).is_some());
+        cache.put(key(5), of_length(30));
         let kept =
-            |shelf: &ImageCache| [1, 2, 3, 4, 5].map(|number| shelf.entries.contains(&key(number)));
-        assert_eq!(kept(&shelf), [true, false, false, true, true]);
-        assert_eq!(shelf.bytes, 80);
-        shelf.put(key(5), of_length(10));
-        assert_eq!(shelf.bytes, 60);
-        shelf.put(key(1), of_length(101));
-        assert_eq!((shelf.bytes, shelf.entries.len()), (0, 0));
+            |cache: &ImageCache| [1, 2, 3, 4, 5].map(|number| cache.entries.contains(&key(number)));
+        assert_eq!(kept(&cache), [true, false, false, true, true]);
+        assert_eq!(cache.bytes, 80);
+        cache.put(key(5), of_length(10));
+        assert_eq!(cache.bytes, 60);
+        cache.put(key(1), of_length(101));
+        assert_eq!((cache.bytes, cache.entries.len()), (0, 0));
     }
 
     #[test]

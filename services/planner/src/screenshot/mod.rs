@@ -234,8 +234,8 @@ impl RequestImages {
     ///
     /// # Errors
     /// Fails if there is no image of it, or it cannot be decoded.
-    pub fn current(&self, taste: ImageSpec) -> Result<RenderedImage, Error> {
-        self.annotated(taste, &[])
+    pub fn current(&self, image_spec: ImageSpec) -> Result<RenderedImage, Error> {
+        self.annotated(image_spec, &[])
     }
 
     /// Renders the current screen with a numbered box around each of the elements.
@@ -244,14 +244,14 @@ impl RequestImages {
     /// Fails if there is no image of it, or it cannot be decoded.
     pub fn annotated(
         &self,
-        taste: ImageSpec,
+        image_spec: ImageSpec,
         elements: &[Element],
     ) -> Result<RenderedImage, Error> {
         let image = self.current.as_ref().ok_or(Error::NoImage)?;
         self.check_size(image.width, image.height)?;
-        let view = SentImage::whole(self.frame, taste.rule, taste.convention)?;
+        let view = SentImage::whole(self.frame, image_spec.rule, image_spec.convention)?;
         if elements.is_empty() {
-            return plain(image, view, taste, || self.decoded());
+            return plain(image, view, image_spec, || self.decoded());
         }
         let frame = self.decoded()?;
         let space = view.space()?;
@@ -261,7 +261,7 @@ impl RequestImages {
             *lock(&self.resized) = Some(Resized { view, pixels });
         }
         marks::draw(&mut pixels, &marks::marks(elements, self.frame, &space));
-        let encoded = encoded(&pixels, taste)?;
+        let encoded = encoded(&pixels, image_spec)?;
         Ok(RenderedImage::new(view, checksum(image), &encoded))
     }
 
@@ -269,13 +269,17 @@ impl RequestImages {
     ///
     /// # Errors
     /// Fails if there is no image, or the region is not inside the frame.
-    pub fn zoomed(&self, taste: ImageSpec, region: CaptureRect) -> Result<RenderedImage, Error> {
+    pub fn zoomed(
+        &self,
+        image_spec: ImageSpec,
+        region: CaptureRect,
+    ) -> Result<RenderedImage, Error> {
         let image = self.current.as_ref().ok_or(Error::NoImage)?;
         self.check_size(image.width, image.height)?;
-        let sent = enlarged(region.size(), taste.rule);
-        let view = SentImage::sent_at(sent, region, taste.rule, taste.convention)?;
+        let sent = enlarged(region.size(), image_spec.rule);
+        let view = SentImage::sent_at(sent, region, image_spec.rule, image_spec.convention)?;
         let pixels = resize::render(&*self.decoded()?, &view.space()?)?;
-        let encoded = encoded(&pixels, taste)?;
+        let encoded = encoded(&pixels, image_spec)?;
         Ok(RenderedImage::new(view, checksum(image), &encoded))
     }
 
@@ -285,18 +289,18 @@ impl RequestImages {
     /// Fails if there is no such image, or the region is not inside it.
     pub fn zoomed_of(
         &self,
-        taste: ImageSpec,
+        image_spec: ImageSpec,
         wanted: Checksum,
         region: CaptureRect,
     ) -> Result<RenderedImage, Error> {
         if self.current_checksum() == Some(wanted) {
-            return self.zoomed(taste, region);
+            return self.zoomed(image_spec, region);
         }
         let image = self.find(wanted).ok_or(Error::Unknown(wanted))?;
-        let sent = enlarged(region.size(), taste.rule);
-        let view = SentImage::sent_at(sent, region, taste.rule, taste.convention)?;
+        let sent = enlarged(region.size(), image_spec.rule);
+        let view = SentImage::sent_at(sent, region, image_spec.rule, image_spec.convention)?;
         let pixels = resize::render(&codec::decode(bytes(image)?)?, &view.space()?)?;
-        let encoded = encoded(&pixels, taste)?;
+        let encoded = encoded(&pixels, image_spec)?;
         Ok(RenderedImage::new(view, wanted, &encoded))
     }
 
@@ -304,24 +308,24 @@ impl RequestImages {
     ///
     /// # Errors
     /// Fails if there is none, or it cannot be decoded.
-    pub fn past(&self, taste: ImageSpec, wanted: Checksum) -> Result<RenderedImage, Error> {
+    pub fn past(&self, image_spec: ImageSpec, wanted: Checksum) -> Result<RenderedImage, Error> {
         let image = self.find(wanted).ok_or(Error::Unknown(wanted))?;
         let size = CaptureSize::new(side(image.width), side(image.height));
-        let view = SentImage::whole(size, taste.rule, taste.convention)?;
-        plain(image, view, taste, || {
+        let view = SentImage::whole(size, image_spec.rule, image_spec.convention)?;
+        plain(image, view, image_spec, || {
             Ok(Arc::new(codec::decode(bytes(image)?)?))
         })
     }
 
     /// Caches the current screen without annotations, as later steps will show it, while it is decoded and resized. An
     /// image that cannot be cached is rendered again when needed.
-    pub fn cache_current(&self, taste: ImageSpec) {
+    pub fn cache_current(&self, image_spec: ImageSpec) {
         let resized = lock(&self.resized).take();
         let (Some(Resized { view, pixels }), Some(image)) = (resized, &self.current) else {
             return;
         };
-        let kept = key(image, view, taste)
-            .and_then(|key| image_cache::get(key, || encoded(&pixels, taste)));
+        let kept = key(image, view, image_spec)
+            .and_then(|key| image_cache::get(key, || encoded(&pixels, image_spec)));
         if let Err(error) = kept {
             tracing::debug!(%error, "the screenshot is not cached for later steps");
         }
@@ -369,26 +373,26 @@ impl RequestImages {
 fn plain(
     image: &Image,
     view: SentImage,
-    taste: ImageSpec,
+    image_spec: ImageSpec,
     decode: impl FnOnce() -> Result<Arc<RgbaImage>, Error>,
 ) -> Result<RenderedImage, Error> {
-    if let Some(encoded) = as_it_is(image, view, taste)? {
+    if let Some(encoded) = as_it_is(image, view, image_spec)? {
         return Ok(RenderedImage::new(view, checksum(image), &encoded));
     }
-    let kept = image_cache::get(key(image, view, taste)?, || {
+    let kept = image_cache::get(key(image, view, image_spec)?, || {
         let pixels = resize::render(&*decode()?, &view.space()?)?;
-        encoded(&pixels, taste)
+        encoded(&pixels, image_spec)
     })?;
     Ok(RenderedImage::new(view, checksum(image), &kept))
 }
 
 /// Returns the cache key of an image.
-fn key(image: &Image, view: SentImage, taste: ImageSpec) -> Result<image_cache::Key, Error> {
+fn key(image: &Image, view: SentImage, image_spec: ImageSpec) -> Result<image_cache::Key, Error> {
     Ok(image_cache::Key {
         // Computed, not taken from the request: a forged checksum must not give access to the image of another task.
         original: Checksum(codec::sha256(bytes(image)?)),
         sent: view.sent(),
-        max_base64: taste.max_base64_bytes,
+        max_base64: image_spec.max_base64_bytes,
     })
 }
 
@@ -397,7 +401,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Returns the image unchanged, if it has the right size and a type that every provider reads.
-fn as_it_is(image: &Image, view: SentImage, taste: ImageSpec) -> Result<Option<Encoded>, Error> {
+fn as_it_is(
+    image: &Image,
+    view: SentImage,
+    image_spec: ImageSpec,
+) -> Result<Option<Encoded>, Error> {
     let media_type = match image.media_type.as_str() {
         "image/png" => "image/png",
         "image/jpeg" => "image/jpeg",
@@ -409,7 +417,8 @@ fn as_it_is(image: &Image, view: SentImage, taste: ImageSpec) -> Result<Option<E
     let data = bytes(image)?;
     // The size in the image header counts, not the one that the request states.
     let (width, height) = codec::dimensions(data)?;
-    if ImageSize::new(width, height) != view.sent() || base64_length(data) > taste.max_base64_bytes
+    if ImageSize::new(width, height) != view.sent()
+        || base64_length(data) > image_spec.max_base64_bytes
     {
         return Ok(None);
     }
@@ -423,8 +432,8 @@ fn as_it_is(image: &Image, view: SentImage, taste: ImageSpec) -> Result<Option<E
 const JPEG: ImageFormat = ImageFormat::Jpeg { quality: 90 };
 
 /// Encodes as PNG, which every provider reads and which keeps text sharp; as JPEG if the PNG is too large.
-fn encoded(pixels: &RgbaImage, taste: ImageSpec) -> Result<Encoded, Error> {
-    let limit = taste.max_base64_bytes;
+fn encoded(pixels: &RgbaImage, image_spec: ImageSpec) -> Result<Encoded, Error> {
+    let limit = image_spec.max_base64_bytes;
     let mut image = codec::encode(pixels, ImageFormat::Png)?;
     let mut media_type = codec::media_type(ImageFormat::Png);
     if base64_length(bytes(&image)?) > limit {

@@ -172,31 +172,31 @@ impl SentImage {
     ///
     /// # Errors
     /// Fails if the point is outside the image, not a number, or in another convention.
-    pub fn to_capture(&self, said: ReportedPoint) -> Result<CapturePoint, CoordinateError> {
-        self.check_unit(said)?;
+    pub fn to_capture(&self, reported: ReportedPoint) -> Result<CapturePoint, CoordinateError> {
+        self.check_unit(reported)?;
         match self.unit() {
-            None => self.pixel_to_capture(said),
-            Some(unit) => self.fraction_to_capture(said, unit),
+            None => self.pixel_to_capture(reported),
+            Some(unit) => self.fraction_to_capture(reported, unit),
         }
     }
 
-    fn pixel_to_capture(&self, said: ReportedPoint) -> Result<CapturePoint, CoordinateError> {
-        let ReportedPoint { x, y, .. } = said;
+    fn pixel_to_capture(&self, reported: ReportedPoint) -> Result<CapturePoint, CoordinateError> {
+        let ReportedPoint { x, y, .. } = reported;
         let point = ModelPoint::new(x, y);
         if !self.counted.contains(point) {
-            return Err(self.outside(said));
+            return Err(self.outside(reported));
         }
         Ok(self.counted.to_capture(point))
     }
 
     /// Rejects fractions from a model that counts in another unit: they would all lie at the top left corner.
-    fn check_unit(&self, said: ReportedPoint) -> Result<(), CoordinateError> {
+    fn check_unit(&self, reported: ReportedPoint) -> Result<(), CoordinateError> {
         let unit = match self.convention {
             CoordinateConvention::SentPixels | CoordinateConvention::ResizedPixels => "pixels",
             CoordinateConvention::Thousandths => "thousandths",
             CoordinateConvention::Fractions => return Ok(()),
         };
-        let ReportedPoint { x, y, .. } = said;
+        let ReportedPoint { x, y, .. } = reported;
         // Whole numbers are accepted: 0 and 1 are also pixels, and thousandths.
         let (fraction, whole) = (0.0..=1.0, |value: f64| value.fract() == 0.0);
         if fraction.contains(&x) && fraction.contains(&y) && !(whole(x) && whole(y)) {
@@ -208,14 +208,14 @@ impl SentImage {
 
     fn fraction_to_capture(
         &self,
-        said: ReportedPoint,
+        reported: ReportedPoint,
         unit: f64,
     ) -> Result<CapturePoint, CoordinateError> {
         let inside = 0.0..=unit;
-        if !(inside.contains(&said.x) && inside.contains(&said.y)) {
-            return Err(self.outside(said));
+        if !(inside.contains(&reported.x) && inside.contains(&reported.y)) {
+            return Err(self.outside(reported));
         }
-        let fraction = NormalisedPoint::new(said.x / unit, said.y / unit);
+        let fraction = NormalisedPoint::new(reported.x / unit, reported.y / unit);
         Ok(self.counted.fraction_to_capture(fraction))
     }
 
@@ -229,7 +229,7 @@ impl SentImage {
             return Err(self.outside(ReportedPoint::new(place.x.round(), place.y.round())));
         }
         let size = self.counted.model_size();
-        let said = |place: f64, side: f64| match self.unit() {
+        let coordinate = |place: f64, side: f64| match self.unit() {
             None => place.round().clamp(0.0, side - 1.0),
             Some(unit) => {
                 let fraction = (place + 0.5) / side;
@@ -241,8 +241,8 @@ impl SentImage {
             }
         };
         Ok(ReportedPoint::new(
-            said(place.x, size.width),
-            said(place.y, size.height),
+            coordinate(place.x, size.width),
+            coordinate(place.y, size.height),
         ))
     }
 
@@ -269,8 +269,11 @@ impl SentImage {
             let (x1, y1, x2, y2) = (one.x, one.y, other.x, other.y);
             return Err(CoordinateError::EmptyRegion { x1, y1, x2, y2 });
         }
-        let corner = |said: ReportedPoint| {
-            ModelPoint::new(said.x / x_unit * size.width, said.y / y_unit * size.height)
+        let corner = |reported: ReportedPoint| {
+            ModelPoint::new(
+                reported.x / x_unit * size.width,
+                reported.y / y_unit * size.height,
+            )
         };
         Ok(self
             .counted
@@ -297,10 +300,10 @@ impl SentImage {
         }
     }
 
-    fn outside(&self, said: ReportedPoint) -> CoordinateError {
+    fn outside(&self, reported: ReportedPoint) -> CoordinateError {
         CoordinateError::Outside {
-            x: said.x,
-            y: said.y,
+            x: reported.x,
+            y: reported.y,
             range: self.range(),
         }
     }

@@ -1,4 +1,4 @@
-//! Every backend with a model is told the background of a task, through the one template for it.
+//! Every backend with a model receives the background of a task, through the one template for it.
 
 use motorium_planner::backends::chat_som::ChatSom;
 use motorium_planner::backends::claude_computer::ClaudeComputer;
@@ -15,7 +15,7 @@ use motorium_proto::domain::session::{
     EarlierMessage, EarlierTask, FileOrigin, MessageRole, TaskContext, TaskEnd, TaskFile,
 };
 
-use crate::request::{picture_of, request};
+use crate::request::{request, solid_screenshot};
 
 fn context() -> TaskContext {
     TaskContext {
@@ -57,7 +57,7 @@ fn context() -> TaskContext {
 /// Returns the request that a dialect sends for a goal, as text.
 fn sent(dialect: &dyn Dialect, model: &str, goal: &str, context: TaskContext) -> String {
     let mut request = request(goal, r#"button 20,40 80x30 "Save""#);
-    request.image = Some(picture_of(40));
+    request.image = Some(solid_screenshot(40));
     request.context = context;
     let model = ModelTable::default().get(model, dialect.api());
     let (images, prompts) = (RequestImages::of(&request), Prompts::built_in().unwrap());
@@ -84,7 +84,7 @@ fn every_backend_is_told_the_background() {
     ];
     for (dialect, model) in dialects {
         for goal in ["send it to Ann", "把它发给安"] {
-            let told = sent(dialect, model, goal, context());
+            let body = sent(dialect, model, goal, context());
             for text in [
                 "save the yearly report",
                 "the one of last year",
@@ -96,7 +96,7 @@ fn every_backend_is_told_the_background() {
                 "/files/logo.png",
                 "/files/poster.pdf",
             ] {
-                assert!(told.contains(text), "{model}: {text}\n{told}");
+                assert!(body.contains(text), "{model}: {text}\n{body}");
             }
             let without = sent(dialect, model, goal, TaskContext::default());
             assert!(!without.contains("yearly"), "{model}");

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::fake_provider::Provider;
 use crate::fixtures::fixture;
-use crate::request::{picture_of, request};
+use crate::request::{request, solid_screenshot};
 use crate::task::service;
 
 /// Result of a step.
@@ -47,11 +47,11 @@ async fn serve(kind: &str, model: &str, answers: &[&str]) -> Served {
         provider.will_answer(code.unwrap_or(200), answer);
     }
     let step = PlanRequest {
-        image: Some(picture_of(0)),
+        image: Some(solid_screenshot(0)),
         ..request("Save the file.", "button 20,40 80x30 \"Save\"")
     };
     let (outcome, annotated) = match service(&settings).plan(step).await {
-        Ok(planned) => (told(&planned.decision.next), planned.annotated_image),
+        Ok(planned) => (describe(&planned.decision.next), planned.annotated_image),
         Err(error) => {
             let outcome = format!("{}: {}", error.metadata["it"], error.message);
             (outcome, None)
@@ -70,7 +70,7 @@ async fn serve(kind: &str, model: &str, answers: &[&str]) -> Served {
     }
 }
 
-fn told(next: &Next) -> String {
+fn describe(next: &Next) -> String {
     match next {
         Next::Act(actions) => match &actions[0].action {
             Action::Click { at: Some(at), .. } => match at {

@@ -28,7 +28,7 @@ struct ProviderState {
 #[derive(Debug, Clone)]
 pub(crate) struct Provider {
     pub(crate) url: String,
-    book: Arc<Mutex<ProviderState>>,
+    state: Arc<Mutex<ProviderState>>,
 }
 
 impl Provider {
@@ -36,36 +36,38 @@ impl Provider {
     pub(crate) async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let book = Arc::<Mutex<ProviderState>>::default();
-        let app = Router::new().fallback(answer).with_state(Arc::clone(&book));
+        let state = Arc::<Mutex<ProviderState>>::default();
+        let app = Router::new()
+            .fallback(answer)
+            .with_state(Arc::clone(&state));
         tokio::spawn(async move { axum::serve(listener, app).await });
-        Self { url, book }
+        Self { url, state }
     }
 
     /// Appends a response.
     pub(crate) fn will_answer(&self, status: u16, body: Value) {
-        self.book.lock().unwrap().answers.push_back((status, body));
+        self.state.lock().unwrap().answers.push_back((status, body));
     }
 
     /// Returns every request so far.
     pub(crate) fn received(&self) -> Vec<Received> {
-        self.book.lock().unwrap().received.clone()
+        self.state.lock().unwrap().received.clone()
     }
 }
 
 async fn answer(
-    State(book): State<Arc<Mutex<ProviderState>>>,
+    State(state): State<Arc<Mutex<ProviderState>>>,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let mut book = book.lock().unwrap();
-    book.received.push(Received {
+    let mut state = state.lock().unwrap();
+    state.received.push(Received {
         path: uri.path().to_owned(),
         headers,
         body: serde_json::from_slice(&body).unwrap(),
     });
-    let (status, answer) = book
+    let (status, answer) = state
         .answers
         .pop_front()
         .expect("an answer for every request");

@@ -22,7 +22,7 @@ fn noise() -> Image {
     codec::encode(&pixels, ImageFormat::Png).unwrap()
 }
 
-fn taste(max_base64: usize) -> ImageSpec {
+fn image_spec(max_base64: usize) -> ImageSpec {
     let model = ModelTable::default().get("local-vl", Api::OpenaiChat);
     ImageSpec {
         max_base64_bytes: max_base64,
@@ -32,11 +32,11 @@ fn taste(max_base64: usize) -> ImageSpec {
 
 #[test]
 fn a_picture_that_is_too_large_is_sent_as_a_jpeg() {
-    let pictures = RequestImages::of_image(&noise());
-    let whole = pictures.current(taste(usize::MAX)).unwrap();
+    let images = RequestImages::of_image(&noise());
+    let whole = images.current(image_spec(usize::MAX)).unwrap();
     assert_eq!(whole.media_type, "image/png");
     let limit = whole.base64.len() - 1;
-    let smaller = pictures.current(taste(limit)).unwrap();
+    let smaller = images.current(image_spec(limit)).unwrap();
     assert_eq!(smaller.media_type, "image/jpeg");
     assert!(smaller.base64.len() <= limit);
     assert!(
@@ -50,7 +50,7 @@ fn a_picture_that_is_too_large_is_sent_as_a_jpeg() {
 #[test]
 fn a_picture_that_is_too_large_even_then_is_not_sent() {
     let error = RequestImages::of_image(&noise())
-        .current(taste(1000))
+        .current(image_spec(1000))
         .unwrap_err();
     assert!(
         matches!(error, Error::TooManyBytes { limit: 1000, .. }),
@@ -62,11 +62,11 @@ fn a_picture_that_is_too_large_even_then_is_not_sent() {
 fn a_marked_screen_is_kept_without_its_marks_for_the_steps_that_show_it_again() {
     let pixels = RgbaImage::from_fn(2000, 1500, |x, y| Rgba([x as u8, y as u8, 90, 255]));
     let image = codec::encode(&pixels, ImageFormat::Png).unwrap();
-    let taste = taste(usize::MAX);
+    let image_spec = image_spec(usize::MAX);
     let seen = screen("button 20,40 80x30 \"Save\"");
     let now = RequestImages::of_image(&image);
-    let marked = now.annotated(taste, &seen.scene.elements).unwrap();
-    now.cache_current(taste);
+    let marked = now.annotated(image_spec, &seen.scene.elements).unwrap();
+    now.cache_current(image_spec);
     now.release();
 
     let later = RequestImages::of(&PlanRequest {
@@ -76,7 +76,7 @@ fn a_marked_screen_is_kept_without_its_marks_for_the_steps_that_show_it_again() 
         }],
         ..request("save the file", "")
     });
-    let shown = later.past(taste, Checksum(image.sha256)).unwrap();
+    let shown = later.past(image_spec, Checksum(image.sha256)).unwrap();
     let plain = resize::render(&pixels, &shown.view.space().unwrap()).unwrap();
     let plain = codec::encode(&plain, ImageFormat::Png).unwrap();
     assert_eq!(shown.data_url(), data_url(&plain));

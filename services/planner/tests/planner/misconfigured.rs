@@ -331,7 +331,7 @@ async fn a_backend_without_a_key_leaves_the_others_at_work() {
         toml::from_str(r#"backends = ["claude_som", "openai_computer", "phrasebook"]"#).unwrap();
     let planner = settings.resolve_in(&Environment::default()).unwrap();
     let listed = planner.list_backends().await.unwrap();
-    let said: Vec<_> = listed
+    let states: Vec<_> = listed
         .iter()
         .map(|backend| {
             (
@@ -341,7 +341,7 @@ async fn a_backend_without_a_key_leaves_the_others_at_work() {
         })
         .collect();
     assert_eq!(
-        said,
+        states,
         [
             (
                 BackendState::NotConfigured,
@@ -399,13 +399,13 @@ fn logged(settings: &str) -> String {
 
 #[test]
 fn a_model_that_nobody_knows_is_used_with_a_warning() {
-    let said = logged(&own("base_url = \"http://127.0.0.1:9/v1\""));
+    let log = logged(&own("base_url = \"http://127.0.0.1:9/v1\""));
     assert!(
-        said.contains("WARN")
-            && said.contains("the model is not in the model table")
-            && said.contains("backend=\"operator\"")
-            && said.contains("model=\"local-vl\""),
-        "{said}"
+        log.contains("WARN")
+            && log.contains("the model is not in the model table")
+            && log.contains("backend=\"operator\"")
+            && log.contains("model=\"local-vl\""),
+        "{log}"
     );
     let known = format!(
         "{}\n[[models]]\nnames = [\"local-vl\"]",

@@ -18,7 +18,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::fake_provider::Provider;
-use crate::request::{picture_of, request};
+use crate::request::{request, solid_screenshot};
 
 /// The key of every test.
 const KEY: &str = "sk-of-the-test";
@@ -47,7 +47,7 @@ fn operator(provider: &str) -> PlannerService {
 
 async fn plan(planner: &PlannerService) -> Result<PlannedDecision, String> {
     let step = PlanRequest {
-        image: Some(picture_of(20)),
+        image: Some(solid_screenshot(20)),
         ..request("save the file", "button 20,40 80x30 \"Save\"")
     };
     let planned = planner.plan(step).await;
@@ -98,8 +98,8 @@ async fn a_key_comes_from_a_variable_or_from_a_file() {
 #[tokio::test]
 async fn a_model_that_nobody_knows_is_asked_with_what_every_model_accepts() {
     let provider = Provider::start().await;
-    let said = decision()["choices"][0]["message"]["content"].clone();
-    let answer = json!({"content": [{"type": "text", "text": said}], "stop_reason": "end_turn",
+    let text = decision()["choices"][0]["message"]["content"].clone();
+    let answer = json!({"content": [{"type": "text", "text": text}], "stop_reason": "end_turn",
         "usage": {"input_tokens": 1400, "output_tokens": 40}});
     provider.will_answer(200, answer);
     let planner = planner(

@@ -36,7 +36,7 @@ pub(crate) fn request(goal: &str, seen: &str) -> PlanRequest {
 }
 
 /// A screen of one colour, which its red value identifies.
-pub(crate) fn picture_of(red: u8) -> Image {
+pub(crate) fn solid_screenshot(red: u8) -> Image {
     let pixels = RgbaImage::from_pixel(1000, 800, Rgba([red, 100, 200, 255]));
     codec::encode(&pixels, ImageFormat::Png).unwrap()
 }

@@ -56,14 +56,14 @@ async fn a_decision_costs_no_more_requests_than_documented() {
     assert!(failed.message.contains("levitate_7"), "{}", failed.message);
 
     // This dialect has no stored conversation, no outputs with a URL, and none to restart in the first step.
-    let most = max_requests(RequestLimits::default());
-    assert_eq!(claude.received().len(), most as usize - 3);
+    let limit = max_requests(RequestLimits::default());
+    assert_eq!(claude.received().len(), limit as usize - 3);
     let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/planner.md");
     let docs = std::fs::read_to_string(docs).unwrap();
-    let said = format!("at most {most} requests");
+    let sentence = format!("at most {limit} requests");
     assert!(
-        docs.contains(&said),
-        "docs/planner.md has to say \"{said}\""
+        docs.contains(&sentence),
+        "docs/planner.md has to say \"{sentence}\""
     );
 }
 

@@ -242,7 +242,7 @@ async fn the_whole_text_is_read_without_a_model() {
 #[derive(Debug, Default)]
 struct Counter {
     now: AtomicUsize,
-    most: AtomicUsize,
+    max_concurrent: AtomicUsize,
 }
 
 #[async_trait]
@@ -261,7 +261,7 @@ impl Backend for Counter {
         _: &CallContext,
     ) -> Result<BackendDecision, BackendError> {
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
-        self.most.fetch_max(now, Ordering::SeqCst);
+        self.max_concurrent.fetch_max(now, Ordering::SeqCst);
         for _ in 0..20 {
             tokio::task::yield_now().await;
         }
@@ -282,7 +282,7 @@ async fn a_backend_gets_so_many_calls_at_once_and_the_others_wait() {
     let calls = (0..12).map(|_| planner.plan(request("g", SCREEN)));
     let planned = futures::future::join_all(calls).await;
     assert!(planned.iter().all(Result::is_ok), "all are answered");
-    assert_eq!(counter.most.load(Ordering::SeqCst), 3);
+    assert_eq!(counter.max_concurrent.load(Ordering::SeqCst), 3);
 }
 
 #[test]

@@ -6,10 +6,10 @@ use motorium_proto::domain::decision::{Decision, Next, PastAction, PastStep};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::service::{PlanRequest, PlannedDecision, Planner as _};
 
-use crate::request::{picture_of, request};
+use crate::request::{request, solid_screenshot};
 
 /// Number of earlier steps whose images are shown again.
-const PAST_PICTURES: usize = 2;
+const PAST_IMAGES: usize = 2;
 
 /// Builds the service from these settings, with an empty environment.
 pub(crate) fn service(settings: &str) -> PlannerService {
@@ -29,7 +29,7 @@ impl Task {
         Self {
             service: service(settings),
             request: PlanRequest {
-                image: Some(picture_of(20)),
+                image: Some(solid_screenshot(20)),
                 ..request(goal, "button 20,40 80x30 \"Save\"")
             },
         }
@@ -62,13 +62,13 @@ impl Task {
             frame_size: Some(self.request.frame.size),
             ..PastStep::default()
         });
-        let old = self.request.history.len().saturating_sub(PAST_PICTURES);
+        let old = self.request.history.len().saturating_sub(PAST_IMAGES);
         for step in &mut self.request.history[..old] {
             step.image = None;
         }
         self.request.conversation = decision.conversation.clone();
         let backend = &mut self.request.conversation_backend;
         backend.clone_from(&decision.backend);
-        self.request.image = Some(picture_of(20 * (number as u8 + 1)));
+        self.request.image = Some(solid_screenshot(20 * (number as u8 + 1)));
     }
 }

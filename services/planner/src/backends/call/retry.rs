@@ -75,11 +75,11 @@ mod tests {
 
     #[track_caller]
     fn check(kind: &FailureKind, retries: u32, chance: f64, milliseconds: Option<u64>) {
-        let patience = RetryPolicy {
+        let policy = RetryPolicy {
             max_retries: 10,
             ..RetryPolicy::default()
         };
-        let pause = patience.backoff(kind, retries, chance);
+        let pause = policy.backoff(kind, retries, chance);
         assert_eq!(
             pause,
             milliseconds.map(Duration::from_millis),

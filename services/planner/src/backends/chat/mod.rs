@@ -21,15 +21,15 @@ pub(super) fn message(role: &str, text: impl Into<String>) -> Value {
 }
 
 /// A user message with an image and, unless it is empty, a text.
-pub(super) fn image_message(picture: &RenderedImage, text: &str) -> Value {
-    let picture = json!({"type": "image_url", "image_url": {"url": picture.data_url()}});
+pub(super) fn image_message(image: &RenderedImage, text: &str) -> Value {
+    let image_part = json!({"type": "image_url", "image_url": {"url": image.data_url()}});
     let text = (!text.is_empty()).then(|| json!({"type": "text", "text": text}));
-    let content: Vec<Value> = std::iter::once(picture).chain(text).collect();
+    let content: Vec<Value> = std::iter::once(image_part).chain(text).collect();
     json!({"role": "user", "content": content})
 }
 
 /// Returns the image of an earlier step; `None` if it was dropped to save space or is only a reference.
-pub(super) fn picture(
+pub(super) fn past_image(
     step: &StepContext<'_>,
     past: &PastStep,
 ) -> Result<Option<RenderedImage>, RequestError> {
@@ -40,7 +40,7 @@ pub(super) fn picture(
         .images
         .past(step.model.image_spec, Checksum(image.sha256))
     {
-        Ok(picture) => Ok(Some(picture)),
+        Ok(rendered) => Ok(Some(rendered)),
         Err(Error::Unknown(_) | Error::Reference { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }

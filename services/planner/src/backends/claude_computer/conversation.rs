@@ -57,15 +57,12 @@ impl Conversation {
         }
         memory.answer(step, view, last)?;
         memory.state.ask_after(history);
-        memory.without_lost_pictures(step)
+        memory.without_lost_images(step)
     }
 
     /// Replaces images that can no longer be shown with text. Returns `None` if the model's thinking is bound to all
     /// earlier content, which must then not change.
-    fn without_lost_pictures(
-        mut self,
-        step: &StepContext<'_>,
-    ) -> Result<Option<Self>, RequestError> {
+    fn without_lost_images(mut self, step: &StepContext<'_>) -> Result<Option<Self>, RequestError> {
         let can_be_shown = conversation_image::can_be_shown(&self.shown(), step);
         if can_be_shown.iter().all(|can_be| *can_be) {
             return Ok(Some(self));
@@ -99,8 +96,8 @@ impl Conversation {
             .as_array()
             .is_some_and(|blocks| !blocks.is_empty());
         if has_content {
-            let said = json!({"role": "assistant", "content": answer["content"]});
-            self.messages.push(said);
+            let turn = json!({"role": "assistant", "content": answer["content"]});
+            self.messages.push(turn);
         }
         self.state.receive(calls, suspected);
         self
@@ -131,7 +128,7 @@ impl Conversation {
         if results.is_empty() {
             results.push(json!({"type": "text", "text": problem}));
         }
-        let said_nothing = self
+        let ends_with_user_turn = self
             .messages
             .last()
             .is_some_and(|last| last["role"] == "user");
@@ -141,7 +138,7 @@ impl Conversation {
             .and_then(|last| last["content"].as_array_mut())
         {
             // The API rejects two consecutive turns of the same role.
-            Some(content) if said_nothing => content.extend(results),
+            Some(content) if ends_with_user_turn => content.extend(results),
             _ => self.messages.push(user(results)),
         }
         self
@@ -176,12 +173,12 @@ impl Conversation {
         let settled = calls::resolve_calls(&calls, last, step.request, cursor);
         let current = ConversationImage::current(step.images)?;
         let answered = calls.iter().any(|call| call.fate == CallStatus::Asked);
-        let news = messages::new_messages(step, last, answered)?;
+        let new_messages = messages::new_messages(step, last, answered)?;
         let mut content: Vec<Value> = settled
             .iter()
             .map(|settled| result(settled, &current))
             .collect();
-        append_new_messages(&mut content, &settled, news);
+        append_new_messages(&mut content, &settled, new_messages);
         append_screenshot(&mut content, &settled, &current);
         self.messages.push(user(content));
         Ok(())
@@ -204,7 +201,7 @@ fn result(settled: &CallResult<'_>, current: &ConversationImage) -> Value {
     }
     let text = Some(&settled.text).filter(|text| !text.is_empty());
     let text = text.map(|text| json!({"type": "text", "text": text}));
-    let picture = settled.image.as_ref().map(|picture| match picture {
+    let image = settled.image.as_ref().map(|image| match image {
         ResultImage::Shown(shown) => shown.placeholder(),
         ResultImage::Now(region) => ConversationImage {
             region: *region,
@@ -212,7 +209,7 @@ fn result(settled: &CallResult<'_>, current: &ConversationImage) -> Value {
         }
         .placeholder(),
     });
-    let content: Vec<Value> = text.into_iter().chain(picture).collect();
+    let content: Vec<Value> = text.into_iter().chain(image).collect();
     of(settled.call, json!(content))
 }
 
@@ -242,21 +239,21 @@ fn wrong_with(call: &PendingCall, problem: &str) -> String {
 
 /// Adds new messages to the last result whose text is not prescribed. A text block after the results makes the model end
 /// its turn without a response.
-fn append_new_messages(content: &mut [Value], settled: &[CallResult<'_>], news: String) {
+fn append_new_messages(content: &mut [Value], settled: &[CallResult<'_>], new_messages: String) {
     let free = settled
         .iter()
         .rposition(|settled| settled.text != AFTER_A_FAILURE);
     let Some(block) = free.and_then(|index| content.get_mut(index)) else {
         return;
     };
-    if news.is_empty() {
+    if new_messages.is_empty() {
         return;
     }
     match &mut block["content"] {
-        Value::Array(parts) => parts.push(json!({"type": "text", "text": news})),
+        Value::Array(parts) => parts.push(json!({"type": "text", "text": new_messages})),
         Value::String(text) => {
             text.push_str("\n\n");
-            text.push_str(&news);
+            text.push_str(&new_messages);
         }
         _ => {}
     }

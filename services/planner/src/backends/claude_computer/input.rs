@@ -193,7 +193,10 @@ fn required<T>(value: Option<T>, action: &str, field: &str) -> Result<T, String>
 
 /// Returns the place of the action; `None` means the current pointer.
 fn at(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Option<Target>, String> {
-    input.coordinate.map(|said| sight.target(said)).transpose()
+    input
+        .coordinate
+        .map(|coordinate| sight.target(coordinate))
+        .transpose()
 }
 
 fn click(
@@ -219,7 +222,7 @@ fn held(input: &Input) -> Result<Vec<Key>, String> {
 fn drag(input: &Input, sight: &ScreenshotContext<'_>) -> Result<Action<Target>, String> {
     let to = sight.target(required(input.coordinate, "left_click_drag", "coordinate")?)?;
     let from = match input.start_coordinate {
-        Some(said) => sight.target(said)?,
+        Some(coordinate) => sight.target(coordinate)?,
         None => required(sight.cursor(), "left_click_drag", "start_coordinate")?,
     };
     Ok(Action::Drag {

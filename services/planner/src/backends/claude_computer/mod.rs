@@ -76,12 +76,12 @@ impl Dialect for ClaudeComputer {
         answer: &Value,
     ) -> Result<ParsedResponse, ResponseError> {
         check_stop(asked, answer)?;
-        let (turn, said) = heard(step, asked, answer)?;
+        let (turn, thought) = parse_turn(step, asked, answer)?;
         match turn.next {
             Some(next) => {
                 let memory = Conversation::of(asked)?;
                 let memory = memory.after(answer, turn.calls, turn.suspected);
-                let decided = reading(step, next, said, memory);
+                let decided = reading(step, next, thought, memory);
                 Ok(ParsedResponse::Decision(Box::new(decided)))
             }
             None => looks(step, asked, answer, turn),
@@ -100,7 +100,7 @@ impl Dialect for ClaudeComputer {
             _ if answer["stop_reason"] == "model_context_window_exceeded" => {
                 anew(step).unwrap_or_else(|_| asked.clone())
             }
-            _ => told(step, asked, answer, misread).unwrap_or_else(|| asked.clone()),
+            _ => correction_request(step, asked, answer, misread).unwrap_or_else(|| asked.clone()),
         }
     }
 }
@@ -109,9 +109,9 @@ fn view(step: &StepContext<'_>) -> Result<SentImage, RequestError> {
     if !step.images.has_current() {
         return Err(screenshot::Error::NoImage.into());
     }
-    let taste = step.model.image_spec;
+    let image_spec = step.model.image_spec;
     let frame = step.request.frame.size;
-    let view = SentImage::whole(frame, taste.rule, taste.convention);
+    let view = SentImage::whole(frame, image_spec.rule, image_spec.convention);
     Ok(view.map_err(screenshot::Error::from)?)
 }
 
@@ -136,7 +136,7 @@ fn check_stop(asked: &ModelRequest, answer: &Value) -> Result<(), ResponseError>
 }
 
 /// Parses the turn of a response, and the model's text in it.
-fn heard(
+fn parse_turn(
     step: &StepContext<'_>,
     asked: &ModelRequest,
     answer: &Value,
@@ -158,7 +158,10 @@ fn heard(
         ));
     }
     let current = ConversationImage::current(step.images).ok();
-    Ok((turn::decide(calls, current.as_ref()), said(blocks)))
+    Ok((
+        turn::decide(calls, current.as_ref()),
+        text_or_thinking(blocks),
+    ))
 }
 
 fn tool_uses(answer: &Value) -> impl Iterator<Item = &Value> {
@@ -192,7 +195,7 @@ fn call(
 }
 
 /// Returns the model's text; its thinking if there is no text.
-fn said(blocks: &[Value]) -> String {
+fn text_or_thinking(blocks: &[Value]) -> String {
     let joined = |kind: &str| {
         let texts = blocks.iter().filter(|block| block["type"] == kind);
         let texts = texts.filter_map(|block| block[kind].as_str().map(str::trim));
@@ -285,7 +288,7 @@ fn with_more_room(asked: &ModelRequest, limit: u64) -> ModelRequest {
 }
 
 /// Builds the request that reports the error of the model's turn.
-fn told(
+fn correction_request(
     step: &StepContext<'_>,
     asked: &ModelRequest,
     answer: &Value,
@@ -293,7 +296,7 @@ fn told(
 ) -> Option<ModelRequest> {
     let memory = Conversation::of(asked).ok()?;
     let is_silent = tool_uses(answer).next().is_none();
-    let turn = heard(step, asked, answer).map(|(turn, _)| turn);
+    let turn = parse_turn(step, asked, answer).map(|(turn, _)| turn);
     let (calls, suspected) = turn.map_or_else(
         |_| (Vec::new(), Vec::new()),
         |turn| (turn.calls, turn.suspected),

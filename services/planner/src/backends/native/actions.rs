@@ -43,8 +43,8 @@ impl<'a> ScreenshotContext<'a> {
 
     /// Converts a point into a frame pixel. A point outside the screenshot is an error; it is not clamped.
     pub(crate) fn point(&self, x: f64, y: f64) -> Result<CapturePoint, String> {
-        let said = ReportedPoint::new(x, y);
-        let found = self.view.to_capture(said);
+        let reported = ReportedPoint::new(x, y);
+        let found = self.view.to_capture(reported);
         found.map_err(|off| format!("Coordinate outside the screen: {off}."))
     }
 
@@ -68,8 +68,8 @@ impl<'a> ScreenshotContext<'a> {
 
     /// Returns the cursor position in the model's coordinates.
     pub(crate) fn cursor_reported(&self) -> Option<(i64, i64)> {
-        let said = self.view.to_reported(self.cursor?).ok()?;
-        Some((whole(said.x), whole(said.y)))
+        let reported = self.view.to_reported(self.cursor?).ok()?;
+        Some((whole(reported.x), whole(reported.y)))
     }
 
     /// Returns the action with a description of its purpose.
@@ -162,11 +162,11 @@ impl KeyNames {
 }
 
 /// Parses a duration in seconds.
-pub(crate) fn seconds(said: f64) -> Result<Duration, String> {
-    Duration::try_from_secs_f64(said)
+pub(crate) fn seconds(value: f64) -> Result<Duration, String> {
+    Duration::try_from_secs_f64(value)
         .ok()
         .filter(|time| *time <= MAX_DURATION)
-        .ok_or_else(|| format!("A duration of {said} seconds is not possible: 0 to 300 are."))
+        .ok_or_else(|| format!("A duration of {value} seconds is not possible: 0 to 300 are."))
 }
 
 /// Checks the action's limits; the error is a message for the model.

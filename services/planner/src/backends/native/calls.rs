@@ -137,30 +137,30 @@ fn one<'a>(
     request: &PlanRequest,
     cursor: Option<(i64, i64)>,
 ) -> CallResult<'a> {
-    let said = |outcome: Result<String, String>| CallResult {
+    let text_result = |outcome: Result<String, String>| CallResult {
         call,
         succeeded: outcome.is_ok(),
         text: outcome.unwrap_or_else(|problem| problem),
         image: None,
     };
     match &call.fate {
-        CallStatus::Function => said(function(&call.id, step)),
-        CallStatus::Ended => said(Err("The task is not over.".to_owned())),
-        CallStatus::Asked => said(Ok(answer(step, request))),
-        CallStatus::Extracted => said(extracted(step)),
-        CallStatus::Noted => said(Ok("Noted. Go on with the task.".to_owned())),
-        CallStatus::Invalid { problem } => said(Err(problem.clone())),
-        CallStatus::NotNow => said(Err(NOT_NOW.to_owned())),
-        CallStatus::AfterFailure => said(Err(AFTER_A_FAILURE.to_owned())),
+        CallStatus::Function => text_result(function(&call.id, step)),
+        CallStatus::Ended => text_result(Err("The task is not over.".to_owned())),
+        CallStatus::Asked => text_result(Ok(answer(step, request))),
+        CallStatus::Extracted => text_result(extracted(step)),
+        CallStatus::Noted => text_result(Ok("Noted. Go on with the task.".to_owned())),
+        CallStatus::Invalid { problem } => text_result(Err(problem.clone())),
+        CallStatus::NotNow => text_result(Err(NOT_NOW.to_owned())),
+        CallStatus::AfterFailure => text_result(Err(AFTER_A_FAILURE.to_owned())),
         CallStatus::Acts { .. } | CallStatus::Look { .. } | CallStatus::Pointer if failed => {
-            said(Err(AFTER_A_FAILURE.to_owned()))
+            text_result(Err(AFTER_A_FAILURE.to_owned()))
         }
         CallStatus::Acts {
             first,
             count,
             problem,
-        } => said(acts(*first, *count, problem.as_deref(), step)),
-        CallStatus::Pointer => said(pointer(cursor)),
+        } => text_result(acts(*first, *count, problem.as_deref(), step)),
+        CallStatus::Pointer => text_result(pointer(cursor)),
         CallStatus::Look { shown, region } => CallResult {
             call,
             succeeded: true,
@@ -181,14 +181,14 @@ fn acts(
     step: Option<&PastStep>,
 ) -> Result<String, String> {
     let step = step.ok_or(NOT_KNOWN)?;
-    let mut said = String::new();
+    let mut text = String::new();
     for index in first..first.saturating_add(count) {
         let past = step.actions.get(index);
         let outcome = past.map_or_else(|| Err(never_begun(index, step)), performed);
-        said = outcome.map_err(|why| numbered(index - first, count, &why))?;
+        text = outcome.map_err(|why| numbered(index - first, count, &why))?;
     }
     match problem {
-        None => Ok(said),
+        None => Ok(text),
         Some(problem) => Err(problem.to_owned()),
     }
 }
@@ -273,17 +273,17 @@ fn extracted(step: Option<&PastStep>) -> Result<String, String> {
     json.ok_or_else(|| "No data could be taken from the screen.".to_owned())
 }
 
-/// Returns what the user said since the question was asked.
+/// Returns the user's messages since the question was asked.
 fn answer(step: Option<&PastStep>, request: &PlanRequest) -> String {
     let before = step.map(|step| step.user_messages.as_slice());
-    let said = before
+    let messages = before
         .unwrap_or_default()
         .iter()
         .chain(&request.user_messages);
-    let said: Vec<&str> = said.map(String::as_str).collect();
-    if said.is_empty() {
+    let messages: Vec<&str> = messages.map(String::as_str).collect();
+    if messages.is_empty() {
         "The user said nothing.".to_owned()
     } else {
-        said.join("\n")
+        messages.join("\n")
     }
 }

@@ -28,11 +28,8 @@ pub(crate) struct ConversationImage {
 
 impl ConversationImage {
     /// Returns the current whole screen.
-    pub(crate) fn current(pictures: &RequestImages) -> Result<Self, Error> {
-        let sha256 = pictures
-            .current_checksum()
-            .ok_or(Error::NoImage)?
-            .to_string();
+    pub(crate) fn current(images: &RequestImages) -> Result<Self, Error> {
+        let sha256 = images.current_checksum().ok_or(Error::NoImage)?.to_string();
         Ok(Self {
             sha256,
             region: None,
@@ -49,27 +46,27 @@ impl ConversationImage {
         ConversationImage::deserialize(object.get(PLACEHOLDER)?).ok()
     }
 
-    fn is_given(&self, pictures: &RequestImages) -> bool {
-        Checksum::parse(&self.sha256).is_some_and(|checksum| pictures.has(checksum))
+    fn is_given(&self, images: &RequestImages) -> bool {
+        Checksum::parse(&self.sha256).is_some_and(|checksum| images.has(checksum))
     }
 
     pub(crate) fn rendered(
         &self,
-        pictures: &RequestImages,
-        taste: ImageSpec,
+        images: &RequestImages,
+        image_spec: ImageSpec,
     ) -> Result<RenderedImage, Error> {
         let checksum = Checksum::parse(&self.sha256).ok_or(Error::NoImage)?;
-        let is_current = pictures.current_checksum() == Some(checksum);
+        let is_current = images.current_checksum() == Some(checksum);
         match self.region {
             Some([left, top, right, bottom]) => {
                 let (min, max) = (
                     CapturePoint::new(left, top),
                     CapturePoint::new(right, bottom),
                 );
-                pictures.zoomed_of(taste, checksum, CaptureRect::new(min, max))
+                images.zoomed_of(image_spec, checksum, CaptureRect::new(min, max))
             }
-            None if is_current => pictures.current(taste),
-            None => pictures.past(taste, checksum),
+            None if is_current => images.current(image_spec),
+            None => images.past(image_spec, checksum),
         }
     }
 }
@@ -172,7 +169,8 @@ mod tests {
 
     #[test]
     fn a_picture_is_found_again_where_it_stood() {
-        let part = |role, picture| json!({"role": role, "content": [{"type": "text", "text": "t"}, picture]});
+        let part =
+            |role, image| json!({"role": role, "content": [{"type": "text", "text": "t"}, image]});
         let parts = ["user", "assistant"].map(|role| part(role, shown().placeholder()));
         let is_ours = |part: &Value| part["role"] == "user";
         assert_eq!(all(&parts, is_ours), [shown()]);

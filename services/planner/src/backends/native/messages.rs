@@ -37,12 +37,15 @@ pub(crate) fn new_messages(
 ) -> Result<String, Error> {
     let request = step.request;
     let before = last.map(|step| step.user_messages.as_slice());
-    let said = before
+    let user_messages = before
         .unwrap_or_default()
         .iter()
         .chain(&request.user_messages);
     let values = NewMessages {
-        user_messages: said.map(String::as_str).filter(|_| !answered).collect(),
+        user_messages: user_messages
+            .map(String::as_str)
+            .filter(|_| !answered)
+            .collect(),
         notices: &request.notices,
         page: context::page(request),
     };

@@ -6,8 +6,8 @@ use motorium_proto::domain::decision::Next;
 const MAX_PROGRESS_CHARS: usize = 160;
 
 /// Returns one line for the user: the first line of the model's text, or what is done.
-pub(crate) fn progress(said: &str, next: &Next) -> String {
-    let first = said.lines().map(str::trim).find(|line| !line.is_empty());
+pub(crate) fn progress(text: &str, next: &Next) -> String {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     let line = first.map_or_else(|| done(next), ToOwned::to_owned);
     match line.char_indices().nth(MAX_PROGRESS_CHARS) {
         None => line,

@@ -185,7 +185,7 @@ fn verb<T: DeserializeOwned>(
     ground: &ValidationContext<'_>,
     action: impl Fn(T) -> Result<Action<Target>, ResponseError>,
 ) -> CallMeaning {
-    read(name, input, |said| match action(said) {
+    read(name, input, |arguments| match action(arguments) {
         Ok(action) => performed(ground, action),
         Err(misread) => CallMeaning::Invalid(misread.to_string()),
     })
@@ -218,7 +218,7 @@ fn decided<T: DeserializeOwned>(
     input: &Value,
     next: impl Fn(T) -> Next,
 ) -> CallMeaning {
-    read(name, input, |said| CallMeaning::Next(next(said)))
+    read(name, input, |arguments| CallMeaning::Next(next(arguments)))
 }
 
 fn read<T: DeserializeOwned>(
@@ -227,7 +227,7 @@ fn read<T: DeserializeOwned>(
     meaning: impl Fn(T) -> CallMeaning,
 ) -> CallMeaning {
     match T::deserialize(input) {
-        Ok(said) => meaning(said),
+        Ok(arguments) => meaning(arguments),
         Err(error) => CallMeaning::Invalid(format!("The input of {name} cannot be used: {error}.")),
     }
 }

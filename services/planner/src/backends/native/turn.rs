@@ -74,14 +74,14 @@ struct TurnBuilder {
 }
 
 /// Returns the decision of a turn. `current` is the screenshot that it was made on.
-pub(crate) fn decide(heard: Vec<ParsedCall>, current: Option<&ConversationImage>) -> Turn {
+pub(crate) fn decide(parsed_calls: Vec<ParsedCall>, current: Option<&ConversationImage>) -> Turn {
     let mut making = TurnBuilder::default();
-    let calls = heard
+    let calls = parsed_calls
         .into_iter()
-        .map(|heard| PendingCall {
-            fate: making.take(&heard.id, heard.meaning, current),
-            id: heard.id,
-            detail: heard.detail,
+        .map(|call| PendingCall {
+            fate: making.take(&call.id, call.meaning, current),
+            id: call.id,
+            detail: call.detail,
         })
         .collect();
     Turn {

@@ -34,7 +34,7 @@ impl Conversation {
     /// Starts a conversation at this step.
     pub(super) fn new(step: &StepContext<'_>, setup: &Setup) -> Result<Self, RequestError> {
         let text = messages::first(step)?;
-        let screen = picture_part(setup, &ConversationImage::current(step.images)?);
+        let screen = image_part(setup, &ConversationImage::current(step.images)?);
         Ok(Self {
             state: ConversationState::new(setup.fingerprint(), &step.request.history),
             response: None,
@@ -189,18 +189,21 @@ impl Conversation {
         self.items.extend(outputs);
         let answered = calls.iter().any(|call| call.fate == CallStatus::Asked);
         let of_computer = |settled: &&CallResult<'_>| is_computer(settled.call);
-        let told = settled
+        let result_texts = settled
             .iter()
             .filter(of_computer)
             .map(|settled| settled.text.clone());
-        let news = messages::new_messages(step, last, answered)?;
-        let texts: Vec<String> = told.chain([news]).filter(|text| !text.is_empty()).collect();
+        let new_messages = messages::new_messages(step, last, answered)?;
+        let texts: Vec<String> = result_texts
+            .chain([new_messages])
+            .filter(|text| !text.is_empty())
+            .collect();
         let mut parts = Vec::new();
         if !texts.is_empty() {
             parts.push(text_part(&texts.join("\n\n")));
         }
         if !calls.iter().any(is_computer) {
-            parts.push(picture_part(setup, &current));
+            parts.push(image_part(setup, &current));
         }
         if !parts.is_empty() {
             self.items.push(user(parts));
@@ -277,6 +280,6 @@ fn text_part(text: &str) -> Value {
     json!({"type": "input_text", "text": text})
 }
 
-fn picture_part(setup: &Setup, shown: &ConversationImage) -> Value {
+fn image_part(setup: &Setup, shown: &ConversationImage) -> Value {
     json!({"type": "input_image", "detail": setup.detail(), "image_url": shown.placeholder()})
 }

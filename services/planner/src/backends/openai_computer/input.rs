@@ -106,14 +106,14 @@ pub(super) fn read(call: &Value, sight: &ScreenshotContext<'_>) -> CallMeaning {
         Some(actions) => actions.iter().collect(),
         None => call.get("action").into_iter().collect(),
     };
-    if let [said] = asked.as_slice()
-        && let Some(ending) = ending(said)
+    if let [raw_action] = asked.as_slice()
+        && let Some(ending) = ending(raw_action)
     {
         return ending;
     }
     let mut actions = Vec::new();
-    for (index, said) in asked.iter().enumerate() {
-        match one(said, sight) {
+    for (index, raw_action) in asked.iter().enumerate() {
+        match one(raw_action, sight) {
             Ok(action) => actions.extend(action),
             Err(problem) => {
                 let problem = format!("Action {} of {}: {problem}", index + 1, asked.len());
@@ -132,17 +132,22 @@ pub(super) fn read(call: &Value, sight: &ScreenshotContext<'_>) -> CallMeaning {
 }
 
 /// Returns the end of the task that a single action declares.
-fn ending(said: &Value) -> Option<CallMeaning> {
-    let kind = said["type"].as_str()?;
-    matches!(kind, "done" | "fail" | "terminate")
-        .then(|| actions::ending(kind, said["status"].as_str(), said["text"].as_str()))
+fn ending(raw_action: &Value) -> Option<CallMeaning> {
+    let kind = raw_action["type"].as_str()?;
+    matches!(kind, "done" | "fail" | "terminate").then(|| {
+        actions::ending(
+            kind,
+            raw_action["status"].as_str(),
+            raw_action["text"].as_str(),
+        )
+    })
 }
 
 /// Parses one action; nothing for a screenshot, and several for a text with a place or a list of keys.
-fn one(said: &Value, sight: &ScreenshotContext<'_>) -> Result<Vec<PlannedAction>, String> {
-    let kind = said["type"].as_str().unwrap_or_default();
+fn one(raw_action: &Value, sight: &ScreenshotContext<'_>) -> Result<Vec<PlannedAction>, String> {
+    let kind = raw_action["type"].as_str().unwrap_or_default();
     let input =
-        Input::deserialize(said).map_err(|error| format!("{kind} is malformed: {error}."))?;
+        Input::deserialize(raw_action).map_err(|error| format!("{kind} is malformed: {error}."))?;
     if kind == "screenshot" {
         return Ok(Vec::new());
     }

@@ -94,34 +94,34 @@ impl Dialect for OpenAiComputer {
         answer: &Value,
     ) -> Result<ParsedResponse, ResponseError> {
         check_status(asked, answer)?;
-        let heard = heard(step, asked, answer)?;
+        let parsed = parse_turn(step, asked, answer)?;
         let memory = Conversation::of(asked)?;
-        if heard.turn.calls.is_empty() {
+        if parsed.turn.calls.is_empty() {
             let memory = memory.after(
                 ConversationStorage::of(asked),
                 answer,
                 Vec::new(),
                 Vec::new(),
             )?;
-            return Ok(decided(step, heard.said.decision()?, heard, memory));
+            return Ok(decided(step, parsed.words.decision()?, parsed, memory));
         }
         let memory = memory.after(
             ConversationStorage::of(asked),
             answer,
-            heard.turn.calls.clone(),
-            heard.turn.suspected.clone(),
+            parsed.turn.calls.clone(),
+            parsed.turn.suspected.clone(),
         )?;
-        match &heard.turn.next {
+        match &parsed.turn.next {
             Some(next) => {
                 let next = next.clone();
-                Ok(decided(step, next, heard, memory))
+                Ok(decided(step, next, parsed, memory))
             }
-            None if heard.turn.problem.is_some() => Err(ResponseError::Invalid {
-                message: heard.turn.problem.unwrap_or_default(),
+            None if parsed.turn.problem.is_some() => Err(ResponseError::Invalid {
+                message: parsed.turn.problem.unwrap_or_default(),
             }),
             // There is no action, but the user has to see the safety check before the screen is shown.
-            None if !heard.checks.is_empty() => {
-                Ok(decided(step, pause(step, asked)?, heard, memory))
+            None if !parsed.checks.is_empty() => {
+                Ok(decided(step, pause(step, asked)?, parsed, memory))
             }
             None => looks(step, asked, memory),
         }
@@ -138,7 +138,7 @@ impl Dialect for OpenAiComputer {
             ResponseError::Truncated { limit } => with_more_room(asked, *limit),
             // A failed response is not part of the conversation.
             _ if check_status(asked, answer).is_err() => asked.clone(),
-            _ => told(step, asked, answer, misread).unwrap_or_else(|| asked.clone()),
+            _ => correction_request(step, asked, answer, misread).unwrap_or_else(|| asked.clone()),
         }
     }
 
@@ -187,24 +187,24 @@ fn looks(
 
 /// Builds the request that reports the error of the model's turn. A turn with a safety check cannot be answered before
 /// the user has seen it, so the conversation restarts.
-fn told(
+fn correction_request(
     step: &StepContext<'_>,
     asked: &ModelRequest,
     answer: &Value,
     misread: &ResponseError,
 ) -> Option<ModelRequest> {
-    let heard = heard(step, asked, answer).ok();
+    let parsed = parse_turn(step, asked, answer).ok();
     let problem = misread.to_string();
-    let memory = match heard {
-        Some(heard) if !heard.checks.is_empty() => {
+    let memory = match parsed {
+        Some(parsed) if !parsed.checks.is_empty() => {
             let view = asked.view?;
             let setup = Setup::of(step, ConversationStorage::of(asked), &view).ok()?;
             Conversation::new(step, &setup)
                 .ok()?
                 .with_user_text(&problem)
         }
-        heard => {
-            let turn = heard.map(|heard| heard.turn);
+        parsed => {
+            let turn = parsed.map(|parsed| parsed.turn);
             let (calls, suspected) =
                 turn.map_or_else(Default::default, |turn| (turn.calls, turn.suspected));
             let keeping = ConversationStorage::of(asked);
@@ -229,7 +229,7 @@ fn again(
 /// The parsed content of a response.
 struct ParsedTurn {
     turn: Turn,
-    said: ModelWords,
+    words: ModelWords,
     /// Safety checks that the user has to see before anything is performed.
     checks: Vec<SafetyCheck>,
 }
@@ -238,8 +238,12 @@ fn view(step: &StepContext<'_>) -> Result<SentImage, RequestError> {
     if !step.images.has_current() {
         return Err(screenshot::Error::NoImage.into());
     }
-    let taste = step.model.image_spec;
-    let view = SentImage::whole(step.request.frame.size, taste.rule, taste.convention);
+    let image_spec = step.model.image_spec;
+    let view = SentImage::whole(
+        step.request.frame.size,
+        image_spec.rule,
+        image_spec.convention,
+    );
     Ok(view.map_err(screenshot::Error::from)?)
 }
 
@@ -268,7 +272,7 @@ fn items(answer: &Value) -> &[Value] {
     answer["output"].as_array().map_or(&[], Vec::as_slice)
 }
 
-fn heard(
+fn parse_turn(
     step: &StepContext<'_>,
     asked: &ModelRequest,
     answer: &Value,
@@ -294,7 +298,7 @@ fn heard(
     let current = ConversationImage::current(step.images).ok();
     Ok(ParsedTurn {
         turn: turn::decide(calls, current.as_ref()),
-        said: ModelWords::of(items(answer)),
+        words: ModelWords::of(items(answer)),
         checks,
     })
 }
@@ -454,17 +458,17 @@ fn pause(step: &StepContext<'_>, asked: &ModelRequest) -> Result<Next, ResponseE
 fn decided(
     step: &StepContext<'_>,
     next: Next,
-    heard: ParsedTurn,
+    parsed: ParsedTurn,
     mut memory: Conversation,
 ) -> ParsedResponse {
     let suspected = memory.state.take_suspected();
     let ground = ground(step);
     ParsedResponse::Decision(Box::new(ParsedDecision {
-        progress: progress::progress(heard.said.thought(), &next),
-        thought: heard.said.thought().to_owned(),
+        progress: progress::progress(parsed.words.thought(), &next),
+        thought: parsed.words.thought().to_owned(),
         next,
         conversation: Bytes::from(memory.to_json().to_string()),
-        safety_checks: heard.checks,
+        safety_checks: parsed.checks,
         conversation_images: conversation_image::checksums(&memory.shown()),
         suspected_injections: suspected
             .iter()

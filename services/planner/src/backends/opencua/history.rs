@@ -88,10 +88,10 @@ pub(super) fn messages(
     let mut waiting = Vec::new();
     for (index, past) in history.iter().enumerate() {
         if index >= first_shown
-            && let Some(picture) = chat::picture(step, past)?
+            && let Some(image) = chat::past_image(step, past)?
         {
             speak(&mut messages, &mut waiting);
-            messages.push(chat::image_message(&picture, ""));
+            messages.push(chat::image_message(&image, ""));
         }
         waiting.push(text(past.step, &records.get(past, language), kind));
     }

@@ -123,12 +123,12 @@ pub(super) fn plan_clause(turn: &ClausePlanner<'_>, cursor: &mut ClauseCursor) -
         Instruction::WaitForText {
             text,
             shown,
-            timeout: at_most,
+            timeout,
         } => turn.wait_for(
             cursor,
             text,
             *shown,
-            at_most.unwrap_or(DEFAULT_WAIT_TIMEOUT),
+            timeout.unwrap_or(DEFAULT_WAIT_TIMEOUT),
         ),
         Instruction::Drag { from, to } => turn.drag(cursor, from, to),
         Instruction::Edit { command, field } => turn.edit(cursor, *command, field.as_ref()),
@@ -271,12 +271,12 @@ impl ClausePlanner<'_> {
 
     /// Waits for the screen, or fails after the last retry.
     fn missing<T>(&self, cursor: &mut ClauseCursor, reason: impl FnOnce() -> String) -> Attempt<T> {
-        let patience = if cursor.opening {
+        let max_retries = if cursor.opening {
             MAX_RETRIES_WHILE_OPENING
         } else {
             MAX_RETRIES
         };
-        if cursor.work.looks >= patience {
+        if cursor.work.looks >= max_retries {
             return Err(ClauseDecision::Fail { reason: reason() });
         }
         cursor.work.looks += 1;
@@ -843,13 +843,13 @@ impl ClausePlanner<'_> {
         cursor: &mut ClauseCursor,
         text: &str,
         shown: bool,
-        at_most: Duration,
+        timeout: Duration,
     ) -> Attempt<ClauseDecision> {
         if self.shows(cursor, text) == shown {
             return Ok(ClauseDecision::Done);
         }
-        if RETRY_INTERVAL * cursor.work.looks >= at_most {
-            return self.fail(self.voice.wait_timed_out(self.words, text, shown, at_most));
+        if RETRY_INTERVAL * cursor.work.looks >= timeout {
+            return self.fail(self.voice.wait_timed_out(self.words, text, shown, timeout));
         }
         cursor.work.looks += 1;
         Ok(ClauseDecision::Wait)

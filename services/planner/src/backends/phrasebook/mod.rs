@@ -127,7 +127,7 @@ fn plan(request: &PlanRequest) -> Result<Decision, BackendError> {
 #[derive(Debug, Default)]
 struct Spoken {
     /// Texts of the user, the oldest first, also from earlier tasks of the session.
-    said: Vec<String>,
+    texts: Vec<String>,
     clauses: Vec<ParsedClause>,
 }
 
@@ -136,11 +136,12 @@ impl Spoken {
         let messages = context.messages.iter();
         let messages = messages.filter(|message| message.role == MessageRole::User);
         let tasks = context.earlier_tasks.iter();
-        let said = tasks.flat_map(|task| std::iter::once(&task.goal).chain(&task.user_messages));
+        let task_texts =
+            tasks.flat_map(|task| std::iter::once(&task.goal).chain(&task.user_messages));
         Self {
-            said: messages
+            texts: messages
                 .map(|message| &message.text)
-                .chain(said)
+                .chain(task_texts)
                 .cloned()
                 .collect(),
             clauses: Vec::new(),
@@ -157,9 +158,9 @@ impl Spoken {
                 .map(|joined| goal[joined.span.clone()].trim().to_owned()),
             clause,
         };
-        let clauses = grammar::parse_following(self.said.iter().map(String::as_str), goal)?;
+        let clauses = grammar::parse_following(self.texts.iter().map(String::as_str), goal)?;
         self.clauses.extend(clauses.into_iter().map(parsed));
-        self.said.push(goal.to_owned());
+        self.texts.push(goal.to_owned());
         Ok(())
     }
 }
@@ -261,14 +262,14 @@ impl PlanCall<'_> {
         if let Some(ending) = self.check_last_step() {
             return Ok(ending);
         }
-        while let Some(said) = spoken.get(self.cursor.clause) {
+        while let Some(parsed) = spoken.get(self.cursor.clause) {
             let was_opening = self.cursor.opening;
-            let (words, joined_words) = (said.words_for(false), said.words_for(true));
+            let (words, joined_words) = (parsed.words_for(false), parsed.words_for(true));
             let turn = ClausePlanner {
                 request: self.request,
                 screen: self.screen,
                 voice: self.voice,
-                clause: &said.clause,
+                clause: &parsed.clause,
                 is_last: self.cursor.clause + 1 == spoken.len(),
                 words,
                 joined_words,
@@ -484,8 +485,9 @@ impl PlanCall<'_> {
 
 /// Returns whether the user answered the refusal with the wish to go on without the clause.
 fn says_to_go_on(step: &PastStep, request: &PlanRequest) -> bool {
-    let said = step.user_messages.iter().chain(&request.user_messages);
-    said.into_iter()
+    let user_messages = step.user_messages.iter().chain(&request.user_messages);
+    user_messages
+        .into_iter()
         .any(|message| messages::meaning(message) == Reply::GoOn)
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Past {
 /// A step with its screenshot.
 #[derive(Debug)]
 pub(super) struct ImageStep {
-    pub(super) picture: RenderedImage,
+    pub(super) image: RenderedImage,
     /// The response to it.
     pub(super) answer: String,
     /// Outcome, as far as the model cannot see it.
@@ -67,18 +67,18 @@ pub(super) fn of(step: &StepContext<'_>, language: Language) -> Result<Past, Req
         image_steps: Vec::new(),
     };
     for (index, past) in history.iter().enumerate() {
-        let picture = if index >= first_shown {
-            chat::picture(step, past)?
+        let image = if index >= first_shown {
+            chat::past_image(step, past)?
         } else {
             None
         };
-        match picture {
-            Some(picture) => all.image_steps.push(ImageStep {
-                picture,
+        match image {
+            Some(image) => all.image_steps.push(ImageStep {
+                image,
                 answer: answer(&records, past, language),
                 outcome: outcome(past, language),
             }),
-            None => all.text_steps.push(told(step, past, language)),
+            None => all.text_steps.push(text_step(step, past, language)),
         }
     }
     Ok(all)
@@ -100,7 +100,7 @@ fn outcome(past: &PastStep, language: Language) -> Option<String> {
 }
 
 /// Returns a step as one line, with its results.
-fn told(step: &StepContext<'_>, past: &PastStep, language: Language) -> String {
+fn text_step(step: &StepContext<'_>, past: &PastStep, language: Language) -> String {
     let places = CoordinateFormat::Model {
         image_spec: step.model.image_spec,
         frame: step.request.frame.size,

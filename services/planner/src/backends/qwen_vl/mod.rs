@@ -130,7 +130,7 @@ fn messages(step: &StepContext<'_>, current: &RenderedImage) -> Result<Vec<Value
     // with the next screenshot.
     let mut beside = task;
     for shown in past.image_steps {
-        messages.push(chat::image_message(&shown.picture, &beside));
+        messages.push(chat::image_message(&shown.image, &beside));
         messages.push(chat::message("assistant", shown.answer));
         beside = shown.outcome.unwrap_or_default();
     }
@@ -144,14 +144,14 @@ fn calls(answer: &Value) -> Result<(String, Vec<ToolCall>), ResponseError> {
     let invalid = |error: tool_calls::CallError| ResponseError::invalid(error.to_string());
     match message["tool_calls"].as_array() {
         Some(calls) if !calls.is_empty() => {
-            let said = ResponseText::of(Api::OpenaiChat, answer)?;
+            let response = ResponseText::of(Api::OpenaiChat, answer)?;
             let call = |call: &Value| {
                 let function = &call["function"];
                 let name = function["name"].as_str().unwrap_or_default().to_owned();
                 tool_calls::of_parts(name, function["arguments"].clone())
             };
             let calls = calls.iter().map(call).collect::<Result<_, _>>();
-            Ok((said.text, calls.map_err(invalid)?))
+            Ok((response.text, calls.map_err(invalid)?))
         }
         _ => {
             let text = chat::text(answer)?;

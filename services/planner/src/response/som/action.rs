@@ -354,13 +354,13 @@ impl ActionParser<'_> {
         Ok(Duration::from_millis(milliseconds.into()))
     }
 
-    fn amount(&self, usual: u32, most: u32, unit: &str) -> Result<u32, ResponseError> {
+    fn amount(&self, usual: u32, max: u32, unit: &str) -> Result<u32, ResponseError> {
         match self.fields.number("amount")? {
             None => Ok(usual),
             Some(0.0) => Ok(usual),
-            Some(amount) if amount >= 1.0 && amount <= f64::from(most) => Ok(amount as u32),
+            Some(amount) if amount >= 1.0 && amount <= f64::from(max) => Ok(amount as u32),
             Some(amount) => Err(ResponseError::invalid(format!(
-                "`amount` is {amount}; 1 to {most} {unit} are possible"
+                "`amount` is {amount}; 1 to {max} {unit} are possible"
             ))),
         }
     }

@@ -122,16 +122,16 @@ fn is_ending(word: &str) -> bool {
 
 fn ending(fields: Fields<'_>) -> Result<Next, ResponseError> {
     let action = ending_action(fields).unwrap_or(fields);
-    let said = [
+    let texts = [
         fields.text("message"),
         action.text("message"),
         action.text("text"),
         action.text("reason"),
     ];
-    let said = said
+    let text = texts
         .into_iter()
-        .map(|said| said.trim().to_owned())
-        .find(|said| !said.is_empty())
+        .map(|text| text.trim().to_owned())
+        .find(|text| !text.is_empty())
         .unwrap_or_default();
     let word = action.word("action");
     let succeeds = match action.word("status").as_str() {
@@ -147,12 +147,12 @@ fn ending(fields: Fields<'_>) -> Result<Next, ResponseError> {
     };
     if succeeds {
         return Ok(Next::Done {
-            answer: said,
+            answer: text,
             evidence: fields.texts("evidence"),
         });
     }
     let thought = fields.text("thought").trim().to_owned();
-    let reason = if said.is_empty() { thought } else { said };
+    let reason = if text.is_empty() { thought } else { text };
     if reason.is_empty() {
         return Err(ResponseError::invalid(
             "it does not say why it cannot be done",
@@ -236,9 +236,9 @@ fn extract(fields: Fields<'_>) -> Result<Next, ResponseError> {
 
 /// Returns one line for the user; the actions' intents if the model gives none.
 fn progress(fields: Fields<'_>, next: &Next) -> String {
-    let said = fields.text("progress");
+    let text = fields.text("progress");
     let line = match next {
-        _ if !said.trim().is_empty() => said,
+        _ if !text.trim().is_empty() => text,
         Next::Act(actions) => {
             let intent = |action: &PlannedAction| action.intent.clone();
             actions.iter().map(intent).collect::<Vec<_>>().join("; ")

@@ -43,7 +43,9 @@ pub enum CallError {
 /// # Errors
 /// Fails if there is none, or one of them is malformed.
 pub fn read(text: &str) -> Result<Vec<ToolCall>, CallError> {
-    let text = text.rsplit_once("</think>").map_or(text, |(_, said)| said);
+    let text = text
+        .rsplit_once("</think>")
+        .map_or(text, |(_, answer)| answer);
     let bodies = in_a_row(text)?;
     if bodies.is_empty() {
         return read_body(untagged(text).ok_or(CallError::Missing)?).map(|call| vec![call]);

@@ -22,7 +22,7 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::PlanRequest;
 use serde_json::{Value, json};
 
-use crate::request::{picture_of, request};
+use crate::request::{request, solid_screenshot};
 
 /// A task in progress, and the model that is asked.
 struct FakeTask {
@@ -35,7 +35,7 @@ impl FakeTask {
     /// The first step of a task for this model.
     fn new(model: &str) -> Self {
         let request = PlanRequest {
-            image: Some(picture_of(0)),
+            image: Some(solid_screenshot(0)),
             ..request("Save the file.", "button 20,40 80x30 \"Save\"")
         };
         Self {
@@ -46,8 +46,8 @@ impl FakeTask {
     }
 
     fn ask(&self, dialect: &dyn Dialect) -> ModelRequest {
-        let pictures = RequestImages::of(&self.request);
-        let asked = dialect.build_request(&self.step(&pictures)).unwrap();
+        let images = RequestImages::of(&self.request);
+        let asked = dialect.build_request(&self.step(&images)).unwrap();
         self.leave(dialect, &asked);
         asked
     }
@@ -62,8 +62,8 @@ impl FakeTask {
     /// Parses a response to the current request.
     fn read(&self, dialect: &dyn Dialect, answer: &Value) -> Result<ParsedDecision, ResponseError> {
         let asked = self.ask(dialect);
-        let pictures = RequestImages::of(&self.request);
-        match dialect.parse_response(&self.step(&pictures), &asked, answer)? {
+        let images = RequestImages::of(&self.request);
+        match dialect.parse_response(&self.step(&images), &asked, answer)? {
             ParsedResponse::Decision(reading) => Ok(*reading),
             ParsedResponse::FollowUp(_) => panic!("it asks again"),
         }
@@ -76,17 +76,17 @@ impl FakeTask {
         misread: &ResponseError,
     ) -> ModelRequest {
         let asked = self.ask(dialect);
-        let pictures = RequestImages::of(&self.request);
-        let repaired = dialect.repair_request(&self.step(&pictures), &asked, answer, misread);
+        let images = RequestImages::of(&self.request);
+        let repaired = dialect.repair_request(&self.step(&images), &asked, answer, misread);
         self.leave(dialect, &repaired);
         repaired
     }
 
-    fn step<'a>(&'a self, pictures: &'a RequestImages) -> StepContext<'a> {
+    fn step<'a>(&'a self, images: &'a RequestImages) -> StepContext<'a> {
         StepContext {
             request: &self.request,
             model: &self.model,
-            images: pictures,
+            images,
             prompts: &self.prompts,
             degraded: DegradedFeatures::default(),
         }
@@ -138,7 +138,7 @@ impl FakeTask {
             frame_size: Some(self.request.frame.size),
             ..PastStep::default()
         });
-        self.request.image = Some(picture_of(number as u8));
+        self.request.image = Some(solid_screenshot(number as u8));
     }
 }
 
@@ -164,9 +164,9 @@ fn advice_for_the_active_window_is_given_here_too() {
         ("qwen3-vl-plus", &QwenVl),
     ] {
         let mut world = FakeTask::new(model);
-        assert!(!told(&world.ask(dialect).body).contains("Advice:"));
+        assert!(!transcript(&world.ask(dialect).body).contains("Advice:"));
         world.request.frame = browser.frame.clone();
-        let text = told(&world.ask(dialect).body);
+        let text = transcript(&world.ask(dialect).body);
         let (_, last) = text.rsplit_once("--- user").unwrap();
         assert!(
             last.contains("Advice:\nA browser is open.\n- Go to an address"),
@@ -186,19 +186,19 @@ fn chat(text: &str) -> Value {
 }
 
 /// Formats the messages as text; an image as its step and size.
-fn told(body: &Value) -> String {
+fn transcript(body: &Value) -> String {
     let messages = body["messages"].as_array().unwrap();
-    let told = messages.iter().map(|message| {
+    let texts = messages.iter().map(|message| {
         let content = match &message["content"] {
-            Value::Array(parts) => parts.iter().map(told_part).collect::<Vec<_>>().join("\n"),
+            Value::Array(parts) => parts.iter().map(part_text).collect::<Vec<_>>().join("\n"),
             content => content.as_str().unwrap().to_owned(),
         };
         format!("--- {}\n{content}\n", message["role"].as_str().unwrap())
     });
-    told.collect()
+    texts.collect()
 }
 
-fn told_part(part: &Value) -> String {
+fn part_text(part: &Value) -> String {
     let Some(url) = part["image_url"]["url"].as_str() else {
         return part["text"].as_str().unwrap().to_owned();
     };

@@ -11,9 +11,9 @@ use serde_json::json;
 use motorium_planner::backends::dialect::Dialect as _;
 use motorium_planner::screenshot::RequestImages;
 
-use super::{FakeTask, chat, clicked, told};
+use super::{FakeTask, chat, clicked, transcript};
 
-fn said(thought: &str, action: &str, code: &str) -> String {
+fn response(thought: &str, action: &str, code: &str) -> String {
     format!("## Thought:\n{thought}\n\n## Action:\n{action}\n\n## Code:\n```python\n{code}\n```\n")
 }
 
@@ -21,7 +21,7 @@ fn said(thought: &str, action: &str, code: &str) -> String {
 fn the_first_step_is_asked_in_the_form_of_the_first_family() {
     let world = FakeTask::new("opencua-7b");
     let asked = world.ask(&OpenCua::default());
-    insta::assert_snapshot!("opencua_first_step", told(&asked.body));
+    insta::assert_snapshot!("opencua_first_step", transcript(&asked.body));
     let settings =
         ["model", "temperature", "top_p", "max_tokens"].map(|key| asked.body[key].clone());
     assert_eq!(
@@ -58,22 +58,22 @@ fn under_way(dialect: &OpenCua, model: &str) -> FakeTask {
     let click = |x: i32| format!("pyautogui.click(x={x}, y=20)");
     world.go_on(
         dialect,
-        &said("The menu is open.", "Click Save as.", &click(10)),
+        &response("The menu is open.", "Click Save as.", &click(10)),
         Verdict::Confirmed,
     );
     world.go_on(
         dialect,
-        &said("Nothing yet.", "Click Save as again.", &click(11)),
+        &response("Nothing yet.", "Click Save as again.", &click(11)),
         Verdict::NoEffect,
     );
     world.go_on(
         dialect,
-        &said("A dialog.", "Click the name.", &click(12)),
+        &response("A dialog.", "Click the name.", &click(12)),
         Verdict::Confirmed,
     );
     let seen = format!(
         "## Observation:\nA field with a caret.\n{}",
-        said("Type.", "Type the name.", "pyautogui.write('a')")
+        response("Type.", "Type the name.", "pyautogui.write('a')")
     );
     world.go_on(dialect, &seen, Verdict::ChangedElsewhere);
     world
@@ -89,7 +89,7 @@ fn under_way(dialect: &OpenCua, model: &str) -> FakeTask {
 fn the_last_steps_are_shown_and_the_others_told() {
     let dialect = OpenCua::default();
     let asked = under_way(&dialect, "opencua-7b").ask(&dialect);
-    insta::assert_snapshot!("opencua_under_way", told(&asked.body));
+    insta::assert_snapshot!("opencua_under_way", transcript(&asked.body));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn each_kind_of_history_says_what_it_is_called_after() {
     }
     insta::assert_snapshot!("opencua_kinds_of_history", all);
     let by_name = |model: &str| {
-        told(
+        transcript(
             &under_way(&OpenCua::default(), model)
                 .ask(&OpenCua::default())
                 .body,
@@ -130,12 +130,12 @@ fn a_task_with_functions_is_left_to_another_backend_with_the_reason() {
         description: String::new(),
         parameters_json_schema: String::new(),
     }];
-    let pictures = RequestImages::of(&world.request);
-    let error = dialect.build_request(&world.step(&pictures)).unwrap_err();
-    let told = error.to_string();
+    let images = RequestImages::of(&world.request);
+    let error = dialect.build_request(&world.step(&images)).unwrap_err();
+    let message = error.to_string();
     assert!(
-        told.contains("cannot call functions") && told.contains("billing.lookup"),
-        "{told}"
+        message.contains("cannot call functions") && message.contains("billing.lookup"),
+        "{message}"
     );
 }
 
@@ -143,11 +143,11 @@ fn a_task_with_functions_is_left_to_another_backend_with_the_reason() {
 fn the_page_is_told_to_models_of_chat_endpoints() {
     let mut world = FakeTask::new("opencua-7b");
     world.request.current_url = Some("https://shop.example/cart".to_owned());
-    let text = told(&world.ask(&OpenCua::default()).body);
+    let text = transcript(&world.ask(&OpenCua::default()).body);
     assert!(text.contains("https://shop.example/cart"), "{text}");
     let mut world = FakeTask::new("qwen3-vl-plus");
     world.request.current_url = Some("https://shop.example/cart".to_owned());
-    let text = told(&world.ask(&motorium_planner::backends::qwen_vl::QwenVl).body);
+    let text = transcript(&world.ask(&motorium_planner::backends::qwen_vl::QwenVl).body);
     assert!(text.contains("https://shop.example/cart"), "{text}");
 }
 
@@ -159,7 +159,7 @@ fn pictures_that_are_gone_are_done_without() {
         step.image = None;
     }
     let asked = world.ask(&dialect);
-    let text = told(&asked.body);
+    let text = transcript(&asked.body);
     assert_eq!(text.matches("<screen").count(), 1, "{text}");
     assert_eq!(text.matches("--- assistant").count(), 1, "{text}");
 }
@@ -167,7 +167,7 @@ fn pictures_that_are_gone_are_done_without() {
 #[test]
 fn an_answer_is_a_decision_in_pixels_of_the_frame() {
     let world = FakeTask::new("opencua-7b");
-    let answer = said(
+    let answer = response(
         "The dialog is open.",
         "Click the Save button.",
         "pyautogui.click(x=504, y=406)",
@@ -263,7 +263,7 @@ fn a_repair_says_what_was_wrong_and_is_less_rigid() {
     let answer = chat("```python\npyautogui.click(2000, 5)\n```");
     let misread = world.read(&OpenCua::default(), &answer).unwrap_err();
     let repair = world.repair(&OpenCua::default(), &answer, &misread);
-    let text = told(&repair.body);
+    let text = transcript(&repair.body);
     assert!(text.ends_with(
         "--- assistant\n```python\npyautogui.click(2000, 5)\n```\n--- user\nYour answer cannot be carried out: the point (2000, 5) is \
          outside the screenshot: x goes from 0 to 1007 and y from 0 to 811. Nothing of it was done. Answer again, in the same form.\n"
@@ -276,7 +276,7 @@ fn a_repair_says_what_was_wrong_and_is_less_rigid() {
 fn a_goal_in_chinese_is_asked_in_chinese() {
     let mut world = FakeTask::new("opencua-7b");
     world.request.goal = "保存文件".to_owned();
-    let text = told(&world.ask(&OpenCua::default()).body);
+    let text = transcript(&world.ask(&OpenCua::default()).body);
     assert!(
         text.contains("你是一个图形界面智能体") && text.contains("# Task Instruction:\n保存文件\n"),
         "{text}"

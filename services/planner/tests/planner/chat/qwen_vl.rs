@@ -6,7 +6,7 @@ use motorium_proto::domain::decision::{FunctionCall, FunctionDeclaration, Functi
 use motorium_proto::domain::effect::Verdict;
 use serde_json::json;
 
-use super::{FakeTask, chat, clicked, told};
+use super::{FakeTask, chat, clicked, transcript};
 
 fn call(arguments: &str) -> String {
     format!(
@@ -26,14 +26,14 @@ fn click(words: &str, x: i32, y: i32) -> String {
 #[test]
 fn the_first_step_is_asked_with_the_functions_in_the_system_prompt() {
     let asked = FakeTask::new("qwen3-vl-plus").ask(&QwenVl);
-    insta::assert_snapshot!("qwen_vl_first_step", told(&asked.body));
+    insta::assert_snapshot!("qwen_vl_first_step", transcript(&asked.body));
     assert_eq!(asked.body["temperature"], json!(0.0));
     assert!(asked.body.get("tools").is_none());
 }
 
 #[test]
 fn each_generation_is_told_the_size_in_which_it_counts() {
-    let system = |model: &str| told(&FakeTask::new(model).ask(&QwenVl).body);
+    let system = |model: &str| transcript(&FakeTask::new(model).ask(&QwenVl).body);
     assert!(system("qwen2.5-vl-72b-instruct").contains("The screen's resolution is 1008x812."));
     assert!(system("qwen3-vl-plus").contains("The screen's resolution is 1000x1000."));
     assert!(system("qwen3.5-27b").contains("The screen's resolution is 1000x1000."));
@@ -55,16 +55,16 @@ fn each_generation_counts_in_its_own_way() {
 fn a_fraction_is_told_and_never_clicked_at_the_corner() {
     for model in ["qwen3-vl-plus", "qwen2.5-vl-72b-instruct"] {
         for point in ["[0.4531, 0.5]", "[0.002, 1]", "[0, 0.9]"] {
-            let said = call(&format!(
+            let answer = call(&format!(
                 "\"action\": \"left_click\", \"coordinate\": {point}"
             ));
             let misread = FakeTask::new(model)
-                .read(&QwenVl, &chat(&said))
+                .read(&QwenVl, &chat(&answer))
                 .unwrap_err();
-            let told = misread.to_string();
+            let message = misread.to_string();
             assert!(
-                told.contains("seems to be given in fractions of the screenshot"),
-                "{model} {point}: {told}"
+                message.contains("seems to be given in fractions of the screenshot"),
+                "{model} {point}: {message}"
             );
         }
     }
@@ -96,7 +96,7 @@ fn under_way() -> FakeTask {
 #[test]
 fn the_last_steps_are_shown_with_its_own_answers() {
     let asked = under_way().ask(&QwenVl);
-    let text = told(&asked.body);
+    let text = transcript(&asked.body);
     let (_, after_system) = text.split_once("--- user").unwrap();
     insta::assert_snapshot!("qwen_vl_under_way", after_system);
 }
@@ -142,7 +142,7 @@ fn functions_of_the_task_can_be_called() {
         parameters_json_schema: r#"{"type":"object","properties":{"id":{"type":"integer"}}}"#
             .to_owned(),
     });
-    let text = told(&world.ask(&QwenVl).body);
+    let text = transcript(&world.ask(&QwenVl).body);
     assert!(text.contains(r#""name":"billing.lookup""#), "{text}");
     let lookup = r#"<tool_call>{"name": "billing.lookup", "arguments": {"id": 7}}</tool_call>"#;
     let expected = Next::CallFunctions(vec![FunctionCall {
@@ -182,7 +182,7 @@ fn what_a_function_gave_back_is_told_beside_the_next_screenshot() {
         call_id: "c".to_owned(),
         outcome: Ok(r#"{"paid":true}"#.to_owned()),
     });
-    let text = told(&world.ask(&QwenVl).body);
+    let text = transcript(&world.ask(&QwenVl).body);
     let last = "--- user\n<screen 1 at 1000x800>\n<untrusted source=\"billing.lookup\">\n{\"paid\":true}\n</untrusted>\n";
     assert!(text.ends_with(last), "{text}");
 }

@@ -50,23 +50,23 @@ def openai(width, height, side, patches):
     return largest(width, height, fits)
 
 
-def smart(width, height, factor, least, most):
+def smart(width, height, factor, min_pixels, max_pixels):
     """Rounds both sides to multiples of the factor, then scales the image if its area is not allowed."""
     columns, rows = (max(1, round(Fraction(side, factor))) for side in (width, height))
     area = columns * rows * factor * factor
-    if area > most:
-        shrink = sqrt(width * height / most)
+    if area > max_pixels:
+        shrink = sqrt(width * height / max_pixels)
         columns, rows = (max(1, floor(side / shrink / factor)) for side in (width, height))
-    elif area < least:
-        grow = sqrt(least / (width * height))
+    elif area < min_pixels:
+        grow = sqrt(min_pixels / (width * height))
         columns, rows = (ceil(side * grow / factor) for side in (width, height))
     return columns * factor, rows * factor
 
 
-def as_it_is_or_smart(width, height, factor, least, most):
+def as_it_is_or_smart(width, height, factor, min_pixels, max_pixels):
     """Returns the sent size if the provider always resizes: the frame, or the resized size if the frame is too large."""
-    seen = smart(width, height, factor, least, most)
-    return seen if width * height > most and seen[0] * seen[1] < width * height else (width, height)
+    seen = smart(width, height, factor, min_pixels, max_pixels)
+    return seen if width * height > max_pixels and seen[0] * seen[1] < width * height else (width, height)
 
 
 QWEN_2_5 = (28, 3136, 12845056)
@@ -87,7 +87,7 @@ WAYS = [
 ]
 
 
-def said(index, width, height, unit):
+def model_point(index, width, height, unit):
     """Returns a point in the model's coordinates: the first corner, the middle, the last corner, two odd ones."""
     if unit == 1:
         return [("0", "0"), ("0.5", "0.5"), ("1", "1"), ("0.3141", "0.8725"), ("0.9071", "0.0625")][index]
@@ -118,7 +118,7 @@ def lines():
                 cells = [name, "%dx%d" % screen, "%g" % float(scale), "%dx%d" % frame, "%dx%d" % sent,
                          "%dx%d" % counted]
                 for index in range(5):
-                    x, y = said(index, *counted, unit)
+                    x, y = model_point(index, *counted, unit)
                     across = pixel(x, counted[0], frame[0], unit)
                     down = pixel(y, counted[1], frame[1], unit)
                     inputs = ",".join("%.6f" % float(value / scale) for value in (across, down))

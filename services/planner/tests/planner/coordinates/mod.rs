@@ -71,7 +71,7 @@ fn pair<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str, between: char) -
     (first.parse().unwrap(), second.parse().unwrap())
 }
 
-fn picture_size(text: &str) -> ImageSize {
+fn image_size(text: &str) -> ImageSize {
     pair(text, 'x').into()
 }
 
@@ -92,19 +92,19 @@ fn check_line(line: &str) {
         "{line}"
     );
     let view = SentImage::whole(frame, *rule, *convention).unwrap();
-    assert_eq!(view.sent(), picture_size(sent), "{line}");
-    assert_eq!(view.counted(), picture_size(counted), "{line}");
+    assert_eq!(view.sent(), image_size(sent), "{line}");
+    assert_eq!(view.counted(), image_size(counted), "{line}");
     for point in points {
         check_point(&view, &display, point);
     }
 }
 
 fn check_point(view: &SentImage, display: &DisplaySpace, point: &str) {
-    let [said, pixel, input] = point.split('>').collect::<Vec<_>>()[..] else {
+    let [reported, pixel, input] = point.split('>').collect::<Vec<_>>()[..] else {
         panic!("{point}");
     };
     let pixel: CapturePoint = pair(pixel, ',').into();
-    let found = view.to_capture(pair(said, ',').into()).unwrap();
+    let found = view.to_capture(pair(reported, ',').into()).unwrap();
     assert_eq!(found, pixel, "{point} in {view:?}");
     let expected: LogicalPoint = pair::<f64>(input, ',').into();
     let off = display.to_logical(found) - expected;
@@ -283,18 +283,18 @@ proptest! {
         let frame = CaptureSize::new(width, height);
         let view = SentImage::whole(frame, rule, convention).unwrap();
         let pixel = CapturePoint::new((f64::from(width) * across) as i32, (f64::from(height) * down) as i32);
-        let said = view.to_reported(pixel).unwrap();
-        let found = view.to_capture(said).unwrap();
+        let reported = view.to_reported(pixel).unwrap();
+        let found = view.to_capture(reported).unwrap();
         let units = match convention {
             CoordinateConvention::SentPixels | CoordinateConvention::ResizedPixels => view.counted().to_f64().to_tuple(),
             CoordinateConvention::Thousandths => (1000.0, 1000.0),
             CoordinateConvention::Fractions => (f64::MAX, f64::MAX),
         };
         let coarser = |side: i32, unit: f64| (f64::from(side) / unit).max(1.0);
-        prop_assert!(f64::from((found.x - pixel.x).abs()) <= coarser(width, units.0), "{pixel:?} {said:?} {found:?}");
-        prop_assert!(f64::from((found.y - pixel.y).abs()) <= coarser(height, units.1), "{pixel:?} {said:?} {found:?}");
+        prop_assert!(f64::from((found.x - pixel.x).abs()) <= coarser(width, units.0), "{pixel:?} {reported:?} {found:?}");
+        prop_assert!(f64::from((found.y - pixel.y).abs()) <= coarser(height, units.1), "{pixel:?} {reported:?} {found:?}");
         let again = view.to_reported(found).unwrap();
-        prop_assert!((again.x - said.x).abs() <= 1.0 && (again.y - said.y).abs() <= 1.0, "{said:?} {again:?}");
+        prop_assert!((again.x - reported.x).abs() <= 1.0 && (again.y - reported.y).abs() <= 1.0, "{reported:?} {again:?}");
     }
 
     /// The plain proportion in the providers' documentation differs by at most one pixel of the coarser image.
@@ -313,13 +313,13 @@ proptest! {
             CoordinateConvention::Fractions => (1.0, 1.0),
         };
         let whole = |value: f64| if convention == CoordinateConvention::Fractions { value } else { value.floor() };
-        let said = ReportedPoint::new(whole(across * columns), whole(down * rows));
-        let found = view.to_capture(said).unwrap();
-        let near = |found: i32, said: f64, units: f64, side: i32| {
-            (f64::from(found) - said / units * f64::from(side)).abs() <= (f64::from(side) / units).max(1.0)
+        let reported = ReportedPoint::new(whole(across * columns), whole(down * rows));
+        let found = view.to_capture(reported).unwrap();
+        let near = |found: i32, coordinate: f64, units: f64, side: i32| {
+            (f64::from(found) - coordinate / units * f64::from(side)).abs() <= (f64::from(side) / units).max(1.0)
         };
-        prop_assert!(near(found.x, said.x, columns, width), "{said:?} {found:?}");
-        prop_assert!(near(found.y, said.y, rows, height), "{said:?} {found:?}");
+        prop_assert!(near(found.x, reported.x, columns, width), "{reported:?} {found:?}");
+        prop_assert!(near(found.y, reported.y, rows, height), "{reported:?} {found:?}");
     }
 
     /// No image is sent that its provider would downscale.

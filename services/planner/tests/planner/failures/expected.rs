@@ -13,7 +13,7 @@ pub(super) struct Expected<'a> {
     pub(super) waited: &'a [u128],
     pub(super) backend: &'a str,
     /// Reason of the failed attempt and a part of its message; `None` if it succeeded in the end.
-    pub(super) told: Option<(&'a str, &'a str)>,
+    pub(super) failure: Option<(&'a str, &'a str)>,
 }
 
 pub(super) async fn check(script: Vec<Reply>, expected: Expected<'_>) {
@@ -26,18 +26,18 @@ pub(super) async fn judge(stage: &Setup, expected: Expected<'_>) {
     assert_eq!(stage.claude.received().len(), expected.requests, "requests");
     assert_eq!(stage.waited(), expected.waited, "pauses");
     assert_eq!(planned.decision.backend, expected.backend);
-    let told = planned
+    let failure = planned
         .attempts
         .first()
         .map(|attempt| (attempt.reason.as_str(), attempt.message.as_str()));
-    match (told, expected.told) {
+    match (failure, expected.failure) {
         (None, None) => {}
         (Some((reason, message)), Some((expected, part))) => {
             assert_eq!(reason, expected, "{message}");
             assert!(message.contains(part), "{message}");
             assert!(!message.contains("sk-of-the-test"), "{message}");
         }
-        (told, expected) => panic!("{told:?} instead of {expected:?}"),
+        (failure, expected) => panic!("{failure:?} instead of {expected:?}"),
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) fn for_good<'a>(reason: &'a str, part: &'a str) -> Expected<'a> {
         requests: 1,
         waited: &[],
         backend: "operator",
-        told: Some((reason, part)),
+        failure: Some((reason, part)),
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn for_now<'a>(part: &'a str) -> Expected<'a> {
         requests: 3,
         waited: &[500, 1000],
         backend: "operator",
-        told: Some(("TRANSIENT", part)),
+        failure: Some(("TRANSIENT", part)),
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn repaired() -> Expected<'static> {
         requests: 2,
         waited: &[],
         backend: "claude_som",
-        told: None,
+        failure: None,
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn accepted() -> Expected<'static> {
         requests: 1,
         waited: &[],
         backend: "claude_som",
-        told: None,
+        failure: None,
     }
 }
 

@@ -109,16 +109,16 @@ fn a_call_costs_what_its_tokens_cost() {
     };
     let estimate = Estimate::of(&body, 0, &model, step().frame.size);
     let cost = estimate.cost_micros_usd.unwrap();
-    let spent = UsageMeter::default();
+    let usage = UsageMeter::default();
     assert_eq!(cost, estimate.tokens * 1000);
-    assert_eq!(estimate::check(estimate, left(cost), &spent), Ok(()));
-    let error = estimate::check(estimate, left(cost - 1), &spent).unwrap_err();
+    assert_eq!(estimate::check(estimate, left(cost), &usage), Ok(()));
+    let error = estimate::check(estimate, left(cost - 1), &usage).unwrap_err();
     assert_eq!(error.reason(), "OVER_BUDGET");
     assert!(error.to_string().contains("are left"), "{error}");
     // With an unknown price, a cost limit blocks nothing.
     let unknown = ModelTable::default().get("claude-opus-4-6", Api::AnthropicMessages);
     let estimate = Estimate::of(&body, 0, &unknown, step().frame.size);
-    assert_eq!(estimate::check(estimate, left(1), &spent), Ok(()));
+    assert_eq!(estimate::check(estimate, left(1), &usage), Ok(()));
 }
 
 #[tokio::test]

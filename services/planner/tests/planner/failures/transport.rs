@@ -72,7 +72,7 @@ async fn status_429_with_a_time_to_wait() {
             requests: 2,
             waited: &[7000],
             backend: "claude_som",
-            told: None,
+            failure: None,
         },
     )
     .await;
@@ -88,7 +88,7 @@ async fn status_429_with_a_time_in_milliseconds() {
             requests: 2,
             waited: &[1250],
             backend: "claude_som",
-            told: None,
+            failure: None,
         },
     )
     .await;
@@ -226,7 +226,7 @@ async fn a_failure_that_passes() {
             requests: 2,
             waited: &[500],
             backend: "claude_som",
-            told: None,
+            failure: None,
         },
     )
     .await;
@@ -266,7 +266,7 @@ async fn no_connection_in_time() {
 #[tokio::test(start_paused = true)]
 async fn no_answer_in_time() {
     let expected = Expected {
-        told: Some(("TIMED_OUT", "did not respond within 1500 ms")),
+        failure: Some(("TIMED_OUT", "did not respond within 1500 ms")),
         ..for_now("")
     };
     let waited = time_of(check(vec![Reply::Silence], expected)).await;
@@ -381,17 +381,17 @@ async fn status_403() {
 async fn a_key_that_is_repeated_is_not_passed_on() {
     // Some gateways quote the rejected key. Truncated in the middle, it would still be half a key.
     for filler in [0, 250, 290] {
-        let said = format!("{} received key: sk-of-the-test", "a".repeat(filler));
-        let body = error("authentication_error", &said);
+        let provider_message = format!("{} received key: sk-of-the-test", "a".repeat(filler));
+        let body = error("authentication_error", &provider_message);
         let stage = Setup::with(vec![Reply::of(401, "", body)]).await;
         let planned = stage.plan().await.unwrap();
         let message = &planned.attempts[0].message;
         assert!(!message.contains("sk-"), "{message}");
         let backends = stage.service.list_backends().await.unwrap();
-        let told = backends[0].last_error.as_ref().unwrap();
+        let last_error = backends[0].last_error.as_ref().unwrap();
         assert!(
-            !told.contains("sk-") && told.contains("does not accept the key"),
-            "{told}"
+            !last_error.contains("sk-") && last_error.contains("does not accept the key"),
+            "{last_error}"
         );
     }
 }

@@ -73,8 +73,8 @@ fn the_beginning_of_an_answer_is_not_another_answer() {
         assert!(wholes.len() > 2, "{way}: {wholes:?}");
         for (whole, all) in wholes {
             for (end, _) in whole.char_indices() {
-                if let Some(said) = parsers::understood(way, &whole[..end]) {
-                    assert!(begins(&said, &all), "{said:?}\n{}", &whole[..end]);
+                if let Some(start) = parsers::understood(way, &whole[..end]) {
+                    assert!(begins(&start, &all), "{start:?}\n{}", &whole[..end]);
                 }
             }
         }
@@ -90,13 +90,13 @@ proptest! {
 }
 
 /// Returns whether a decision equals another one, or consists of its first actions.
-fn begins(said: &Next, all: &Next) -> bool {
-    let (Next::Act(said), Next::Act(all)) = (said, all) else {
-        return said == all;
+fn begins(start: &Next, all: &Next) -> bool {
+    let (Next::Act(start), Next::Act(all)) = (start, all) else {
+        return start == all;
     };
-    let said: Vec<&Action<Target>> = said.iter().map(|planned| &planned.action).collect();
+    let start: Vec<&Action<Target>> = start.iter().map(|planned| &planned.action).collect();
     let all: Vec<&Action<Target>> = all.iter().map(|planned| &planned.action).collect();
-    all.starts_with(&said)
+    all.starts_with(&start)
 }
 
 /// Runs a target on its seeds unchanged, then on mutated ones.

@@ -41,7 +41,7 @@ use motorium_proto::service::{ExtractRequest, PlanRequest, PointerRequest};
 use motorium_proto::v1::common::Decision as Wire;
 use serde_json::{Map, Value, json};
 
-use crate::request::{picture_of, request};
+use crate::request::{request, solid_screenshot};
 
 /// Maximum number of actions of any response.
 const MAX_ACTIONS: usize = 200;
@@ -63,7 +63,7 @@ pub(crate) fn pyautogui(text: &str) {
     if let Ok(commands) = python::read(text) {
         check_commands(&commands);
     }
-    DESK.hear_said("opencua", text);
+    DESK.parse_text("opencua", text);
 }
 
 /// Tool calls in JSON and XML, alone and inside a response.
@@ -74,13 +74,13 @@ pub(crate) fn tool_calls(text: &str) {
             check_commands(&commands);
         }
     }
-    DESK.hear_said("qwen_vl", text);
+    DESK.parse_text("qwen_vl", text);
 }
 
 /// The JSON object of a response to an annotated screenshot.
 pub(crate) fn numbered(text: &str) {
-    DESK.hear_said("claude_som", text);
-    DESK.hear_said("operator", text);
+    DESK.parse_text("claude_som", text);
+    DESK.parse_text("operator", text);
 }
 
 /// Complete provider responses, for every dialect.
@@ -89,7 +89,7 @@ pub(crate) fn bodies(text: &str) {
         return;
     };
     for way in &DESK.ways {
-        DESK.hear(way, &answer);
+        DESK.parse_answer(way, &answer);
     }
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn questions(text: &str) {
 /// the first is used.
 pub(crate) fn understood(name: &str, text: &str) -> Option<Next> {
     let way = DESK.ways.iter().find(|way| way.dialect.name() == name)?;
-    let answer = said(way.dialect.api(), text, "stop");
+    let answer = answer_with(way.dialect.api(), text, "stop");
     match way
         .dialect
         .parse_response(&DESK.step(way), &way.asked, &answer)
@@ -117,7 +117,7 @@ pub(crate) fn understood(name: &str, text: &str) -> Option<Next> {
 /// A step with everything that a response can refer to.
 struct ParserFixture {
     request: PlanRequest,
-    pictures: RequestImages,
+    images: RequestImages,
     prompts: Arc<Prompts>,
     view: SentImage,
     ways: Vec<FuzzedDialect>,
@@ -133,19 +133,19 @@ struct FuzzedDialect {
 impl ParserFixture {
     fn new() -> Self {
         let mut request = request("save the file", SCREEN);
-        request.image = Some(picture_of(40));
+        request.image = Some(solid_screenshot(40));
         request.applications = vec!["Files".to_owned()];
         request.functions = vec![FunctionDeclaration {
             name: "billing.lookup".to_owned(),
             description: "Looks an invoice up.".to_owned(),
             parameters_json_schema: r#"{"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}"#.to_owned(),
         }];
-        let taste = ModelTable::default()
+        let image_spec = ModelTable::default()
             .get("local-vl", Api::OpenaiChat)
             .image_spec;
-        let view = SentImage::whole(request.frame.size, taste.rule, taste.convention);
+        let view = SentImage::whole(request.frame.size, image_spec.rule, image_spec.convention);
         let mut desk = Self {
-            pictures: RequestImages::of(&request),
+            images: RequestImages::of(&request),
             request,
             prompts: Arc::new(Prompts::built_in().unwrap()),
             view: view.unwrap(),
@@ -197,22 +197,22 @@ impl ParserFixture {
         StepContext {
             request: &self.request,
             model: &way.model,
-            images: &self.pictures,
+            images: &self.images,
             prompts: &self.prompts,
             degraded: DegradedFeatures::default(),
         }
     }
 
     /// Parses a response with this text, complete and truncated.
-    fn hear_said(&self, name: &str, text: &str) {
+    fn parse_text(&self, name: &str, text: &str) {
         for way in self.ways.iter().filter(|way| way.dialect.name() == name) {
             for end in ["stop", "length"] {
-                self.hear(way, &said(way.dialect.api(), text, end));
+                self.parse_answer(way, &answer_with(way.dialect.api(), text, end));
             }
         }
     }
 
-    fn hear(&self, way: &FuzzedDialect, answer: &Value) {
+    fn parse_answer(&self, way: &FuzzedDialect, answer: &Value) {
         let step = self.step(way);
         match way.dialect.parse_response(&step, &way.asked, answer) {
             Ok(ParsedResponse::Decision(reading)) => {
@@ -362,7 +362,7 @@ impl ParserFixture {
 }
 
 /// Builds a complete response with this text and stop reason.
-fn said(api: Api, text: &str, end: &str) -> Value {
+fn answer_with(api: Api, text: &str, end: &str) -> Value {
     match api {
         Api::AnthropicMessages => {
             let end = if end == "length" {

@@ -78,11 +78,11 @@ fn a_closer_look_is_cut_out_of_the_frame_at_once() {
     assert_eq!(actions(&reading.next).len(), 1);
     world.carry_out(&reading, &[Performed]);
     let asked = world.ask();
-    let pictures = of_type(&asked.body["messages"], "image");
+    let images = of_type(&asked.body["messages"], "image");
     // The first screenshot, the same again, the zoom, and the screenshot after the click.
-    assert_eq!(pictures.len(), 4);
-    assert_eq!(pictures[0], pictures[1]);
-    assert_ne!(pictures[1], pictures[2]);
+    assert_eq!(images.len(), 4);
+    assert_eq!(images[0], images[1]);
+    assert_ne!(images[1], images[2]);
 }
 
 #[test]
@@ -104,9 +104,9 @@ fn after_the_first_failure_the_rest_is_said_in_the_prescribed_words() {
     world.carry_out(&reading, &[Performed, Refused]);
     let asked = world.ask();
     let results = results(&asked.body);
-    let said: Vec<String> = results.iter().map(|result| texts(result)).collect();
+    let result_texts: Vec<String> = results.iter().map(|result| texts(result)).collect();
     assert_eq!(
-        said,
+        result_texts,
         [
             "Done; the screen changed.",
             "Not allowed: said by the test",
@@ -139,16 +139,16 @@ fn what_can_be_done_before_a_wrong_call_is_done() {
     assert_eq!(actions(&reading.next).len(), 1);
     world.carry_out(&reading, &[Performed]);
     let asked = world.ask();
-    let said: Vec<String> = results(&asked.body)
+    let result_texts: Vec<String> = results(&asked.body)
         .iter()
         .map(|result| texts(result))
         .collect();
     assert!(
-        said[1].starts_with("Coordinate outside the screen"),
-        "{said:?}"
+        result_texts[1].starts_with("Coordinate outside the screen"),
+        "{result_texts:?}"
     );
     assert_eq!(
-        said[2],
+        result_texts[2],
         "Not executed: an earlier computer action in this turn failed."
     );
 }
@@ -336,10 +336,10 @@ fn long_task(mut world: FakeTask, steps: usize) -> Vec<(usize, usize, bool)> {
     for _ in 0..steps {
         let asked = world.ask();
         let messages = unmarked(&asked.body["messages"]);
-        let pictures = of_type(&asked.body["messages"], "image").len();
+        let image_count = of_type(&asked.body["messages"], "image").len();
         seen.push((
             messages.len(),
-            pictures,
+            image_count,
             messages.starts_with(before.as_slice()),
         ));
         before = messages;
@@ -352,7 +352,7 @@ fn long_task(mut world: FakeTask, steps: usize) -> Vec<(usize, usize, bool)> {
 #[test]
 fn a_conversation_grows_and_old_pictures_are_taken_away_together() {
     let mut world = opus("long");
-    world.retain_pictures(3, 4);
+    world.retain_images(3, 4);
     assert_eq!(
         long_task(world, 9),
         [
@@ -397,7 +397,7 @@ fn where_a_picture_was_there_are_words() {
 #[test]
 fn a_conversation_that_thinking_is_bound_to_begins_anew_and_is_never_changed() {
     let mut world = opus_with_toolset("bound");
-    world.retain_pictures(3, 2);
+    world.retain_images(3, 2);
     let click = |number: usize| {
         let call = json!({"type": "tool_use", "id": format!("toolu_{number}"), "name": "left_click",
             "toolset_name": "computer", "caller": {"type": "direct"}, "input": {"coordinate": [40, 50]}});

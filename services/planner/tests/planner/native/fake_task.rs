@@ -25,14 +25,14 @@ use motorium_proto::service::PlanRequest;
 use serde_json::Value;
 
 use super::request_checks;
-use crate::request::{picture_of, request};
+use crate::request::{request, solid_screenshot};
 
 /// Default retention: number of images including the current one, and number that is removed at once.
 const USUAL_RETENTION: (usize, usize) = (3, 1);
 
 /// Distinguishable screens.
 static SCREENS: LazyLock<Vec<Image>> =
-    LazyLock::new(|| (0..24).map(|look| picture_of(look * 10)).collect());
+    LazyLock::new(|| (0..24).map(|look| solid_screenshot(look * 10)).collect());
 
 /// A task in progress.
 pub(super) struct FakeTask {
@@ -41,7 +41,7 @@ pub(super) struct FakeTask {
     model: Model,
     prompts: Prompts,
     /// Verbatim model turns of all accepted decisions.
-    pub(super) said: Vec<Value>,
+    pub(super) model_turns: Vec<Value>,
     /// Safety checks that the user accepted.
     pub(super) accepted: BTreeSet<String>,
     /// `true` if the current request is the first of its step.
@@ -90,7 +90,7 @@ impl FakeTask {
             model: ModelTable::default().get(model, api),
             dialect: Box::new(dialect),
             prompts: Prompts::built_in().unwrap(),
-            said: Vec::new(),
+            model_turns: Vec::new(),
             accepted: BTreeSet::new(),
             begins: true,
             retention: USUAL_RETENTION,
@@ -116,7 +116,7 @@ impl FakeTask {
     }
 
     /// Sets the image retention, as the Orchestrator's hook of that name does.
-    pub(super) fn retain_pictures(&mut self, images: usize, chunk: usize) {
+    pub(super) fn retain_images(&mut self, images: usize, chunk: usize) {
         self.retention = (images, chunk);
     }
 
@@ -129,8 +129,8 @@ impl FakeTask {
 
     /// Builds the request of the current step.
     pub(super) fn ask(&mut self) -> ModelRequest {
-        let pictures = RequestImages::of(&self.request);
-        let asked = self.dialect.build_request(&self.step(&pictures)).unwrap();
+        let images = RequestImages::of(&self.request);
+        let asked = self.dialect.build_request(&self.step(&images)).unwrap();
         self.begins = true;
         self.check(&asked);
         self.begins = false;
@@ -145,17 +145,17 @@ impl FakeTask {
             message: "not answered".to_owned(),
         };
         for answer in answers {
-            let pictures = RequestImages::of(&self.request);
+            let images = RequestImages::of(&self.request);
             let read = self
                 .dialect
-                .parse_response(&self.step(&pictures), &asked, answer);
+                .parse_response(&self.step(&images), &asked, answer);
             let next = match read {
                 Ok(ParsedResponse::Decision(reading)) => {
-                    self.said.push(answer.clone());
+                    self.model_turns.push(answer.clone());
                     return Outcome::Decided(reading);
                 }
                 Ok(ParsedResponse::FollowUp(again)) => {
-                    self.said.push(answer.clone());
+                    self.model_turns.push(answer.clone());
                     *again
                 }
                 Err(ResponseError::Refused { message }) => {
@@ -164,13 +164,10 @@ impl FakeTask {
                 Err(misread) if repaired => return Outcome::Gave(misread),
                 Err(misread) => {
                     repaired = true;
-                    self.said.push(answer.clone());
-                    let repair = self.dialect.repair_request(
-                        &self.step(&pictures),
-                        &asked,
-                        answer,
-                        &misread,
-                    );
+                    self.model_turns.push(answer.clone());
+                    let repair =
+                        self.dialect
+                            .repair_request(&self.step(&images), &asked, answer, &misread);
                     last = misread;
                     repair
                 }
@@ -189,11 +186,11 @@ impl FakeTask {
         }
     }
 
-    fn step<'a>(&'a self, pictures: &'a RequestImages) -> StepContext<'a> {
+    fn step<'a>(&'a self, images: &'a RequestImages) -> StepContext<'a> {
         StepContext {
             request: &self.request,
             model: &self.model,
-            images: pictures,
+            images,
             prompts: &self.prompts,
             degraded: DegradedFeatures::default(),
         }
@@ -296,9 +293,9 @@ impl FakeTask {
         self.request.conversation = reading.conversation.clone();
         self.request.conversation_backend = self.dialect.name().to_owned();
         self.request.notices.clear();
-        let said = std::mem::take(&mut self.request.user_messages);
+        let user_messages = std::mem::take(&mut self.request.user_messages);
         if let Some(previous) = self.request.history.last_mut() {
-            previous.user_messages.extend(said);
+            previous.user_messages.extend(user_messages);
         }
     }
 

@@ -375,7 +375,7 @@ proptest! {
 fn a_long_conversation_keeps_within_the_limit_of_pictures() {
     let mut world = FakeTask::new(ClaudeComputer, "claude-opus-4-6", None);
     world.model().max_images = 8;
-    world.retain_pictures(usize::MAX, 1);
+    world.retain_images(usize::MAX, 1);
     let mut writer = CallIds {
         next: 0,
         write: one_tool,
@@ -388,13 +388,14 @@ fn a_long_conversation_keeps_within_the_limit_of_pictures() {
         calls: vec![ScriptedCall::Click],
         ending: Ending::Normal,
     };
-    let mut most = 0;
+    let mut peak_images = 0;
     for _ in 0..12 {
         let answers = [writer.answer(&looks), writer.answer(&click)];
         let reading = world.decide(&answers);
         world.carry_out(&reading, &[ActionResult::Performed]);
         let asked = world.ask();
-        most = most.max(super::request_checks::of_type(&asked.body["messages"], "image").len());
+        peak_images =
+            peak_images.max(super::request_checks::of_type(&asked.body["messages"], "image").len());
     }
-    assert!((3..=8).contains(&most), "{most}");
+    assert!((3..=8).contains(&peak_images), "{peak_images}");
 }

@@ -39,7 +39,7 @@ fn kinds(body: &Value) -> Vec<String> {
 }
 
 /// Returns the text of our last message.
-fn told(body: &Value) -> String {
+fn last_user_text(body: &Value) -> String {
     let items = body["input"].as_array().unwrap();
     let ours = items.iter().rfind(|item| item["role"] == "user").unwrap();
     let parts = ours["content"].as_array().unwrap().iter();
@@ -137,7 +137,10 @@ fn what_failed_is_told_beside_the_screenshot() {
         let reading = world.decide(&[answer("batch")]);
         world.carry_out(&reading, &[Performed, Failed]);
         let asked = world.ask();
-        assert_eq!(told(&asked.body), "Action 2 of 4: Failed: said by the test");
+        assert_eq!(
+            last_user_text(&asked.body),
+            "Action 2 of 4: Failed: said by the test"
+        );
     }
 }
 
@@ -147,10 +150,10 @@ fn what_can_be_done_before_a_wrong_action_is_done() {
     let reading = world.decide(&[answer("half_wrong")]);
     assert_eq!(actions(&reading.next).len(), 1);
     world.carry_out(&reading, &[Performed]);
-    let said = told(&world.ask().body);
+    let text = last_user_text(&world.ask().body);
     assert!(
-        said.starts_with("Action 2 of 2: Coordinate outside the screen"),
-        "{said}"
+        text.starts_with("Action 2 of 2: Coordinate outside the screen"),
+        "{text}"
     );
 }
 
@@ -215,7 +218,7 @@ fn a_warning_that_nobody_accepted_is_never_answered() {
         let asked = world.ask();
         assert_eq!(kinds(&asked.body), ["message"]);
         assert_eq!(asked.body.get("previous_response_id"), None);
-        assert!(told(&asked.body).contains("the user did not allow it"));
+        assert!(last_user_text(&asked.body).contains("the user did not allow it"));
     }
 }
 
@@ -238,10 +241,10 @@ fn a_function_gets_its_output_and_the_screen_is_shown_beside_it() {
 fn an_answer_without_a_call_is_the_end() {
     let mut world = world(SENT, "done");
     let reading = world.decide(&[answer("done")]);
-    let Next::Done { answer: said, .. } = &reading.next else {
+    let Next::Done { answer: text, .. } = &reading.next else {
         panic!("{reading:?}")
     };
-    assert_eq!(said, "The file is saved.");
+    assert_eq!(text, "The file is saved.");
     // The orchestrator does not accept the claimed end.
     world.carry_out(&reading, &[]);
     world
@@ -253,7 +256,7 @@ fn an_answer_without_a_call_is_the_end() {
         kinds(&asked.body),
         ["message", "reasoning", "message", "message"]
     );
-    assert!(told(&asked.body).contains("the goal is not reached yet"));
+    assert!(last_user_text(&asked.body).contains("the goal is not reached yet"));
 }
 
 /// Returns a response without calls: the summary of its reasoning, and a message.
@@ -284,9 +287,9 @@ fn reasoning_alone_is_no_answer_and_is_asked_again() {
 #[test]
 fn a_question_in_words_is_asked_and_an_offer_is_not() {
     let next = |message: &str| {
-        let said = words("", message);
+        let response = words("", message);
         FakeTask::new(STORED, "gpt-5.6-sol", None)
-            .decide(&[said])
+            .decide(&[response])
             .next
     };
     for question in [
@@ -354,7 +357,7 @@ fn the_page_is_told_with_the_result_of_a_call() {
     let reading = newer.decide(&[answer("batch")]);
     newer.carry_out(&reading, &[Performed, Performed, Performed]);
     newer.request.current_url = Some(url.to_owned());
-    assert!(told(&newer.ask().body).contains(url));
+    assert!(last_user_text(&newer.ask().body).contains(url));
 
     let mut older = FakeTask::new(SENT, "computer-use-preview", None);
     let reading = older.decide(&[answer("preview")]);
@@ -371,8 +374,8 @@ fn the_page_is_told_with_the_result_of_a_call() {
 #[test]
 fn a_list_of_keys_is_pressed_in_order_or_as_a_chord() {
     let pressed = |keys: Value| {
-        let said = call(json!({"type": "keypress", "keys": keys}));
-        let reading = FakeTask::new(SENT, "gpt-5.6-sol", None).decide(&[said]);
+        let response = call(json!({"type": "keypress", "keys": keys}));
+        let reading = FakeTask::new(SENT, "gpt-5.6-sol", None).decide(&[response]);
         let intents = actions(&reading.next).iter();
         intents
             .map(|planned| planned.intent.clone())
@@ -483,10 +486,10 @@ fn every_action_of_the_tool_is_understood() {
 #[test]
 fn pixels_become_clicks_of_the_wheel() {
     let check = |scroll_x: i32, scroll_y: i32, expected: (i32, i32)| {
-        let said = call(
+        let response = call(
             json!({"type": "scroll", "x": 1, "y": 1, "scroll_x": scroll_x, "scroll_y": scroll_y}),
         );
-        let reading = FakeTask::new(SENT, "gpt-5.6-sol", None).decide(&[said]);
+        let reading = FakeTask::new(SENT, "gpt-5.6-sol", None).decide(&[response]);
         let Action::Scroll {
             amount: ScrollAmount::Notches { x, y },
             ..
@@ -504,8 +507,8 @@ fn pixels_become_clicks_of_the_wheel() {
 
 #[test]
 fn the_wheel_is_the_middle_button() {
-    let said = call(json!({"type": "click", "button": "wheel", "x": 1, "y": 1}));
-    let reading = FakeTask::new(SENT, "gpt-5.6-sol", None).decide(&[said]);
+    let response = call(json!({"type": "click", "button": "wheel", "x": 1, "y": 1}));
+    let reading = FakeTask::new(SENT, "gpt-5.6-sol", None).decide(&[response]);
     let Action::Click { button, .. } = &actions(&reading.next)[0].action else {
         panic!("{reading:?}")
     };
@@ -592,16 +595,16 @@ fn what_a_provider_keeps_counts_towards_the_next_call() {
     let mut stored = FakeTask::new(STORED, "gpt-5.6-sol", None);
     let first = stored.ask();
     assert_eq!(first.kept_tokens, 0);
-    let said = answer("batch");
-    let reading = stored.decide(std::slice::from_ref(&said));
+    let response = answer("batch");
+    let reading = stored.decide(std::slice::from_ref(&response));
     stored.carry_out(&reading, &[Performed, Performed, Performed]);
-    let usage = &said["usage"];
+    let usage = &response["usage"];
     let counted =
         usage["input_tokens"].as_u64().unwrap() + usage["output_tokens"].as_u64().unwrap();
     assert_eq!(stored.ask().kept_tokens, counted);
 
     let mut sent = FakeTask::new(SENT, "gpt-5.6-sol", None);
-    let reading = sent.decide(&[said]);
+    let reading = sent.decide(&[response]);
     sent.carry_out(&reading, &[Performed, Performed, Performed]);
     assert_eq!(sent.ask().kept_tokens, 0, "all of it is in the request");
 }

@@ -77,9 +77,9 @@ pub(super) fn anthropic(body: &Value, world: &FakeTask) -> Vec<String> {
         );
         if role == "assistant" {
             let verbatim = world
-                .said
+                .model_turns
                 .iter()
-                .any(|said| said["content"] == message["content"]);
+                .any(|turn| turn["content"] == message["content"]);
             expect(
                 verbatim,
                 format!("message {index} is not what the model said"),
@@ -126,14 +126,14 @@ pub(super) fn anthropic(body: &Value, world: &FakeTask) -> Vec<String> {
             );
         }
     }
-    let pictures = of_type(&body["messages"], "image");
+    let images = of_type(&body["messages"], "image");
     expect(
-        pictures.len() <= MAX_LARGE_IMAGES,
-        format!("{} pictures", pictures.len()),
+        images.len() <= MAX_LARGE_IMAGES,
+        format!("{} pictures", images.len()),
     );
-    let whole = pictures
+    let whole = images
         .iter()
-        .all(|picture| picture["source"]["data"].is_string());
+        .all(|image| image["source"]["data"].is_string());
     expect(whole, "a picture has no pixels".to_owned());
     let newest = messages.last().map(Value::to_string).unwrap_or_default();
     let shown = !world.begins || newest.contains(&world.screen());
@@ -161,10 +161,10 @@ pub(super) fn openai(body: &Value, world: &FakeTask) -> Vec<String> {
     let is_output = |item: &&Value| kind(item).ends_with("_call_output");
     // If the provider stores the conversation, the calls are in the response that is named.
     let named = world
-        .said
+        .model_turns
         .iter()
-        .filter(|said| said["id"].is_string() && said["id"] == body["previous_response_id"]);
-    let before: Vec<&Value> = named.flat_map(|said| list(&said["output"])).collect();
+        .filter(|turn| turn["id"].is_string() && turn["id"] == body["previous_response_id"]);
+    let before: Vec<&Value> = named.flat_map(|turn| list(&turn["output"])).collect();
     let calls: Vec<&Value> = before
         .iter()
         .copied()
@@ -210,13 +210,13 @@ pub(super) fn openai(body: &Value, world: &FakeTask) -> Vec<String> {
             format!("the reasoning {index} has lost what it was about"),
         );
         let verbatim = world
-            .said
+            .model_turns
             .iter()
-            .any(|said| list(&said["output"]).contains(item));
+            .any(|turn| list(&turn["output"]).contains(item));
         expect(verbatim, format!("the reasoning {index} was changed"));
     }
-    let pictures = body.to_string().matches("data:image/png;base64,").count();
-    expect(pictures <= 50, format!("{pictures} pictures"));
+    let image_count = body.to_string().matches("data:image/png;base64,").count();
+    expect(image_count <= 50, format!("{image_count} pictures"));
     let shown = !world.begins || body["input"].to_string().contains(&world.screen());
     expect(shown, "the screen is not shown as it is".to_owned());
     expect(

@@ -9,8 +9,8 @@ use motorium_proto::domain::action::{Action, Button, ScrollAmount, Text};
 use motorium_proto::domain::key::Key;
 
 /// Formats all actions on one line.
-fn told(commands: &ModelActions) -> String {
-    let actions = commands.actions.iter().map(told_action);
+fn describe(commands: &ModelActions) -> String {
+    let actions = commands.actions.iter().map(describe_action);
     let ending = commands.ending.as_ref().map(|ending| match ending {
         TaskEnding::Done(answer) => format!("done {answer:?}"),
         TaskEnding::Fail(reason) => format!("fail {reason:?}"),
@@ -18,9 +18,9 @@ fn told(commands: &ModelActions) -> String {
     actions.chain(ending).collect::<Vec<_>>().join("; ")
 }
 
-fn told_action(action: &Action<ReportedPoint>) -> String {
+fn describe_action(action: &Action<ReportedPoint>) -> String {
     match action {
-        Action::Move { to } => format!("move {}", told_point(to)),
+        Action::Move { to } => format!("move {}", describe_point(to)),
         Action::Click {
             at,
             button,
@@ -28,14 +28,16 @@ fn told_action(action: &Action<ReportedPoint>) -> String {
             modifiers,
         } => format!(
             "{}{} x{count}{}",
-            told_modifiers(modifiers),
-            told_button(*button),
-            told_place(at)
+            describe_modifiers(modifiers),
+            describe_button(*button),
+            describe_place(at)
         ),
         Action::MouseDown { at, button } => {
-            format!("{} down{}", told_button(*button), told_place(at))
+            format!("{} down{}", describe_button(*button), describe_place(at))
         }
-        Action::MouseUp { at, button } => format!("{} up{}", told_button(*button), told_place(at)),
+        Action::MouseUp { at, button } => {
+            format!("{} up{}", describe_button(*button), describe_place(at))
+        }
         Action::Drag {
             path,
             button,
@@ -43,12 +45,12 @@ fn told_action(action: &Action<ReportedPoint>) -> String {
             duration,
             hold: _,
         } => {
-            let path: Vec<String> = path.iter().map(told_point).collect();
+            let path: Vec<String> = path.iter().map(describe_point).collect();
             let time = duration.map_or_else(String::new, |time| format!(" in {time:?}"));
             format!(
                 "{}{} drag {}{time}",
-                told_modifiers(modifiers),
-                told_button(*button),
+                describe_modifiers(modifiers),
+                describe_button(*button),
                 path.join(" to ")
             )
         }
@@ -63,42 +65,44 @@ fn told_action(action: &Action<ReportedPoint>) -> String {
             };
             format!(
                 "{}scroll {amount}{}",
-                told_modifiers(modifiers),
-                told_place(at)
+                describe_modifiers(modifiers),
+                describe_place(at)
             )
         }
         Action::TypeText { text, .. } => match text {
             Text::Literal(text) => format!("type {text:?}"),
             Text::Secret(name) => format!("type secret {name}"),
         },
-        Action::KeyChord { keys, repeat } => format!("press {} x{repeat}", told_keys(keys)),
-        Action::HoldKey { keys, duration } => format!("hold {} {duration:?}", told_keys(keys)),
+        Action::KeyChord { keys, repeat } => format!("press {} x{repeat}", describe_keys(keys)),
+        Action::HoldKey { keys, duration } => format!("hold {} {duration:?}", describe_keys(keys)),
         Action::Wait { duration } => format!("wait {duration:?}"),
         other => format!("{}", other.kind()),
     }
 }
 
-fn told_point(point: &ReportedPoint) -> String {
+fn describe_point(point: &ReportedPoint) -> String {
     format!("({}, {})", point.x, point.y)
 }
 
-fn told_place(at: &Option<ReportedPoint>) -> String {
-    at.map_or_else(String::new, |point| format!(" at {}", told_point(&point)))
+fn describe_place(at: &Option<ReportedPoint>) -> String {
+    at.map_or_else(String::new, |point| {
+        format!(" at {}", describe_point(&point))
+    })
 }
 
-fn told_button(button: Button) -> String {
+fn describe_button(button: Button) -> String {
     format!("{button:?}").to_lowercase()
 }
 
-fn told_keys(keys: &[Key]) -> String {
+fn describe_keys(keys: &[Key]) -> String {
     let names: Vec<String> = keys.iter().map(Key::to_string).collect();
     names.join("+")
 }
 
-fn told_modifiers(keys: &[Key]) -> String {
+fn describe_modifiers(keys: &[Key]) -> String {
     if keys.is_empty() {
         String::new()
     } else {
-        format!("{}+", told_keys(keys))
+        format!("{}+", describe_keys(keys))
     }
 }

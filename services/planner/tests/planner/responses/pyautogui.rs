@@ -2,12 +2,12 @@
 
 use motorium_planner::response::pyautogui::{MAX_CODE_CHARS, read};
 
-use super::told;
+use super::describe;
 
 #[track_caller]
 fn check(code: &str, expected: &str) {
     match read(code) {
-        Ok(commands) => assert_eq!(told(&commands), expected, "{code}"),
+        Ok(commands) => assert_eq!(describe(&commands), expected, "{code}"),
         Err(error) => panic!("{code}\n{error}"),
     }
 }

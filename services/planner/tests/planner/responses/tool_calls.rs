@@ -2,12 +2,12 @@
 
 use motorium_planner::response::tool_calls::{computer_use, read, words_before};
 
-use super::told;
+use super::describe;
 
 fn understood(text: &str) -> Result<String, String> {
     let calls = read(text).map_err(|error| error.to_string())?;
     let commands = computer_use::read(&calls).map_err(|error| error.to_string())?;
-    Ok(told(&commands))
+    Ok(describe(&commands))
 }
 
 #[track_caller]

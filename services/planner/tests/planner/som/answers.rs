@@ -233,12 +233,12 @@ fn every_action_can_be_said() {
             repeat: 1,
         },
     );
-    for (said, meant) in [
+    for (word, meant) in [
         ("back", Action::GoBack),
         ("forward", Action::GoForward),
         ("reload", Action::Refresh),
     ] {
-        acts(json!({"action": said}), meant);
+        acts(json!({"action": word}), meant);
     }
     assert!(read(json!({"actions": [{"action": "shut_down"}]})).is_err());
 }

@@ -71,12 +71,12 @@ fn questions_are_asked_in_every_protocol() {
             ("extract", &extract),
             ("pointer", &pointer),
         ] {
-            let picture = question.image.as_ref().map(|image| {
+            let image = question.image.as_ref().map(|image| {
                 RequestImages::of_image(image)
                     .current(model.image_spec)
                     .unwrap()
             });
-            let body = question::ask(api, &model, question, picture.as_ref()).unwrap();
+            let body = question::ask(api, &model, question, image.as_ref()).unwrap();
             leave(kind, &format!("question-{name}"), &body);
             let again = question::ask_again(api, body.clone(), "hm", "one JSON object is wanted");
             leave(kind, &format!("question-{name}-again"), &again);

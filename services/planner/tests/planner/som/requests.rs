@@ -10,7 +10,7 @@ use motorium_proto::service::PlanRequest;
 use serde_json::{Value, json};
 
 use super::{asked, count, texts, under_way, with_model, with_step};
-use crate::request::{picture_of, request};
+use crate::request::{request, solid_screenshot};
 use crate::request_dump::leave;
 
 #[test]
@@ -47,7 +47,7 @@ fn at_most_forty_elements_are_listed_and_numbers_come_before_points() {
     });
     let seen: Vec<String> = buttons.collect();
     let request = PlanRequest {
-        image: Some(picture_of(200)),
+        image: Some(solid_screenshot(200)),
         ..request("save the file", &seen.join("\n"))
     };
     let body = asked(&ChatSom::default(), &request, OutputFormat::Schema);
