@@ -65,15 +65,15 @@ impl Orchestrator {
         let Storage {
             tasks: store,
             blobs,
-            notifier: doorbell,
+            notifier,
         } = storage;
-        let news = Arc::new(Notify::new());
+        let wake = Arc::new(Notify::new());
         let edge = Edge {
             store: store.clone(),
             blobs: blobs.clone(),
-            notifier: doorbell.clone(),
+            notifier: notifier.clone(),
             desktops: desktops.clone(),
-            wake_dispatcher: news.clone(),
+            wake_dispatcher: wake.clone(),
             limits: config.limits,
             tools: config.run.tools.clone(),
             shutdown: shutdown.clone(),
@@ -84,10 +84,10 @@ impl Orchestrator {
         let dispatcher = Dispatcher {
             store,
             blobs,
-            notifier: doorbell,
+            notifier,
             desktops,
             owner,
-            wake: news,
+            wake,
             run_config: config.run.clone(),
             lease_duration: config.lease_duration,
             scope: TaskScope::All,
@@ -125,17 +125,17 @@ impl Orchestrator {
     /// Starts running tasks until the shutdown passed to [`Orchestrator::new`] begins. The handle completes when all
     /// tasks are released.
     pub fn start(self) -> JoinHandle<()> {
-        let (desktops, news) = (
+        let (desktops, wake) = (
             self.dispatcher.desktops.clone(),
             self.dispatcher.wake.clone(),
         );
         let rules = self.dispatcher.run_config.policy.clone();
         tokio::spawn(rules.watch(self.shutdown.clone()));
-        let news = move || news.notify_one();
+        let on_recovery = move || wake.notify_one();
         tokio::spawn(heartbeat::run(
             desktops,
             self.heartbeat_interval,
-            news,
+            on_recovery,
             self.shutdown.clone(),
         ));
         tokio::spawn(self.dispatcher.run(self.shutdown))

@@ -82,11 +82,11 @@ async fn replay_run(
     let begun = &folder.log[..run.first_event];
     let task = Task::from_events(begun.to_vec());
     let task = task.ok_or_else(|| folder.unreadable("its log does not begin with its creation"))?;
-    let doorbell = TaskNotifier::new();
-    let player = Arc::new(Player::new(folder, run, doorbell.clone()));
+    let notifier = TaskNotifier::new();
+    let player = Arc::new(Player::new(folder, run, notifier.clone()));
     let journal = Journal::new(
         player.clone(),
-        &doorbell,
+        &notifier,
         task,
         TaskEpoch(1),
         Duration::from_secs(3600),

@@ -104,14 +104,11 @@ impl Settings {
             .blobs
             .unwrap_or_else(|| format!("file://{}", data.join("blobs").display()));
         let blobs = BlobStore::open(&blobs, durability)?;
-        let OpenedStore {
-            tasks,
-            notifier: doorbell,
-        } = motorium_store::open(&tasks, durability).await?;
+        let OpenedStore { tasks, notifier } = motorium_store::open(&tasks, durability).await?;
         Ok(Storage {
             tasks,
             blobs,
-            notifier: doorbell,
+            notifier,
         })
     }
 }

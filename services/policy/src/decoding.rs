@@ -148,7 +148,7 @@ fn without_digit_gaps(text: &str) -> String {
         .collect()
 }
 
-fn values_of(word: &str, least: usize) -> BTreeSet<String> {
+fn values_of(word: &str, min_chars: usize) -> BTreeSet<String> {
     let word = word.trim_matches(VALUE_DELIMITERS);
     let word = word.trim_end_matches(['.', ',']);
     let is_amount = word.starts_with(|letter: char| letter.is_ascii_digit())
@@ -162,7 +162,7 @@ fn values_of(word: &str, least: usize) -> BTreeSet<String> {
     };
     let long_enough = |value: &String| {
         let figures = value.chars().filter(|letter| letter.is_alphanumeric());
-        figures.count() >= least
+        figures.count() >= min_chars
     };
     read.into_iter().filter(long_enough).collect()
 }

@@ -261,8 +261,8 @@ impl CedarRequest {
             .iter()
             .map(|parent| Entity::new_no_attrs(parent.clone(), HashSet::new()))
             .collect();
-        let told = HashMap::from([("labels".to_owned(), strings(&what.labels))]);
-        let asking = Entity::new(task.clone(), told, parents)?;
+        let task_attributes = HashMap::from([("labels".to_owned(), strings(&what.labels))]);
+        let asking = Entity::new(task.clone(), task_attributes, parents)?;
         let asked = Entity::new(action.clone(), attributes(what), HashSet::new())?;
         let all = people.into_iter().chain([asking, asked]);
         let entities = Entities::from_entities(all, Some(schema))?;

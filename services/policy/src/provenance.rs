@@ -124,10 +124,14 @@ impl ScreenTexts {
     }
 }
 
-/// Drops the oldest half if there are more than the maximum.
-fn evict_oldest_half(known: &mut StringInterner<BufferBackend>, most: usize) {
-    if known.len() > most {
-        *known = known.iter().skip(most / 2).map(|(_, text)| text).collect();
+/// Drops the oldest half if there are more than `max_len`.
+fn evict_oldest_half(known: &mut StringInterner<BufferBackend>, max_len: usize) {
+    if known.len() > max_len {
+        *known = known
+            .iter()
+            .skip(max_len / 2)
+            .map(|(_, text)| text)
+            .collect();
     }
 }
 
@@ -157,12 +161,12 @@ impl TextSources<'_> {
     }
 
     fn copied(&self, entered_before: &str, argument: &str) -> Vec<TaintedSpan> {
-        let said = self
+        let user_texts = self
             .user_texts
             .iter()
             .map(|words| letters_of(words))
             .collect();
-        let mut search = OverlapSearch::new(entered_before, argument, said);
+        let mut search = OverlapSearch::new(entered_before, argument, user_texts);
         if search.is_empty() {
             return Vec::new();
         }
@@ -183,8 +187,8 @@ impl TextSources<'_> {
     fn value(&self, argument: &str) -> Option<TaintedSpan> {
         let mut values = decoding::argument_values(argument);
         for words in &self.user_texts {
-            let said = decoding::values(words);
-            values.retain(|value| !said.contains(value));
+            let user_values = decoding::values(words);
+            values.retain(|value| !user_values.contains(value));
         }
         let mut values = values.iter();
         let origin = values.find_map(|value| self.origin_of(value))?;
@@ -198,8 +202,8 @@ impl TextSources<'_> {
         if self.screen_texts.values.get(value).is_some() {
             return Some(Origin::Screen);
         }
-        let mut told = self.external_texts.iter();
-        let known = told.find(|(_, text)| decoding::values(text).contains(value));
+        let mut texts = self.external_texts.iter();
+        let known = texts.find(|(_, text)| decoding::values(text).contains(value));
         known.map(|(origin, _)| origin.clone())
     }
 }

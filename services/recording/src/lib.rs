@@ -4,7 +4,7 @@
 //! - [`recording`]: requests and responses of a run, kept so that it can be repeated without the services
 //! - [`replay`]: an exported task as the source of a replay, and the comparison with it
 //! - [`trajectory`]: a task as files, for people and for programs
-//! - [`transcript`]: what was said and done in the tasks of a session
+//! - [`transcript`]: the messages and steps of the tasks of a session
 //! - [`ports`]: the three services that a run talks to
 //!
 //! Nothing is run here: the run loop belongs to the Orchestrator, which passes its ports through a recording and drives replays.

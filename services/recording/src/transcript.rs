@@ -1,7 +1,8 @@
-//! Transcript of a session: what was said and done in its tasks, as Markdown for people or as JSON for programs.
+//! Transcript of a session: the messages and steps of its tasks, as Markdown for people or as JSON for programs.
 //!
-//! Each task is told from its log alone. Tasks are read one at a time, while the transcript is streamed, so a long session
-//! is never in memory as a whole. Images and files are named, not contained; `docs/sessions.md` describes the JSON.
+//! Each transcript is built from the task's log alone. Tasks are read one at a time, while the transcript is streamed, so a
+//! long session is never in memory as a whole. Images and files are named, not contained; `docs/sessions.md` describes the
+//! JSON.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ enum EntryKind {
     Answer,
 }
 
-/// Something that one side said or did.
+/// A message or step of one side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Entry {
     time: String,
@@ -84,25 +85,25 @@ pub async fn transcript(
             (format!("{{\"session\":{session},\"tasks\":["), "]}\n")
         }
     };
-    let told = stream::iter(tasks.into_iter().enumerate()).then(move |(index, name)| {
+    let transcripts = stream::iter(tasks.into_iter().enumerate()).then(move |(index, name)| {
         let store = store.clone();
         async move {
             let log = log::read(store.as_ref(), &name, EventSeq(0)).await?;
-            let told = told(&log).ok_or_else(|| log::Error::Corrupt {
+            let transcript = task_transcript(&log).ok_or_else(|| log::Error::Corrupt {
                 detail: format!("the log of {name} does not begin with its creation"),
             })?;
             Ok(Bytes::from(match format {
-                TranscriptFormat::Markdown => markdown(&told, index + 1),
+                TranscriptFormat::Markdown => markdown(&transcript, index + 1),
                 TranscriptFormat::Json => {
                     let separator = if index == 0 { "" } else { "," };
-                    format!("{separator}{}", json(&told))
+                    format!("{separator}{}", json(&transcript))
                 }
             }))
         }
     });
     let head = stream::iter([Ok(Bytes::from(head))]);
     let tail = stream::iter([Ok(Bytes::from_static(tail.as_bytes()))]);
-    Ok(head.chain(told).chain(tail))
+    Ok(head.chain(transcripts).chain(tail))
 }
 
 /// Lists the tasks of a session, the oldest first.
@@ -129,15 +130,15 @@ async fn tasks_of(
     }
 }
 
-/// Tells a task from its log. `None` if the log does not begin with the creation.
-fn told(log: &[RecordedEvent]) -> Option<TaskTranscript> {
+/// Returns the transcript of a task from its log. `None` if the log does not begin with the creation.
+fn task_transcript(log: &[RecordedEvent]) -> Option<TaskTranscript> {
     let mut task = Task::from_events(log.first().cloned())?;
     let goal = task.spec.goal.clone();
     let mut entries = vec![entry(task.created_at, Role::User, EntryKind::Goal, goal)];
     for recorded in log.iter().skip(1) {
         task.apply(recorded);
-        let told = telling(&task, &recorded.event);
-        entries.extend(told.map(|(role, kind, text)| entry(recorded.at, role, kind, text)));
+        let addition = addition_of(&task, &recorded.event);
+        entries.extend(addition.map(|(role, kind, text)| entry(recorded.at, role, kind, text)));
     }
     entries.retain(|entry| !entry.text.trim().is_empty());
     Some(TaskTranscript {
@@ -157,7 +158,7 @@ fn entry(at: SystemTime, role: Role, kind: EntryKind, text: String) -> Entry {
 }
 
 /// Returns what an event, which was applied to the task, adds to the transcript.
-fn telling(task: &Task, event: &Event) -> Option<(Role, EntryKind, String)> {
+fn addition_of(task: &Task, event: &Event) -> Option<(Role, EntryKind, String)> {
     Some(match event {
         Event::MessageReceived { text, .. } => (Role::User, EntryKind::Message, text.clone()),
         Event::UserAcknowledged { message, .. } if message.is_empty() => {
@@ -216,16 +217,19 @@ fn state(lifecycle: &Lifecycle) -> &'static str {
     }
 }
 
-fn json(told: &TaskTranscript) -> String {
-    serde_json::to_string(told).expect("texts can be written into memory")
+fn json(transcript: &TaskTranscript) -> String {
+    serde_json::to_string(transcript).expect("texts can be written into memory")
 }
 
-/// Formats a task as a section. Steps become a list; everything that was said is quoted, so that it cannot be taken for
-/// the transcript's own headings.
-fn markdown(told: &TaskTranscript, number: usize) -> String {
-    let mut text = format!("\n## {number}. {} ({})\n", told.task, told.state);
+/// Formats a task as a section. Steps, files and approvals become a list; all other entries are quoted, so that they cannot
+/// be taken for the transcript's own headings.
+fn markdown(transcript: &TaskTranscript, number: usize) -> String {
+    let mut text = format!(
+        "\n## {number}. {} ({})\n",
+        transcript.task, transcript.state
+    );
     let mut was_list_item = false;
-    for entry in &told.entries {
+    for entry in &transcript.entries {
         let item = match entry.kind {
             EntryKind::Step => Some(one_line(&entry.text)),
             EntryKind::File => Some(format!("file: {}", one_line(&entry.text))),
@@ -275,7 +279,7 @@ mod tests {
             kind,
             text: text.to_owned(),
         };
-        let told = TaskTranscript {
+        let transcript = TaskTranscript {
             task: "tasks/a".to_owned(),
             state: "SUCCEEDED",
             entries: vec![
@@ -300,8 +304,8 @@ mod tests {
 
 > it is open
 "#;
-        assert_eq!(markdown(&told, 2), expected);
-        let json: serde_json::Value = serde_json::from_str(&json(&told)).unwrap();
+        assert_eq!(markdown(&transcript, 2), expected);
+        let json: serde_json::Value = serde_json::from_str(&json(&transcript)).unwrap();
         let kinds = json["entries"].as_array().unwrap().iter();
         let kinds: Vec<&str> = kinds.map(|entry| entry["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["goal", "step", "file", "answer"]);

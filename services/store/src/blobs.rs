@@ -85,14 +85,14 @@ impl BlobStore {
                 detail: error.to_string(),
             })?
             .with_fsync(durability == Durability::Full);
-        let shelf = BlobBackend {
+        let backend = BlobBackend {
             objects: Arc::new(objects),
             place: path.to_owned(),
             verified: Arc::default(),
         };
         let disk = DiskPool::start(durability).map_err(|error| Error::Failed(Box::new(error)))?;
         Ok(Self {
-            backend: shelf,
+            backend,
             disk: Some(disk),
             fsync: durability == Durability::Full,
         })
@@ -103,7 +103,7 @@ impl BlobStore {
     /// # Errors
     /// `Full`, `Unwritable` or `Failed`.
     pub async fn put(&self, content: Bytes) -> Result<BlobId, Error> {
-        self.run_on_disk_pool(|shelf| async move { shelf.put(content).await })
+        self.run_on_disk_pool(|backend| async move { backend.put(content).await })
             .await
     }
 
@@ -115,10 +115,10 @@ impl BlobStore {
         if self.fsync {
             return try_join_all(contents.into_iter().map(|content| self.put(content))).await;
         }
-        self.run_on_disk_pool(|shelf| async move {
+        self.run_on_disk_pool(|backend| async move {
             let mut ids = Vec::with_capacity(contents.len());
             for content in contents {
-                ids.push(shelf.clone().put(content).await?);
+                ids.push(backend.clone().put(content).await?);
             }
             Ok(ids)
         })
@@ -131,7 +131,7 @@ impl BlobStore {
     /// `BlobNotFound`, `BlobCorrupt` if the content does not match its hash, or `Failed`.
     pub async fn get(&self, id: impl Into<BlobId> + Send) -> Result<Bytes, Error> {
         let id = id.into();
-        self.run_on_disk_pool(move |shelf| async move { shelf.get(id).await })
+        self.run_on_disk_pool(move |backend| async move { backend.get(id).await })
             .await
     }
 
@@ -144,10 +144,10 @@ impl BlobStore {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        self.run_on_disk_pool(|shelf| async move {
+        self.run_on_disk_pool(|backend| async move {
             let mut contents = Vec::with_capacity(ids.len());
             for id in ids {
-                contents.push(shelf.clone().get(id).await?);
+                contents.push(backend.clone().get(id).await?);
             }
             Ok(contents)
         })
@@ -160,7 +160,7 @@ impl BlobStore {
     /// `BlobNotFound` or `Failed`.
     pub async fn size(&self, id: impl Into<BlobId> + Send) -> Result<u64, Error> {
         let id = id.into();
-        self.run_on_disk_pool(move |shelf| async move { Ok(shelf.head(id).await?.size) })
+        self.run_on_disk_pool(move |backend| async move { Ok(backend.head(id).await?.size) })
             .await
     }
 
@@ -172,11 +172,11 @@ impl BlobStore {
         T: Send + 'static,
         W: Future<Output = Result<T, Error>> + Send,
     {
-        let shelf = self.backend.clone();
+        let backend = self.backend.clone();
         let Some(disk) = &self.disk else {
-            return work(shelf).await;
+            return work(backend).await;
         };
-        let done = disk.run(move || futures::executor::block_on(work(shelf)));
+        let done = disk.run(move || futures::executor::block_on(work(backend)));
         let done = done.await;
         done.unwrap_or_else(|| {
             Err(Error::Failed(

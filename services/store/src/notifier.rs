@@ -67,17 +67,17 @@ impl TaskNotifier {
         Self::default()
     }
 
-    /// Creates a notifier that also sends its notifications to `rings`. `carry` gets a notifier for this process alone and
+    /// Creates a notifier that also sends each topic to `notifications`. `carry` gets a notifier for this process alone and
     /// starts the tasks of the relay, which are aborted with the last clone.
     pub(crate) fn with_relay<const N: usize>(
-        rings: UnboundedSender<Topic>,
+        notifications: UnboundedSender<Topic>,
         carry: impl FnOnce(Self) -> [JoinHandle<()>; N],
     ) -> Self {
         let here = Self::default();
         let work = carry(here.clone()).into();
         Self {
             relay: Some(Arc::new(Relay {
-                notifications: rings,
+                notifications,
                 work,
             })),
             ..here
@@ -86,8 +86,8 @@ impl TaskNotifier {
 
     /// Notifies all subscribers.
     pub(crate) fn notify_all(&self) {
-        for bell in self.lock().values() {
-            bell.send_modify(|rings| *rings += 1);
+        for sender in self.lock().values() {
+            sender.send_modify(|count| *count += 1);
         }
     }
 
@@ -106,8 +106,8 @@ impl TaskNotifier {
             // Ignored: the relay has ended with the process.
             let _ = carrier.notifications.send(topic.clone());
         }
-        if let Some(bell) = self.lock().get(topic) {
-            bell.send_modify(|rings| *rings += 1);
+        if let Some(sender) = self.lock().get(topic) {
+            sender.send_modify(|count| *count += 1);
         }
     }
 
@@ -124,12 +124,12 @@ impl TaskNotifier {
     }
 
     fn subscribe_topic(&self, topic: Topic) -> TaskSubscription {
-        let rings = self.lock().entry(topic.clone()).or_default().subscribe();
-        let heard = *rings.borrow();
+        let notifications = self.lock().entry(topic.clone()).or_default().subscribe();
+        let seen = *notifications.borrow();
         TaskSubscription {
-            notifications: rings,
+            notifications,
             own: Arc::default(),
-            seen: heard,
+            seen,
             topic,
             notifier: self.clone(),
         }
@@ -168,12 +168,12 @@ impl TaskSubscription {
 
     /// Returns true if there was a notification since the last one received, and marks it as received. Does not wait.
     pub fn try_notified(&mut self) -> bool {
-        let rings = *self.notifications.borrow_and_update();
+        let total = *self.notifications.borrow_and_update();
         // Own notifications are counted before they are sent, so that one of others is never mistaken for an own one.
-        let others = rings.saturating_sub(self.own.load(Ordering::Acquire));
-        let news = others > self.seen;
+        let others = total.saturating_sub(self.own.load(Ordering::Acquire));
+        let has_new = others > self.seen;
         self.seen = self.seen.max(others);
-        news
+        has_new
     }
 
     /// Notifies all subscribers of the task except this one and its siblings.
@@ -185,11 +185,11 @@ impl TaskSubscription {
     /// Creates another subscription to the same task. Siblings ignore each other's notifications.
     #[must_use]
     pub fn sibling(&self) -> Self {
-        let rings = self.notifications.clone();
+        let notifications = self.notifications.clone();
         Self {
             own: Arc::clone(&self.own),
             seen: self.seen,
-            notifications: rings,
+            notifications,
             topic: self.topic.clone(),
             notifier: self.notifier.clone(),
         }
@@ -198,13 +198,13 @@ impl TaskSubscription {
 
 impl Drop for TaskSubscription {
     fn drop(&mut self) {
-        let mut bells = self.notifier.lock();
+        let mut subscriptions = self.notifier.lock();
         // This subscription is still counted here.
-        if bells
+        if subscriptions
             .get(&self.topic)
-            .is_some_and(|bell| bell.receiver_count() <= 1)
+            .is_some_and(|sender| sender.receiver_count() <= 1)
         {
-            bells.remove(&self.topic);
+            subscriptions.remove(&self.topic);
         }
     }
 }
@@ -219,60 +219,63 @@ mod tests {
         TaskName::from_segment(name).unwrap()
     }
 
-    fn is_rung(bell: &mut TaskSubscription) -> bool {
-        bell.notified().now_or_never().is_some()
+    fn is_notified(subscription: &mut TaskSubscription) -> bool {
+        subscription.notified().now_or_never().is_some()
     }
 
     #[test]
     fn rings_reach_the_listeners_of_their_task_and_coalesce() {
-        let doorbell = TaskNotifier::new();
-        doorbell.notify(&task("a"));
+        let notifier = TaskNotifier::new();
+        notifier.notify(&task("a"));
         let (mut first, mut second, mut other) = (
-            doorbell.subscribe(&task("a")),
-            doorbell.subscribe(&task("a")),
-            doorbell.subscribe(&task("b")),
+            notifier.subscribe(&task("a")),
+            notifier.subscribe(&task("a")),
+            notifier.subscribe(&task("b")),
         );
         assert!(
-            !is_rung(&mut first),
+            !is_notified(&mut first),
             "a notification before the subscription"
         );
         for _ in 0..3 {
-            doorbell.notify(&task("a"));
+            notifier.notify(&task("a"));
         }
-        assert!(is_rung(&mut first) && is_rung(&mut second) && !is_rung(&mut other));
-        assert!(!is_rung(&mut first), "three notifications are coalesced");
+        assert!(is_notified(&mut first) && is_notified(&mut second) && !is_notified(&mut other));
+        assert!(
+            !is_notified(&mut first),
+            "three notifications are coalesced"
+        );
     }
 
     #[test]
     fn nobody_hears_their_own_rings_and_everybody_those_of_others() {
-        let doorbell = TaskNotifier::new();
-        let mut listener = doorbell.subscribe(&task("a"));
-        let mut bell = doorbell.subscribe(&task("a"));
-        let mut twin = bell.sibling();
+        let notifier = TaskNotifier::new();
+        let mut listener = notifier.subscribe(&task("a"));
+        let mut subscription = notifier.subscribe(&task("a"));
+        let mut twin = subscription.sibling();
         for _ in 0..3 {
-            bell.notify_others();
+            subscription.notify_others();
         }
-        assert!(listener.try_notified() && !bell.try_notified() && !is_rung(&mut twin));
+        assert!(listener.try_notified() && !subscription.try_notified() && !is_notified(&mut twin));
         // A notification of others between two own ones is not lost.
-        bell.notify_others();
-        doorbell.notify(&task("a"));
+        subscription.notify_others();
+        notifier.notify(&task("a"));
         twin.notify_others();
-        assert!(is_rung(&mut bell) && twin.try_notified());
-        assert!(!bell.try_notified() && !twin.try_notified());
+        assert!(is_notified(&mut subscription) && twin.try_notified());
+        assert!(!subscription.try_notified() && !twin.try_notified());
     }
 
     #[test]
     fn nothing_is_kept_for_tasks_without_listeners() {
-        let doorbell = TaskNotifier::new();
+        let notifier = TaskNotifier::new();
         let (first, second) = (
-            doorbell.subscribe(&task("a")),
-            doorbell.subscribe(&task("a")),
+            notifier.subscribe(&task("a")),
+            notifier.subscribe(&task("a")),
         );
         drop(first);
-        assert_eq!(doorbell.lock().len(), 1);
+        assert_eq!(notifier.lock().len(), 1);
         drop(second);
-        doorbell.notify(&task("a"));
-        assert!(doorbell.lock().is_empty());
+        notifier.notify(&task("a"));
+        assert!(notifier.lock().is_empty());
     }
 
     #[test]
@@ -282,17 +285,17 @@ mod tests {
         let mut tasks = notifier.subscribe(&task("a"));
         let mut sessions = notifier.subscribe_session(&session);
         notifier.notify_session(&session);
-        assert!(is_rung(&mut sessions) && !is_rung(&mut tasks));
+        assert!(is_notified(&mut sessions) && !is_notified(&mut tasks));
         notifier.notify(&task("a"));
-        assert!(is_rung(&mut tasks) && !is_rung(&mut sessions));
+        assert!(is_notified(&mut tasks) && !is_notified(&mut sessions));
     }
 
     #[tokio::test]
     async fn wakes_across_tasks() {
-        let doorbell = TaskNotifier::new();
-        let mut bell = doorbell.subscribe(&task("a"));
-        let waiting = tokio::spawn(async move { bell.notified().await });
-        doorbell.notify(&task("a"));
+        let notifier = TaskNotifier::new();
+        let mut subscription = notifier.subscribe(&task("a"));
+        let waiting = tokio::spawn(async move { subscription.notified().await });
+        notifier.notify(&task("a"));
         waiting.await.unwrap();
     }
 }

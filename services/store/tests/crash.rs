@@ -104,7 +104,7 @@ fn run_and_kill(folder: &Path, lines: usize) -> BTreeMap<String, i64> {
         .spawn()
         .unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
-    let mut said = BTreeMap::new();
+    let mut stored_seqs = BTreeMap::new();
     let mut count = 0;
     for line in out.lines().map_while(Result::ok) {
         // The test harness prints the name of the test before the first line.
@@ -115,7 +115,7 @@ fn run_and_kill(folder: &Path, lines: usize) -> BTreeMap<String, i64> {
         if let Some((task, seq)) = stored.split_once(' ')
             && let Ok(seq) = seq.parse::<i64>()
         {
-            said.insert(task.to_owned(), seq);
+            stored_seqs.insert(task.to_owned(), seq);
         }
         count += 1;
         if count == lines {
@@ -127,7 +127,7 @@ fn run_and_kill(folder: &Path, lines: usize) -> BTreeMap<String, i64> {
         count >= lines,
         "the child ended by itself after {count} lines"
     );
-    said
+    stored_seqs
 }
 
 #[tokio::test]
@@ -155,7 +155,7 @@ async fn acknowledged_appends_survive_a_kill() {
     for kill in 0..KILLS {
         let folder_path = folder.path().to_owned();
         let lines = 20 + kill * 7;
-        let said = tokio::task::spawn_blocking(move || run_and_kill(&folder_path, lines))
+        let stored_seqs = tokio::task::spawn_blocking(move || run_and_kill(&folder_path, lines))
             .await
             .unwrap();
         let store = open(folder.path()).await;
@@ -175,7 +175,10 @@ async fn acknowledged_appends_survive_a_kill() {
                 Some(task.last_seq),
                 "after kill {kill}"
             );
-            let acknowledged = said.get(&task.name.to_string()).copied().unwrap_or(0);
+            let acknowledged = stored_seqs
+                .get(&task.name.to_string())
+                .copied()
+                .unwrap_or(0);
             assert!(
                 task.last_seq.0 >= acknowledged,
                 "after kill {kill}: {acknowledged} was acknowledged, {:?} is there",

@@ -8,8 +8,8 @@ use motorium_store::local_postgres::LocalPostgres;
 use motorium_store::{Durability, Error, TaskSubscription, open};
 use tokio::time::timeout;
 
-async fn heard(bell: &mut TaskSubscription) -> bool {
-    timeout(Duration::from_secs(10), bell.notified())
+async fn is_notified(subscription: &mut TaskSubscription) -> bool {
+    timeout(Duration::from_secs(10), subscription.notified())
         .await
         .is_ok()
 }
@@ -23,13 +23,13 @@ async fn a_ring_in_one_process_is_heard_in_another_and_not_twice_in_its_own() {
     let task = TaskName::from_segment("a").unwrap();
     let (mut here, mut there) = (one.subscribe(&task), other.subscribe(&task));
     one.notify(&task);
-    assert!(heard(&mut here).await && heard(&mut there).await);
+    assert!(is_notified(&mut here).await && is_notified(&mut there).await);
     let again = timeout(Duration::from_millis(300), here.notified()).await;
     assert!(again.is_err(), "the process received its own notification");
     for _ in 0..100 {
         other.notify(&task);
     }
-    assert!(heard(&mut here).await);
+    assert!(is_notified(&mut here).await);
 }
 
 #[tokio::test]
@@ -38,13 +38,13 @@ async fn what_was_rung_while_the_server_was_away_is_made_up_for() {
     let database = server.database().await;
     let opened = open(&database, Durability::Normal).await.unwrap();
     let task = TaskName::from_segment("a").unwrap();
-    let mut bell = opened.notifier.subscribe(&task);
+    let mut subscription = opened.notifier.subscribe(&task);
     server.kill();
     let gone = opened.tasks.get_task(&task).await.unwrap_err();
     assert!(matches!(gone, Error::Unreachable { .. }), "{gone:?}");
     server.restart();
     assert!(
-        heard(&mut bell).await,
+        is_notified(&mut subscription).await,
         "all subscribers are notified after a reconnection"
     );
     let store = Arc::clone(&opened.tasks);

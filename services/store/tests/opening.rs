@@ -204,14 +204,14 @@ fn a_full_disk() {
         .env(DISK, folder.path())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&child.stderr);
-    if child.status.code() == Some(77) || said.contains("Operation not permitted") {
+    let stderr = String::from_utf8_lossy(&child.stderr);
+    if child.status.code() == Some(77) || stderr.contains("Operation not permitted") {
         eprintln!("skipped: this user may not mount a file system");
         return;
     }
     assert!(
         child.status.success(),
-        "{said}{}",
+        "{stderr}{}",
         String::from_utf8_lossy(&child.stdout)
     );
 }

@@ -176,8 +176,8 @@ pub enum Event {
     ApprovalResolved(Box<Approval>),
     /// The planner suspects a prompt injection on the screen.
     InjectionSuspected {
-        suspicions: Vec<SuspectedInjection>,
-        /// Screenshot crop of each suspicion.
+        suspected_injections: Vec<SuspectedInjection>,
+        /// Screenshot crop of each suspected injection.
         evidence: Vec<Option<Artifact>>,
     },
     UserAcknowledged {

@@ -616,11 +616,11 @@ mod tests {
                 assert_eq!(request.message, "Ann 已接管桌面；交还后任务将继续");
             }
         }
-        let told = [
+        let expected = [
             "用户曾接管桌面，期间按下了 Enter，现已交还。用户留言：继续",
             "我已经操作",
         ];
-        assert_eq!(task.pending_messages, told);
+        assert_eq!(task.pending_messages, expected);
     }
 
     /// Applies events at the given seconds and checks the active time at the last of them.
@@ -658,7 +658,7 @@ mod tests {
             epoch: DesktopEpoch(2),
         };
         let worked = finished;
-        let said = || Event::MessageReceived {
+        let message = || Event::MessageReceived {
             text: "x".into(),
             attachments: vec![],
         };
@@ -679,7 +679,7 @@ mod tests {
         let crashed = vec![
             (10, started()),
             (15, worked()),
-            (40, said()),
+            (40, message()),
             (100, acquired()),
             (100, recovered()),
             (103, worked()),

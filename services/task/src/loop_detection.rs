@@ -112,9 +112,9 @@ fn rounds(task: &Task) -> Vec<Round> {
         let Some(mut round) = round(step, task.spec.message_language()) else {
             continue;
         };
-        let is_news = has_new_results(step, &mut results);
+        let has_new_result = has_new_results(step, &mut results);
         let before = rounds.iter().filter(|before| is_same(before, &round));
-        round.changed |= is_news && before.count() < MAX_NEW_RESULTS_OF_SAME_CALLS;
+        round.changed |= has_new_result && before.count() < MAX_NEW_RESULTS_OF_SAME_CALLS;
         rounds.push(round);
     }
     rounds
@@ -128,11 +128,11 @@ fn has_new_results(step: &StepRecord, known: &mut BTreeSet<String>) -> bool {
         Some(format!("{} {json}", call_signature(call)))
     });
     // No short circuit: all results have to be recorded, not only those up to the first new one.
-    let mut is_news = false;
+    let mut has_new_result = false;
     for result in given {
-        is_news |= known.insert(result);
+        has_new_result |= known.insert(result);
     }
-    is_news
+    has_new_result
 }
 
 fn round(step: &StepRecord, language: Language) -> Option<Round> {
@@ -203,7 +203,7 @@ fn intents(step: &StepRecord, language: Language) -> String {
 
 /// Returns the notices that still apply. A change to a screen that is new since a notice cancels it.
 fn active_notices(task: &Task, rounds: &[Round]) -> Vec<IssuedNotice> {
-    let news = |noticed: &IssuedNotice| {
+    let is_cancelled = |noticed: &IssuedNotice| {
         let (before, after): (Vec<_>, Vec<_>) =
             rounds.iter().partition(|round| round.step <= noticed.step);
         let known: BTreeSet<Fingerprint> = before.iter().map(|round| round.screen).collect();
@@ -215,7 +215,10 @@ fn active_notices(task: &Task, rounds: &[Round]) -> Vec<IssuedNotice> {
         .loop_notices
         .iter()
         .filter(|noticed| noticed.step >= task.first_step_after_user_input);
-    counted.filter(|noticed| !news(noticed)).copied().collect()
+    counted
+        .filter(|noticed| !is_cancelled(noticed))
+        .copied()
+        .collect()
 }
 
 /// Returns the pattern of the last steps and the intents in it.

@@ -201,29 +201,29 @@ mod tests {
             path: "/files/a.txt".to_owned(),
             error: String::new(),
         };
-        let said = Event::MessageReceived {
+        let message = Event::MessageReceived {
             text: "the blue one".to_owned(),
             attachments: vec![],
         };
-        let events = [vec![put, said], step(1), vec![succeeded("it is saved")]];
-        let told = summary(events.concat()).unwrap();
+        let events = [vec![put, message], step(1), vec![succeeded("it is saved")]];
+        let earlier = summary(events.concat()).unwrap();
         assert_eq!(
-            (told.goal.as_str(), told.outcome),
+            (earlier.goal.as_str(), earlier.outcome),
             ("click \"a\"", TaskEnd::Succeeded)
         );
-        assert_eq!(told.answer, "it is saved");
-        assert_eq!(told.actions, ["click"]);
-        assert_eq!(told.user_messages, ["the blue one"]);
+        assert_eq!(earlier.answer, "it is saved");
+        assert_eq!(earlier.actions, ["click"]);
+        assert_eq!(earlier.user_messages, ["the blue one"]);
         let file = TaskFile {
             name: "a.txt".to_owned(),
             path: "/files/a.txt".to_owned(),
             origin: FileOrigin::Attached,
         };
-        assert_eq!(told.files, [file]);
+        assert_eq!(earlier.files, [file]);
         let failed = Event::Failed(Failure::new("STEP_LIMIT", "too many steps"));
-        let told = summary(vec![failed]).unwrap();
+        let earlier = summary(vec![failed]).unwrap();
         assert_eq!(
-            (told.outcome, told.answer.as_str()),
+            (earlier.outcome, earlier.answer.as_str()),
             (TaskEnd::Failed, "too many steps")
         );
     }
@@ -231,9 +231,9 @@ mod tests {
     #[test]
     fn long_tasks_and_long_texts_are_shortened() {
         let steps: Vec<Event> = (1..40).flat_map(step).collect();
-        let told = summary([steps, vec![succeeded(&"x".repeat(5_000))]].concat()).unwrap();
-        assert_eq!(told.answer.chars().count(), MAX_TEXT_CHARS + 1);
-        assert_eq!(told.actions, ["click ×39"]);
+        let earlier = summary([steps, vec![succeeded(&"x".repeat(5_000))]].concat()).unwrap();
+        assert_eq!(earlier.answer.chars().count(), MAX_TEXT_CHARS + 1);
+        assert_eq!(earlier.actions, ["click ×39"]);
         let lines: Vec<String> = (0..30).map(|line| line.to_string()).collect();
         let lines = last(lines, MAX_ACTIONS);
         assert_eq!(lines.len(), MAX_ACTIONS);
@@ -245,10 +245,10 @@ mod tests {
 
     #[test]
     fn the_newest_tasks_are_kept_and_all_together_fit() {
-        let told = summary(vec![succeeded("done")]).unwrap();
+        let earlier = summary(vec![succeeded("done")]).unwrap();
         let numbered = |number: usize| EarlierTask {
             task: number.to_string(),
-            ..told.clone()
+            ..earlier.clone()
         };
         let kept = bounded((0..20).map(numbered).collect());
         let names: Vec<&str> = kept.iter().map(|task| task.task.as_str()).collect();

@@ -22,11 +22,11 @@ pub const DEFAULT_MAX_STEPS: u32 = 80;
 pub const DEFAULT_MAX_DURATION: Duration = Duration::from_secs(8 * 60);
 
 /// Maximum number of messages of a conversation that a task continues, and of their characters together. A longer history
-/// is not told to the planner anyway, and is part of every read of the task.
+/// does not fit into a prompt anyway, and is part of every read of the task.
 const MAX_EARLIER_MESSAGES: usize = 100;
 const MAX_EARLIER_MESSAGE_CHARS: usize = 32_768;
-/// Maximum number of their characters that the planner is told: as much as of the earlier tasks of a session.
-const MAX_TOLD_MESSAGE_CHARS: usize = 8_000;
+/// Maximum number of their characters in a prompt: as much as of the earlier tasks of a session.
+const MAX_PROMPT_MESSAGE_CHARS: usize = 8_000;
 
 /// Limits of a task; `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +158,7 @@ impl TaskSpec {
     /// Returns the newest of the earlier messages that fit into a prompt. The oldest of them may be shortened.
     #[must_use]
     pub fn latest_messages(&self) -> Vec<EarlierMessage> {
-        let mut left = MAX_TOLD_MESSAGE_CHARS;
+        let mut left = MAX_PROMPT_MESSAGE_CHARS;
         let messages = self.earlier_messages.iter().rev();
         let mut latest: Vec<EarlierMessage> = messages
             .map_while(|message| {

@@ -323,12 +323,12 @@ impl PhraseMatcher {
     fn matches_split_word(&self, pieces: &[String]) -> bool {
         let word = pieces.concat();
         let has_a_letter = pieces.iter().any(|piece| piece.chars().nth(1).is_none());
-        let least = if has_a_letter {
+        let min_chars = if has_a_letter {
             MIN_SPLIT_CHARS_WITH_LETTER
         } else {
             MIN_SPLIT_CHARS
         };
-        word.chars().count() >= least && self.anywhere.contains(&word)
+        word.chars().count() >= min_chars && self.anywhere.contains(&word)
     }
 
     /// Returns the listed word that is a prefix of a compound: `delete` in `deletefile`, but not `install` in `installation`.

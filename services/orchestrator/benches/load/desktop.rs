@@ -90,7 +90,7 @@ struct BenchState {
 pub(crate) struct SimulatedDesktop {
     number: usize,
     steps: usize,
-    picture: usize,
+    image_bytes: usize,
     /// Hash state of the common prefix of all images. A real desktop hashes on another machine, so the prefix is hashed
     /// once to keep that work out of the measurement.
     hash_of_blank: Sha256,
@@ -122,12 +122,17 @@ fn place(number: u32) -> CaptureRect {
 }
 
 impl SimulatedDesktop {
-    pub(crate) fn new(number: usize, steps: usize, picture: usize, timings: Timings) -> Arc<Self> {
+    pub(crate) fn new(
+        number: usize,
+        steps: usize,
+        image_bytes: usize,
+        timings: Timings,
+    ) -> Arc<Self> {
         Arc::new(Self {
             number,
             steps,
-            picture,
-            hash_of_blank: Sha256::new_with_prefix(vec![7; picture]),
+            image_bytes,
+            hash_of_blank: Sha256::new_with_prefix(vec![7; image_bytes]),
             timings,
             ledger: Mutex::default(),
             frames: AtomicU64::new(0),
@@ -172,9 +177,9 @@ impl SimulatedDesktop {
     }
 
     /// Returns an image with unique content.
-    fn picture(&self, frame: &Frame) -> Image {
+    fn image(&self, frame: &Frame) -> Image {
         let stamp = format!("{:p} {}", self, frame.id);
-        let mut bytes = vec![7; self.picture];
+        let mut bytes = vec![7; self.image_bytes];
         bytes.extend_from_slice(stamp.as_bytes());
         let hash = self.hash_of_blank.clone().chain_update(&stamp);
         Image {
@@ -228,7 +233,7 @@ impl Perception for SimulatedDesktop {
         sleep(OBSERVE_TIME).await;
         let frame = self.frame();
         Ok(Observation {
-            image: request.capture.image.map(|_| self.picture(&frame)),
+            image: request.capture.image.map(|_| self.image(&frame)),
             annotated_image: None,
             scene: scene(&frame),
             frame,
@@ -327,7 +332,7 @@ impl Planner for SimulatedDesktop {
             },
             attempts: vec![],
             // The same bytes as the screenshot: half of what is stored is new.
-            annotated_image: Some(self.picture(&frame)),
+            annotated_image: Some(self.image(&frame)),
             responses: Vec::new(),
         })
     }

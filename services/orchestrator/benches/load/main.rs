@@ -45,7 +45,7 @@ const WARM_UP_STEPS: usize = 2;
 struct Load {
     tasks: usize,
     steps: usize,
-    picture: usize,
+    image_bytes: usize,
 }
 
 struct ServedDesktop {
@@ -155,7 +155,7 @@ async fn measure(load: Load, store: &str, folder: &Path) {
         let desktops: Vec<_> = (0..share)
             .map(|index| {
                 let number = number * share + index;
-                SimulatedDesktop::new(number, load.steps, load.picture, timings.clone())
+                SimulatedDesktop::new(number, load.steps, load.image_bytes, timings.clone())
             })
             .collect();
         served.push(serve(number, stores, folder, &desktops).await);
@@ -208,7 +208,7 @@ async fn measure(load: Load, store: &str, folder: &Path) {
 
 fn main() {
     let steps = numbers("LOAD_STEPS", "20")[0];
-    let picture = numbers("LOAD_PICTURE", "100000")[0];
+    let image_bytes = numbers("LOAD_PICTURE", "100000")[0];
     let stores = std::env::var("LOAD_STORES");
     let stores = stores.unwrap_or_else(|_| "sqlite,postgres,postgres2".to_owned());
     // Deleted only at the end: on some file systems, creating files is slow right after deleting thousands.
@@ -224,7 +224,7 @@ fn main() {
             let load = Load {
                 tasks,
                 steps,
-                picture,
+                image_bytes,
             };
             let folder = tempfile::tempdir().expect("a temporary folder");
             runtime.block_on(measure(load, store, folder.path()));

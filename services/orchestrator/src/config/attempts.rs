@@ -49,8 +49,8 @@ impl Default for RetrySettings {
 impl RetrySettings {
     pub(super) fn resolve(&self, reverse_scroll_at_end: bool) -> Result<RetryRules, FieldError> {
         let field = "orchestrator.retry";
-        at_most(field, "max_retries", self.max_retries, MAX_RETRIES)?;
-        at_most(field, "offset_px", self.offset_px, MAX_OFFSET_PX)?;
+        check_max(field, "max_retries", self.max_retries, MAX_RETRIES)?;
+        check_max(field, "offset_px", self.offset_px, MAX_OFFSET_PX)?;
         Ok(RetryRules {
             max_retries: if self.enabled { self.max_retries } else { 0 },
             offset_px: self.offset_px,
@@ -143,8 +143,8 @@ impl Default for PointerCheckSettings {
 impl PointerCheckSettings {
     pub(super) fn resolve(&self) -> Result<PointerChecks, FieldError> {
         let field = "orchestrator.pointer_check";
-        at_most(field, "tolerance_px", self.tolerance_px, MAX_TOLERANCE_PX)?;
-        at_most(
+        check_max(field, "tolerance_px", self.tolerance_px, MAX_TOLERANCE_PX)?;
+        check_max(
             field,
             "max_corrections",
             self.max_corrections,
@@ -158,7 +158,7 @@ impl PointerCheckSettings {
     }
 }
 
-fn at_most(table: &str, name: &str, value: u32, max: u32) -> Result<(), FieldError> {
+fn check_max(table: &str, name: &str, value: u32, max: u32) -> Result<(), FieldError> {
     if value <= max {
         return Ok(());
     }

@@ -20,8 +20,13 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 // Bounds the load of one round: even unreachable desktops time out 16 at a time.
 const MAX_CONCURRENT_PROBES: usize = 16;
 
-/// Probes all idle desktops periodically until shutdown. Calls `news` when one becomes reachable again.
-pub async fn run(desktops: DesktopPool, pace: Duration, news: impl Fn(), shutdown: Shutdown) {
+/// Probes all idle desktops periodically until shutdown. Calls `on_recovery` when one becomes reachable again.
+pub async fn run(
+    desktops: DesktopPool,
+    pace: Duration,
+    on_recovery: impl Fn(),
+    shutdown: Shutdown,
+) {
     let mut beats = interval(pace);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The first probe runs immediately; until then a desktop counts as reachable.
@@ -44,7 +49,7 @@ pub async fn run(desktops: DesktopPool, pace: Duration, news: impl Fn(), shutdow
             match (desktops.record_probe(&entry, answer.is_ok()), answer) {
                 (true, Ok(())) => {
                     tracing::info!(desktop = %name, "desktop is reachable again");
-                    news();
+                    on_recovery();
                 }
                 (true, Err(problem)) => {
                     tracing::warn!(desktop = %name, problem, "desktop is unreachable and gets no tasks");

@@ -60,13 +60,13 @@ impl Edge {
 
 /// Returns every artifact that a task's log names.
 fn artifacts(task: &Task) -> impl Iterator<Item = &Artifact> {
-    let pictures = task.steps.iter().flat_map(|step| {
-        let pictures = step.image.iter().chain(&step.annotated_image);
-        pictures.chain(&step.responses)
+    let step_artifacts = task.steps.iter().flat_map(|step| {
+        let images = step.image.iter().chain(&step.annotated_image);
+        images.chain(&step.responses)
     });
     let evidence = task
         .approvals
         .iter()
         .filter_map(|approval| approval.evidence.as_ref());
-    pictures.chain(evidence).chain(&task.artifacts)
+    step_artifacts.chain(evidence).chain(&task.artifacts)
 }

@@ -220,7 +220,7 @@ impl Edge {
     /// Returns the task once it has ended, or as it is after [`CANCEL_TIMEOUT`]. Ends the task itself if no
     /// orchestrator runs it.
     async fn wait_for_end(&self, name: &TaskName) -> Result<wire::Task, Error> {
-        let mut bell = self.notifier.subscribe(name);
+        let mut subscription = self.notifier.subscribe(name);
         let give_up = tokio::time::Instant::now() + CANCEL_TIMEOUT;
         loop {
             let task = log::load(self.store.as_ref(), name).await?;
@@ -233,7 +233,7 @@ impl Edge {
                     .await;
             }
             // Polls as well: a lease that expires sends no notification.
-            let _ = tokio::time::timeout(Duration::from_millis(250), bell.notified()).await;
+            let _ = tokio::time::timeout(Duration::from_millis(250), subscription.notified()).await;
         }
     }
 
@@ -315,7 +315,7 @@ impl Edge {
         let attachments = spec::attachments("attachments", request.attachments)?;
         self.check_uploads("attachments", &attachments).await?;
         let attachments = self.stored(attachments).await?;
-        let told = self.command(&name, id, |task| {
+        let sent = self.command(&name, id, |task| {
             if task.lifecycle.is_terminal() {
                 return Err(wrong_state(
                     task,
@@ -338,7 +338,7 @@ impl Edge {
                 },
             }])
         });
-        told.await
+        sent.await
     }
 
     pub(super) async fn acknowledge(

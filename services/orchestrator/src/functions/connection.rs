@@ -116,7 +116,7 @@ impl ToolConnection {
     }
 
     fn timeout_message(&self) -> String {
-        let patience = self.tool.timeout.as_secs_f64();
-        format!("no answer within {patience} s")
+        let timeout = self.tool.timeout.as_secs_f64();
+        format!("no answer within {timeout} s")
     }
 }

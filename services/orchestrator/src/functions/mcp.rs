@@ -278,9 +278,10 @@ fn not_connected(
     error: &ClientInitializeError,
     last_words: Option<&LastStderrLine>,
 ) -> ToolError {
-    let said = last_words.map(|words| words.lock().unwrap_or_else(PoisonError::into_inner).clone());
-    let said = match said {
-        Some(said) if !said.is_empty() => format!(" (its last output: {said})"),
+    let last_line =
+        last_words.map(|words| words.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    let last_output = match last_line {
+        Some(line) if !line.is_empty() => format!(" (its last output: {line})"),
         _ => String::new(),
     };
     if error.is_authorization_required() {
@@ -288,7 +289,7 @@ fn not_connected(
         return ToolError::Unusable(problem);
     }
     let words = format!(
-        "connecting to the MCP server at {place} failed: {}{said}",
+        "connecting to the MCP server at {place} failed: {}{last_output}",
         with_causes(error)
     );
     match error {

@@ -80,8 +80,8 @@ fn as_text(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-fn truncate(text: &str, most: usize) -> String {
-    let kept = &text[..text.floor_char_boundary(most)];
+fn truncate(text: &str, max_bytes: usize) -> String {
+    let kept = &text[..text.floor_char_boundary(max_bytes)];
     format!(
         "{kept} … [truncated: the first {} of {} bytes]",
         kept.len(),

@@ -78,11 +78,11 @@ impl BudgetHook {
     }
 
     fn record_usage(&self, task: &TaskName, usage: Usage, limits: &Limits, language: Language) {
-        let mut told = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = told.entry(task.clone()).or_default();
+        let mut notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
+        let notices = notified.entry(task.clone()).or_default();
         for (budget, reached) in budgets(usage, limits, language)
             .iter()
-            .zip(&mut told.reached)
+            .zip(&mut notices.reached)
         {
             let Some(budget) = budget else { continue };
             let shares = self.notify_at_percent.iter().rev();
@@ -91,21 +91,22 @@ impl BudgetHook {
             };
             if share > *reached {
                 *reached = share;
-                told.due.push(budget.message(language));
+                notices.due.push(budget.message(language));
             }
         }
     }
 
     fn take_due(&self, task: &TaskName) -> Vec<String> {
-        let mut told = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
-        told.get_mut(task)
-            .map(|told| std::mem::take(&mut told.due))
+        let mut notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
+        notified
+            .get_mut(task)
+            .map(|notices| std::mem::take(&mut notices.due))
             .unwrap_or_default()
     }
 
     fn forget(&self, task: &TaskName) {
-        let mut told = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
-        told.remove(task);
+        let mut notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
+        notified.remove(task);
     }
 }
 
@@ -217,7 +218,7 @@ mod tests {
 
     fn check(calls: &[u64], limits: &Limits, expected: &[&str]) {
         let (ledger, task) = (ledger(), TaskName::from_segment("t").unwrap());
-        let mut said = Vec::new();
+        let mut notices = Vec::new();
         for tokens in calls {
             let usage = Usage {
                 input_tokens: Some(*tokens),
@@ -226,13 +227,13 @@ mod tests {
                 ..Usage::default()
             };
             ledger.record_usage(&task, usage, limits, Language::English);
-            said.extend(ledger.take_due(&task));
+            notices.extend(ledger.take_due(&task));
         }
-        let said: Vec<&str> = said
+        let notices: Vec<&str> = notices
             .iter()
             .map(|words| words.split(';').next().unwrap())
             .collect();
-        assert_eq!(said, expected);
+        assert_eq!(notices, expected);
     }
 
     #[test]

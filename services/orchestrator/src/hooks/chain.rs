@@ -45,12 +45,12 @@ impl HookChain {
     /// Creates the chain for one run of a task. The hooks' points are not known yet.
     #[must_use]
     pub fn activate(&self) -> ActiveHookChain {
-        let seat = |hook: &Arc<dyn Hook>| HookSlot {
+        let slot = |hook: &Arc<dyn Hook>| HookSlot {
             hook: Arc::clone(hook),
             known: Mutex::default(),
         };
         ActiveHookChain {
-            slots: self.0.iter().map(seat).collect(),
+            slots: self.0.iter().map(slot).collect(),
         }
     }
 }
@@ -129,7 +129,7 @@ impl ActiveHookChain {
     /// Returns whether any hook may want to be called at this point.
     #[must_use]
     pub fn wants(&self, point: HookPoint) -> bool {
-        self.slots.iter().any(|seat| seat.may_want(point))
+        self.slots.iter().any(|slot| slot.may_want(point))
     }
 
     /// Requests the points of every hook.
@@ -137,16 +137,16 @@ impl ActiveHookChain {
         let asked = join_all(
             self.slots
                 .iter()
-                .map(|seat| seat.wants(HookPoint::BeforeRun)),
+                .map(|slot| slot.wants(HookPoint::BeforeRun)),
         )
         .await;
-        let mut passage = HookChainOutcome::default();
-        for (seat, answer) in self.slots.iter().zip(asked) {
+        let mut outcome = HookChainOutcome::default();
+        for (slot, answer) in self.slots.iter().zip(asked) {
             if let Err(error) = answer {
-                seat.fail(HookPoint::BeforeRun, &error, language, &mut passage);
+                slot.fail(HookPoint::BeforeRun, &error, language, &mut outcome);
             }
         }
-        passage
+        outcome
     }
 
     /// Calls every hook that subscribed to this point, in order.
@@ -155,28 +155,28 @@ impl ActiveHookChain {
         context: &HookContext<'_>,
         happening: &mut HookEvent<'_>,
     ) -> HookChainOutcome {
-        let mut passage = HookChainOutcome::default();
-        for seat in &self.slots {
-            seat.ask(context, happening, &mut passage).await;
-            if passage.denial.is_some() {
+        let mut outcome = HookChainOutcome::default();
+        for slot in &self.slots {
+            slot.ask(context, happening, &mut outcome).await;
+            if outcome.denial.is_some() {
                 break;
             }
         }
-        self.notify(context, &passage.interventions).await;
-        passage
+        self.notify(context, &outcome.interventions).await;
+        outcome
     }
 
     /// Notifies every hook of interventions.
     pub async fn notify(&self, context: &HookContext<'_>, interventions: &[HookIntervention]) {
         for intervention in interventions {
-            for seat in &self.slots {
-                let told = seat.hook.on_intervention(context, intervention);
-                let told = seat.run_guarded(async {
-                    told.await;
+            for slot in &self.slots {
+                let notification = slot.hook.on_intervention(context, intervention);
+                let notification = slot.run_guarded(async {
+                    notification.await;
                     Ok(())
                 });
-                if let Err(error) = told.await {
-                    tracing::warn!(hook = seat.hook.name(), %error, "a hook could not be notified");
+                if let Err(error) = notification.await {
+                    tracing::warn!(hook = slot.hook.name(), %error, "a hook could not be notified");
                 }
             }
         }
@@ -309,12 +309,12 @@ impl HookSlot {
         &self,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        let most = self.hook.timeout();
+        let timeout = self.hook.timeout();
         let work = AssertUnwindSafe(work).catch_unwind();
-        match tokio::time::timeout(most, work).await {
+        match tokio::time::timeout(timeout, work).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(panic)) => Err(Error::Panicked(panic_message(panic.as_ref()))),
-            Err(_) => Err(Error::TimedOut(most)),
+            Err(_) => Err(Error::TimedOut(timeout)),
         }
     }
 }

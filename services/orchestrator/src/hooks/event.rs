@@ -325,8 +325,8 @@ impl ModelCall {
             ModelCallPurpose::Plan | ModelCallPurpose::Extract
         );
         if !notices.is_empty() && has_notices {
-            let told = &join_clauses(&notices, language);
-            changed.push(Message::ModelNotices { notices: told }.text(language));
+            let joined = &join_clauses(&notices, language);
+            changed.push(Message::ModelNotices { notices: joined }.text(language));
             self.notices.extend(notices);
         }
         (!changed.is_empty()).then(|| join_clauses(&changed, language))
@@ -356,15 +356,15 @@ mod tests {
 
     #[test]
     fn fewer_pictures_are_shown_and_never_more() {
-        let at_most = |most| {
+        let limited_to = |max| {
             Amendment::ModelCall(ModelCallAmendment {
                 notices: vec![],
-                max_past_images: Some(most),
+                max_past_images: Some(max),
             })
         };
         let mut happening = HookEvent::BeforeModelCall(call(5));
-        happening.amend(at_most(2), Language::English).unwrap();
-        assert_eq!(happening.amend(at_most(4), Language::English), Ok(None));
+        happening.amend(limited_to(2), Language::English).unwrap();
+        assert_eq!(happening.amend(limited_to(4), Language::English), Ok(None));
         let HookEvent::BeforeModelCall(call) = happening else {
             unreachable!()
         };

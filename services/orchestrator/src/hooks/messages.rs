@@ -256,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    fn said(amend: wire::Amend, point: HookPoint) -> Result<HookVerdict, Error> {
+    fn amend_verdict(amend: wire::Amend, point: HookPoint) -> Result<HookVerdict, Error> {
         let response = wire::CallHookResponse {
             verdict: Some(WireVerdict::Amend(amend)),
         };
@@ -293,14 +293,14 @@ mod tests {
             Redaction::Window("mail".to_owned()),
         ];
         assert_eq!(
-            said(amend, HookPoint::BeforeScreenshot),
+            amend_verdict(amend, HookPoint::BeforeScreenshot),
             Ok(HookVerdict::Amend(Amendment::Screenshot(hidden)))
         );
         let broken = wire::Amend {
             redact_patterns: vec!["(".to_owned()],
             ..wire::Amend::default()
         };
-        let error = said(broken, HookPoint::BeforeScreenshot).unwrap_err();
+        let error = amend_verdict(broken, HookPoint::BeforeScreenshot).unwrap_err();
         assert!(
             error.to_string().contains("is not a regular expression"),
             "{error}"
@@ -313,7 +313,7 @@ mod tests {
             text: Some("hello".to_owned()),
             ..wire::Amend::default()
         };
-        let error = said(text.clone(), HookPoint::BeforeAction).unwrap_err();
+        let error = amend_verdict(text.clone(), HookPoint::BeforeAction).unwrap_err();
         assert_eq!(
             error.to_string(),
             "invalid amendment at BEFORE_ACTION: text not allowed"
@@ -322,13 +322,13 @@ mod tests {
             notices: vec!["listen".to_owned()],
             ..text
         };
-        let error = said(both, HookPoint::BeforeText).unwrap_err();
+        let error = amend_verdict(both, HookPoint::BeforeText).unwrap_err();
         assert!(
             error
                 .to_string()
                 .contains("notices or max_past_images and text")
         );
-        let nothing = said(wire::Amend::default(), HookPoint::BeforeAction);
+        let nothing = amend_verdict(wire::Amend::default(), HookPoint::BeforeAction);
         assert_eq!(nothing, Ok(HookVerdict::Continue));
     }
 }

@@ -96,7 +96,7 @@ impl AmendableState {
 
 /// Encodes the result of calling the hooks; `None` if all agreed and changed nothing.
 pub(crate) fn encode_call(
-    passage: &HookChainOutcome,
+    outcome: &HookChainOutcome,
     before: &AmendableState,
     happening: &HookEvent<'_>,
 ) -> Option<Bytes> {
@@ -105,29 +105,29 @@ pub(crate) fn encode_call(
     // For an approved action, whether any hook was called decides whether the screen is compared again, so that is
     // always recorded.
     let counts = happening.point() == HookPoint::BeforeAction;
-    (counts || changed.is_some() || *passage != HookChainOutcome::default())
-        .then(|| encoded(passage, changed))
+    (counts || changed.is_some() || *outcome != HookChainOutcome::default())
+        .then(|| encoded(outcome, changed))
 }
 
 /// Encodes the result of requesting the hooks' points; `None` if all answered.
-pub(crate) fn encode_points_call(passage: &HookChainOutcome) -> Option<Bytes> {
-    (*passage != HookChainOutcome::default()).then(|| encoded(passage, None))
+pub(crate) fn encode_points_call(outcome: &HookChainOutcome) -> Option<Bytes> {
+    (*outcome != HookChainOutcome::default()).then(|| encoded(outcome, None))
 }
 
-fn encoded(passage: &HookChainOutcome, changed: Option<AmendableState>) -> Bytes {
+fn encoded(outcome: &HookChainOutcome, changed: Option<AmendableState>) -> Bytes {
     let intervention = |one: &HookIntervention| RecordedIntervention {
         hook: one.hook.clone(),
         point: one.point.as_str().to_owned(),
         message: one.message.clone(),
         denied: one.denied,
     };
-    let denial = passage.denial.as_ref().map(|denial| RecordedDenial {
+    let denial = outcome.denial.as_ref().map(|denial| RecordedDenial {
         hook: denial.hook.clone(),
         reason: denial.reason.clone(),
         by_default: denial.is_hook_failure,
     });
     let noted = RecordedHookCall {
-        interventions: passage.interventions.iter().map(intervention).collect(),
+        interventions: outcome.interventions.iter().map(intervention).collect(),
         denial,
         changed,
     };
@@ -183,10 +183,10 @@ mod tests {
         }
     }
 
-    fn check(begun: HookEvent<'_>, changed: HookEvent<'_>, passage: &HookChainOutcome) {
-        let noted = encode_call(passage, &AmendableState::of(&begun), &changed).unwrap();
+    fn check(begun: HookEvent<'_>, changed: HookEvent<'_>, outcome: &HookChainOutcome) {
+        let noted = encode_call(outcome, &AmendableState::of(&begun), &changed).unwrap();
         let mut again = begun;
-        assert_eq!(replay_call(noted, &mut again), *passage);
+        assert_eq!(replay_call(noted, &mut again), *outcome);
         assert_eq!(format!("{again:?}"), format!("{changed:?}"));
     }
 

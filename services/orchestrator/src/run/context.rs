@@ -230,22 +230,22 @@ impl RunContext {
         let left = limits::remaining(self.task(), self.now()).time;
         match left.filter(|left| *left <= pause) {
             Some(left) => {
-                let told = Message::ModelTooLate {
+                let notice = Message::ModelTooLate {
                     problem,
                     seconds: wait.as_secs_f64().ceil() as u64,
                     left: left.as_secs(),
                 };
                 Err(ErrorReport {
-                    message: told.text(language),
+                    message: notice.text(language),
                     ..report
                 })
             }
             None => {
-                let told = Message::ModelAwaited {
+                let notice = Message::ModelAwaited {
                     problem,
                     seconds: pause.as_secs_f64().ceil() as u64,
                 };
-                let message = told.text(language);
+                let message = notice.text(language);
                 let reason = report.reason;
                 Ok((pause, Event::TransientFailure { reason, message }))
             }
@@ -316,12 +316,12 @@ impl RunContext {
 
     /// Notifies the hooks of an event. A hook's immediate work is done even if the task is being stopped.
     pub(super) async fn tell_hooks(&mut self, mut event: HookEvent<'_>, id: Option<&str>) {
-        let told = self
+        let dispatch = self
             .hooks
             .dispatch(self.recording(), self.task(), &mut event, id);
         let outcome = tokio::select! {
             biased;
-            outcome = told => outcome,
+            outcome = dispatch => outcome,
             () = self.interrupts.interrupted() => {
                 self.recording().stopped();
                 return;

@@ -54,18 +54,18 @@ impl Planning {
             // The step was started by another run; its observation is not known here.
             return finish_step(run, screen).await;
         };
-        let (mut pictures, blobs) = (self.plan_images(run.task()), run.recorder.blobs().clone());
-        let counted = pictures.count(conversation_images(run.task()));
+        let (mut images, blobs) = (self.plan_images(run.task()), run.recorder.blobs().clone());
+        let counted = images.count(conversation_images(run.task()));
         let call = hooks::before_model_call(run, ModelCallPurpose::Plan, counted).await?;
-        pictures.keep_latest(call.past_images);
-        pictures.keep_within(MAX_IMAGE_BYTES);
+        images.keep_latest(call.past_images);
+        images.keep_within(MAX_IMAGE_BYTES);
         request.notices.extend(call.notices.iter().cloned());
         let planned = run
             .call(Message::OperationPlan, move |ports| {
-                let (mut request, pictures) = (request.clone(), pictures.clone());
+                let (mut request, images) = (request.clone(), images.clone());
                 let blobs = blobs.clone();
                 async move {
-                    pictures.attach(&blobs, &mut request).await?;
+                    images.attach(&blobs, &mut request).await?;
                     ports.planner.plan(request).await
                 }
             })
@@ -77,7 +77,7 @@ impl Planning {
         for attempt in planned.attempts {
             run.defer(Event::BackendSkipped(attempt));
         }
-        let suspicions = decision.suspected_injections.clone();
+        let suspected_injections = decision.suspected_injections.clone();
         let acts = matches!(decision.next, Next::Act(_));
         let progress = decision.progress.clone();
         let elapsed = began.elapsed();
@@ -93,10 +93,10 @@ impl Planning {
         run.defer(decided);
         // The decision is paid for, so it is recorded even if its image cannot be stored.
         stored?;
-        if !suspicions.is_empty() {
-            let evidence = injection_evidence(run, &suspicions).await?;
+        if !suspected_injections.is_empty() {
+            let evidence = injection_evidence(run, &suspected_injections).await?;
             let suspected = Event::InjectionSuspected {
-                suspicions,
+                suspected_injections,
                 evidence,
             };
             run.defer(suspected);
@@ -203,8 +203,8 @@ fn repeats_progress(task: &Task) -> bool {
 /// Returns the user's instructions and the messages sent before the first step.
 fn instructions(task: &Task) -> String {
     let written = Some(&task.spec.instructions).filter(|text| !text.is_empty());
-    let said = written.into_iter().chain(&task.initial_messages);
-    said.map(String::as_str).collect::<Vec<_>>().join("\n")
+    let texts = written.into_iter().chain(&task.initial_messages);
+    texts.map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
 /// Stored images of a request. They are read for each call and not held during it, because a planner takes seconds.
@@ -232,7 +232,7 @@ pub(super) fn stored_image(step: &StepRecord) -> Option<StoredImage> {
 impl PlanImages {
     /// Counts the images, given the images that the planner's conversation contains.
     fn count(&self, shown: &[[u8; 32]]) -> ImageCounts {
-        let past = self.past.iter().map(|(_, picture)| picture.artifact.sha256);
+        let past = self.past.iter().map(|(_, image)| image.artifact.sha256);
         let last = |image: &[u8; 32]| past.clone().rposition(|one| one == *image);
         let oldest = shown.iter().filter_map(last).min();
         ImageCounts {
@@ -251,7 +251,7 @@ impl PlanImages {
     /// Keeps the latest images that fit into `bytes` together. The current one is always kept.
     fn keep_within(&mut self, bytes: u64) {
         let mut left = bytes.saturating_sub(self.current.as_ref().map_or(0, StoredImage::bytes));
-        let fits = |(_, picture): &&(usize, StoredImage)| match left.checked_sub(picture.bytes()) {
+        let fits = |(_, image): &&(usize, StoredImage)| match left.checked_sub(image.bytes()) {
             Some(rest) => {
                 left = rest;
                 true
@@ -263,17 +263,15 @@ impl PlanImages {
     }
 
     async fn attach(&self, blobs: &BlobStore, request: &mut PlanRequest) -> Result<()> {
-        let past = self.past.iter().map(|(_, picture)| picture);
-        let pictures: Vec<&StoredImage> = self.current.iter().chain(past).collect();
-        let names = pictures
-            .iter()
-            .map(|picture| picture.artifact.sha256.into());
+        let past = self.past.iter().map(|(_, image)| image);
+        let images: Vec<&StoredImage> = self.current.iter().chain(past).collect();
+        let names = images.iter().map(|image| image.artifact.sha256.into());
         let read = blobs.get_all(names.collect()).await;
         let read = read.map_err(|error| error.report())?;
-        let mut read = pictures
+        let mut read = images
             .into_iter()
             .zip(read)
-            .map(|(picture, bytes)| picture.image(bytes));
+            .map(|(stored, bytes)| stored.image(bytes));
         if self.current.is_some() {
             request.image = read.next();
         }
@@ -434,7 +432,7 @@ fn past_action(action: &ActionRecord) -> Option<PastAction> {
 mod tests {
     use super::*;
 
-    fn picture(size_bytes: u64) -> StoredImage {
+    fn image_of_size(size_bytes: u64) -> StoredImage {
         StoredImage {
             artifact: Artifact {
                 sha256: [0; 32],
@@ -451,18 +449,18 @@ mod tests {
         let named = |name: u8| StoredImage {
             artifact: Artifact {
                 sha256: [name; 32],
-                ..picture(1).artifact
+                ..image_of_size(1).artifact
             },
-            ..picture(1)
+            ..image_of_size(1)
         };
         // The third screen equals the first one.
-        let pictures = PlanImages {
+        let images = PlanImages {
             current: Some(named(4)),
             past: [1, 2, 1, 3].map(named).into_iter().enumerate().collect(),
         };
         let held = |shown: &[u8]| {
             let shown: Vec<[u8; 32]> = shown.iter().map(|name| [*name; 32]).collect();
-            pictures.count(&shown).in_conversation
+            images.count(&shown).in_conversation
         };
         assert_eq!(held(&[]), 0);
         assert_eq!(held(&[3]), 1);
@@ -474,12 +472,16 @@ mod tests {
     #[test]
     fn as_many_of_the_latest_pictures_are_kept_as_a_message_can_carry() {
         let kept = |bytes| {
-            let mut pictures = PlanImages {
-                current: Some(picture(10)),
-                past: [30, 5, 20].map(picture).into_iter().enumerate().collect(),
+            let mut images = PlanImages {
+                current: Some(image_of_size(10)),
+                past: [30, 5, 20]
+                    .map(image_of_size)
+                    .into_iter()
+                    .enumerate()
+                    .collect(),
             };
-            pictures.keep_within(bytes);
-            let steps = pictures.past.iter().map(|(step, _)| *step);
+            images.keep_within(bytes);
+            let steps = images.past.iter().map(|(step, _)| *step);
             steps.collect::<Vec<_>>()
         };
         assert_eq!(kept(65), [0, 1, 2]);

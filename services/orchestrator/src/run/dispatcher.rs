@@ -312,14 +312,14 @@ impl DispatchLoop {
         let Dispatcher {
             store,
             blobs,
-            notifier: doorbell,
+            notifier,
             owner,
-            wake: news,
+            wake,
             run_config: conduct,
             lease_duration: lease,
             ..
         } = self.dispatcher.clone();
-        let journal = Journal::new(store, &doorbell, task, claim.epoch, lease);
+        let journal = Journal::new(store, &notifier, task, claim.epoch, lease);
         let stop = StopSignal::default();
         let DesktopReservation { desktop, ports, .. } = &taken;
         let assignment = Assignment {
@@ -345,7 +345,7 @@ impl DispatchLoop {
                 taken.cool_down(DESKTOP_COOLDOWN);
             }
             drop(taken);
-            news.notify_one();
+            wake.notify_one();
         });
     }
 }

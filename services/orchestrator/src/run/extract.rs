@@ -28,11 +28,11 @@ impl Planning {
             Some(frame) => page::text(run, frame).await?,
             None => None,
         };
-        let pictures = ImageCounts {
+        let image_counts = ImageCounts {
             current: usize::from(self.needs_image),
             ..ImageCounts::default()
         };
-        let call = hooks::before_model_call(run, ModelCallPurpose::Extract, pictures).await?;
+        let call = hooks::before_model_call(run, ModelCallPurpose::Extract, image_counts).await?;
         let instruction = with_notices(instruction, &call.notices);
         let Some(view) = screen.view() else {
             return Ok(());

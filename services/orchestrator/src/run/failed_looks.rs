@@ -1,4 +1,4 @@
-//! Failures to see the screen: they are told to the planner and tried again. Only several in a row end the task.
+//! Failures to see the screen: they are reported to the planner and retried. Only several in a row end the task.
 
 use std::time::Duration;
 

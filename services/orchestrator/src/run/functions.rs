@@ -255,13 +255,13 @@ async fn invoke_recorded(
             outcome: link.call(made).await,
         })
     });
-    let told = |result: FunctionResult| wire::InvokeResponse {
+    let to_wire = |result: FunctionResult| wire::InvokeResponse {
         result: Some(result.into()),
     };
     let read = |answer: wire::InvokeResponse| require("result", answer.result);
     let result: Result<FunctionResult, _> = run
         .recording()
-        .exchange(INVOKE, asked, work, told, read)
+        .exchange(INVOKE, asked, work, to_wire, read)
         .await;
     result.map_err(|report| report.message)?.outcome
 }

@@ -123,9 +123,9 @@ impl Gate {
             return Ok(false);
         };
         let name = run.task().spec.name.to_string();
-        let ruling = rules.evaluate(&name, &run.task().spec.labels, &situation);
+        let decision = rules.evaluate(&name, &run.task().spec.labels, &situation);
         let safety_checks = safety_checks(run.task());
-        let concern = match ruling {
+        let concern = match decision {
             PolicyDecision::Deny(rules) => {
                 hooks::after_policy_denial(run, &rules).await;
                 let message = refusal(run.task(), &attempt.planned.intent, &rules);
@@ -344,7 +344,7 @@ impl Gate {
         let id = Approval::id(step, matter.index, number);
         let ApprovalEvidence { fingerprint, shown } =
             evidence_for(run, screen, matter, rules).await?;
-        let picture = run
+        let evidence = run
             .store_image(shown.image.as_ref(), &format!("approval-{id}"))
             .await?;
         let now = run.now();
@@ -354,7 +354,7 @@ impl Gate {
             rules: concern.names(),
             reason: reason(run.task(), &concern),
             safety_checks: concern.safety_checks,
-            evidence: picture,
+            evidence,
             fingerprint,
             created_at: now,
             expires_at: now + self.time_to_approve(run, now),

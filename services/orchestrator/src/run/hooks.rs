@@ -79,9 +79,9 @@ pub(super) async fn after_run(run: &mut RunContext) {
         message: &message,
         archive: &archive,
     });
-    let told = run
+    let dispatch = run
         .hooks
         .dispatch(run.recording(), run.task(), &mut event, None);
-    let outcome = told.await;
+    let outcome = dispatch.await;
     run.record_interventions(outcome);
 }

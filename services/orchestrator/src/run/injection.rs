@@ -16,22 +16,22 @@ use super::gate::with_surroundings;
 use super::{RunResult, capture};
 use motorium_task::event::Artifact;
 
-/// Maximum number of suspicions with a screenshot; of further ones only the text is kept.
+/// Maximum number of suspected injections with a screenshot; of further ones only the text is kept.
 // A person judges the first few; each image costs storage.
 const MAX_EVIDENCE_IMAGES: usize = 4;
 
-/// Returns a screenshot for each of the first suspicions with a known position.
+/// Returns a screenshot for each of the first suspected injections with a known position.
 pub(super) async fn injection_evidence(
     run: &mut RunContext,
-    suspicions: &[SuspectedInjection],
+    suspected_injections: &[SuspectedInjection],
 ) -> RunResult<Vec<Option<Artifact>>> {
-    let places = suspicions.iter().take(MAX_EVIDENCE_IMAGES);
+    let places = suspected_injections.iter().take(MAX_EVIDENCE_IMAGES);
     let places: Vec<_> = places
-        .map(|suspicion| suspicion.bounds.map(with_surroundings))
+        .map(|suspected| suspected.bounds.map(with_surroundings))
         .collect();
     let shown = crop_screenshot(run, places.clone()).await;
     let step = run.task().open_step().map_or(0, |step| step.number);
-    let mut pictures = Vec::new();
+    let mut artifacts = Vec::new();
     for (number, (place, cut)) in (1..).zip(places.into_iter().zip(shown)) {
         let image = match (place, cut) {
             (None, _) => None,
@@ -40,27 +40,27 @@ pub(super) async fn injection_evidence(
             (Some(place), None) => capture::capture_area(run, Some(place)).await?.image,
         };
         let name = format!("suspicion-{step}-{number}");
-        pictures.push(run.store_image(image.as_ref(), &name).await?);
+        artifacts.push(run.store_image(image.as_ref(), &name).await?);
     }
-    Ok(pictures)
+    Ok(artifacts)
 }
 
 /// Crops these areas from the step's screenshot, if it can be read.
 async fn crop_screenshot(run: &RunContext, places: Vec<Option<CaptureRect>>) -> Vec<Option<Image>> {
     let count = places.len();
-    let picture = run.task().open_step().and_then(|step| step.image.clone());
-    let Some(picture) = picture else {
+    let screenshot = run.task().open_step().and_then(|step| step.image.clone());
+    let Some(screenshot) = screenshot else {
         return vec![None; count];
     };
-    let Ok(picture) = run.recorder.blobs().get(picture.sha256).await else {
+    let Ok(image) = run.recorder.blobs().get(screenshot.sha256).await else {
         return vec![None; count];
     };
-    let cut = tokio::task::spawn_blocking(move || crop_all(&picture, &places)).await;
+    let cut = tokio::task::spawn_blocking(move || crop_all(&image, &places)).await;
     cut.unwrap_or_else(|_| vec![None; count])
 }
 
-fn crop_all(picture: &Bytes, places: &[Option<CaptureRect>]) -> Vec<Option<Image>> {
-    let Ok(pixels) = codec::decode(picture) else {
+fn crop_all(image: &Bytes, places: &[Option<CaptureRect>]) -> Vec<Option<Image>> {
+    let Ok(pixels) = codec::decode(image) else {
         return vec![None; places.len()];
     };
     let whole = CaptureRect::from_size(codec::size_of(&pixels));

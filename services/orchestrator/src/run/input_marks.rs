@@ -1,6 +1,6 @@
 //! Tells Perception where the next action goes, so that people who watch the live stream see it.
 //!
-//! It is told and not awaited: an action never waits for its viewers, and is performed also if there are none. It is no part
+//! It is sent and not awaited: an action never waits for its viewers, and is performed also if there are none. It is no part
 //! of a recording; the exported page draws targets and points from the events.
 
 use std::time::Duration;

@@ -91,7 +91,7 @@ impl Journal {
     /// Creates the log of a task claimed with this epoch and loaded from the store.
     pub fn new(
         store: Arc<dyn TaskStore>,
-        doorbell: &TaskNotifier,
+        notifier: &TaskNotifier,
         task: Task,
         epoch: TaskEpoch,
         lease_duration: Duration,
@@ -99,7 +99,7 @@ impl Journal {
         let stored_seq = task.last_seq;
         Self {
             store,
-            subscription: doorbell.subscribe(&task.spec.name),
+            subscription: notifier.subscribe(&task.spec.name),
             // Forces a first read, which finds events appended between loading the task and subscribing.
             read_at: None,
             task,
@@ -124,8 +124,8 @@ impl Journal {
         &self.task.spec.name
     }
 
-    pub(super) fn set_clock(&mut self, tape: RecordingMode) {
-        self.clock = tape;
+    pub(super) fn set_clock(&mut self, mode: RecordingMode) {
+        self.clock = mode;
     }
 
     /// Applies an event to the task now and stores it with the next recorded one.
@@ -299,7 +299,7 @@ impl Journal {
 async fn listen(
     store: Arc<dyn TaskStore>,
     task: TaskName,
-    mut bell: TaskSubscription,
+    mut subscription: TaskSubscription,
     mut seen: EventSeq,
     known: watch::Receiver<LogProgress>,
     stop: StopSignal,
@@ -320,11 +320,11 @@ async fn listen(
             }
             Err(error) => {
                 tracing::warn!(%task, %error, "reading the log failed; retrying");
-                let _ = tokio::time::timeout(POLL_INTERVAL, bell.notified()).await;
+                let _ = tokio::time::timeout(POLL_INTERVAL, subscription.notified()).await;
                 continue;
             }
         }
-        while tokio::time::timeout(POLL_INTERVAL, bell.notified())
+        while tokio::time::timeout(POLL_INTERVAL, subscription.notified())
             .await
             .is_err()
         {
@@ -344,13 +344,13 @@ async fn pause_for_people(
     store: Arc<dyn TaskStore>,
     task: TaskName,
     epoch: TaskEpoch,
-    bell: TaskSubscription,
+    subscription: TaskSubscription,
     mut inputs: HumanInputStream,
 ) {
     while let Some(input) = inputs.next().await {
         match input {
             Ok(_) => match pause(store.as_ref(), &task, epoch).await {
-                Ok(true) => bell.notify_others(),
+                Ok(true) => subscription.notify_others(),
                 Ok(false) => {}
                 Err(error) => {
                     tracing::warn!(%task, %error, "a person uses the mouse or the keyboard, but the task could not be paused");

@@ -36,7 +36,7 @@ const RECHECK_TIMEOUT_FACTOR: u32 = 2;
 // before there is a third: answers within four seconds of a click lead to one repeated click at most.
 const RETRY_TIMEOUT_FACTOR: u32 = 3;
 /// Factor by which the timeouts are longer once the target has reacted to the pointer.
-// The click has arrived and is not repeated, so patience costs nothing but time.
+// The click has arrived and is not repeated, so a longer wait costs nothing but time.
 const REACTION_TIMEOUT_FACTOR: u32 = 3;
 
 /// Timeouts for the screen to settle after an action.
@@ -289,10 +289,10 @@ impl Judge {
         if !is_only_look {
             return Ok(judged);
         }
-        let patience = timeouts.times(REACTION_TIMEOUT_FACTOR);
-        let patience = patience.after(judged.settle_time).unwrap_or(timeouts);
+        let extended = timeouts.times(REACTION_TIMEOUT_FACTOR);
+        let extended = extended.after(judged.settle_time).unwrap_or(timeouts);
         let later = self
-            .judge_within(run, screen, attempt, resolved, check.lit_frame(), patience)
+            .judge_within(run, screen, attempt, resolved, check.lit_frame(), extended)
             .await?;
         let lit = check.lit_frame();
         let is_in_vain = match LookCheck::of(screen, resolved, lit, &later) {
@@ -367,8 +367,8 @@ impl Judge {
         // Redacted areas cannot be judged, and background motion is no effect.
         let hidden = run.task().secret_fields.boxes_while_judging(action);
         let moving = screen.background_motion_areas();
-        let stirring = effect::with_surroundings(moving.clone());
-        let ignore = [hidden.as_slice(), stirring.as_slice()].concat();
+        let background_motion = effect::with_surroundings(moving.clone());
+        let ignore = [hidden.as_slice(), background_motion.as_slice()].concat();
         let request = WaitForIdleRequest {
             display: run.display(),
             since_frame: Some(since),
@@ -401,7 +401,7 @@ impl Judge {
                 after: &after,
                 comparison,
                 idle: &quiet,
-                background_motion: &stirring,
+                background_motion: &background_motion,
                 language: run.task().spec.message_language(),
             },
             self.criterion,
@@ -420,7 +420,7 @@ impl Judge {
         let is_nothing = matches!(judged.verdict, Verdict::NoEffect | Verdict::EndReached);
         let is_as_before = judged.change.regions.is_empty();
         let passed = judged.verdict == Verdict::NoEffect && is_as_before && quiet.changed;
-        if !is_nothing || stirring.is_empty() {
+        if !is_nothing || background_motion.is_empty() {
             return Ok((judged, passed));
         }
         // A clock's change is never an effect, wherever it is.
@@ -508,9 +508,9 @@ impl Judge {
             Ok(now) => now,
             Err(report) => return self.cannot_judge(run, screen, report).map(Some),
         };
-        let stirring = screen.background_motion_areas();
+        let background_motion = screen.background_motion_areas();
         let compare = CompareRequest {
-            ignore: [hidden.as_slice(), stirring.as_slice()].concat(),
+            ignore: [hidden.as_slice(), background_motion.as_slice()].concat(),
             measured_regions: record.target.map(effect::near_area).into_iter().collect(),
             ..CompareRequest::new(baseline.id.clone(), now.id.clone())
         };
@@ -533,7 +533,7 @@ impl Judge {
                     still_changing: Vec::new(),
                     background_motion: Vec::new(),
                 },
-                background_motion: &stirring,
+                background_motion: &background_motion,
                 language: run.task().spec.message_language(),
             },
             EffectCriterion::ChangedRegions,

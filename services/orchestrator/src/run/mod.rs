@@ -388,11 +388,11 @@ impl Runner {
     async fn report_loop(&mut self, notice: LoopNotice) -> RunResult {
         let question = UserRequest::new(UserRequestKind::Question, notice.message.clone());
         let asks = notice.mitigation == Mitigation::AskUser;
-        let said = vec![Event::LoopDetected(notice)];
+        let events = vec![Event::LoopDetected(notice)];
         if asks {
-            return hooks::ask_user(&mut self.run, said, question).await;
+            return hooks::ask_user(&mut self.run, events, question).await;
         }
-        self.run.record(said).await
+        self.run.record(events).await
     }
 
     /// Ends the task: releases keys and buttons, captures the last screen, closes the open step, writes the answer if there

@@ -111,13 +111,13 @@ pub(super) fn check_point(
     let Action::Click { at, .. } = action else {
         return None;
     };
-    let least = match planned.action.targets().last() {
+    let min_side = match planned.action.targets().last() {
         Some(Target::Point(_)) => POINT_BOX_SIDE_PX,
         _ => 0,
     };
     let is_small = target.is_some_and(|target| {
         let side = target.width().min(target.height());
-        side > least && side < SMALL_TARGET_PX
+        side > min_side && side < SMALL_TARGET_PX
     });
     at.filter(|_| is_small || all_clicks || is_critical(planned, is_approved))
 }
@@ -335,11 +335,12 @@ impl Actuator {
             return Err(Halt::Fail(failure));
         }
         let began = Instant::now();
-        let pictures = ImageCounts {
+        let image_counts = ImageCounts {
             current: 1,
             ..ImageCounts::default()
         };
-        let call = hooks::before_model_call(run, ModelCallPurpose::LocatePointer, pictures).await?;
+        let call =
+            hooks::before_model_call(run, ModelCallPurpose::LocatePointer, image_counts).await?;
         let shown = capture::capture_with_pointer(run).await?;
         // Changes from here on, while the model looks, are not caused by the pointer.
         screen.set_latest_frame(shown.frame);

@@ -119,16 +119,16 @@ fn texts_of(scene: Bytes) -> Vec<String> {
 /// Returns what a step extracted and what its functions returned, including the tools' error messages.
 fn external_texts(step: &StepRecord) -> Vec<(Origin, String)> {
     let extracted = step.extracted.iter().flat_map(|json| context::values(json));
-    let mut told: Vec<_> = extracted.map(|text| (Origin::Extraction, text)).collect();
+    let mut external: Vec<_> = extracted.map(|text| (Origin::Extraction, text)).collect();
     for (call, result) in step.function_calls.iter().zip(&step.function_results) {
         let texts = match &result.outcome {
             Ok(json) => context::values(json),
             Err(words) => vec![words.clone()],
         };
         let origin = || Origin::Function(call.name.clone());
-        told.extend(texts.into_iter().map(|text| (origin(), text)));
+        external.extend(texts.into_iter().map(|text| (origin(), text)));
     }
-    told
+    external
 }
 
 /// Returns all text entered so far in order, ignoring other actions in between: an argument may be entered in pieces.

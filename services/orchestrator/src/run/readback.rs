@@ -1,4 +1,4 @@
-//! Reads an entered text again on the next screen, so that a field that shows another text is told to the planner.
+//! Reads an entered text again on the next screen, so that a field that shows another text is reported to the planner.
 //!
 //! Pure. Deliberately not here: secrets, which are redacted on the screen, texts of several lines, and differences that may be
 //! misreadings. A text that was sent but is not readable counts as entered.

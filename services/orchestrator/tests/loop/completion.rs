@@ -140,8 +140,8 @@ async fn data_is_extracted_and_may_be_what_a_task_expects() {
         .await;
     assert_eq!(story.answer(), "taken");
     assert_eq!(story.count("extracted"), 1);
-    let told = cluster.world.plans()[1].history[0].extracted_json.clone();
-    assert!(told.unwrap().contains("EUR"));
+    let extracted = cluster.world.plans()[1].history[0].extracted_json.clone();
+    assert!(extracted.unwrap().contains("EUR"));
     let task = cluster.get(&story.0[0].task).await;
     assert_eq!(task.usage.unwrap().input_tokens, Some(500));
 }

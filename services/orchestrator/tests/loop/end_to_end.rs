@@ -124,11 +124,12 @@ fn in_chinese() -> wire::Task {
 async fn a_missing_target_is_told_in_the_language_of_the_task() {
     let cluster = Cluster::start(vec![act([click(99)])]).await;
     cluster.carry_out_with(in_chinese()).await;
-    let told = &cluster.world.plans()[1].notices;
+    let notices = &cluster.world.plans()[1].notices;
     assert!(
-        told.iter()
+        notices
+            .iter()
             .any(|notice| notice.contains("画面中没有元素 99")),
-        "{told:?}"
+        "{notices:?}"
     );
 }
 
@@ -209,9 +210,9 @@ async fn steps_and_their_pictures_can_be_read_afterwards() {
     assert_eq!(first.actions.len(), 1);
     assert_eq!(first.actions[0].retries, 0);
     assert_eq!(first.frame_after, steps[1].frame_before);
-    let (picture, content) = client.get_artifact(&first.frame_before).await.unwrap();
-    assert_eq!(picture.media_type, "image/webp");
-    assert_eq!(picture.size_bytes, content.len() as u64);
+    let (artifact, content) = client.get_artifact(&first.frame_before).await.unwrap();
+    assert_eq!(artifact.media_type, "image/webp");
+    assert_eq!(artifact.size_bytes, content.len() as u64);
     assert!(content.starts_with(b"picture of frame-"));
 }
 
@@ -242,9 +243,9 @@ async fn the_page_in_the_browser_is_told_and_kept_with_the_step() {
     let story = cluster.follow(&name).await;
     let url = "https://shop.example/cart";
     let plans = cluster.world.plans();
-    let told = plans.iter().map(|plan| plan.current_url.clone());
-    let told: Vec<Option<String>> = told.collect();
-    assert_eq!(told, [Some(url.to_owned()), Some(url.to_owned())]);
+    let urls = plans.iter().map(|plan| plan.current_url.clone());
+    let urls: Vec<Option<String>> = urls.collect();
+    assert_eq!(urls, [Some(url.to_owned()), Some(url.to_owned())]);
     let steps = cluster.client().list_steps(&name).await.unwrap();
     assert!(steps.iter().all(|step| step.current_url == url));
     let observed = story.all(|kind| match kind {
@@ -255,8 +256,8 @@ async fn the_page_in_the_browser_is_told_and_kept_with_the_step() {
 
     let without_browser = Cluster::start(vec![act([click(1)])]).await;
     without_browser.carry_out().await;
-    let told = &without_browser.world.plans()[0].current_url;
-    assert_eq!(*told, None);
+    let current_url = &without_browser.world.plans()[0].current_url;
+    assert_eq!(*current_url, None);
 }
 
 #[tokio::test]
@@ -411,10 +412,10 @@ async fn a_claim_that_does_not_hold_is_refused_once_and_then_fails() {
     let story = cluster.carry_out_with(task).await;
     story.check_failure("EXPECTATION_NOT_MET", "\"Saved as\" is not on the screen");
     assert_eq!(story.count("completion_checked"), 2);
-    let told = &cluster.world.plans()[1].notices;
+    let notices = &cluster.world.plans()[1].notices;
     assert!(
-        told.iter().any(|notice| notice.contains("Saved as")),
-        "{told:?}"
+        notices.iter().any(|notice| notice.contains("Saved as")),
+        "{notices:?}"
     );
 }
 

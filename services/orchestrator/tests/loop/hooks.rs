@@ -149,7 +149,7 @@ fn interventions(story: &TaskEvents) -> Vec<(String, String, bool)> {
     })
 }
 
-fn said(hook: &str, point: &str, denied: bool) -> (String, String, bool) {
+fn intervention(hook: &str, point: &str, denied: bool) -> (String, String, bool) {
     (hook.to_owned(), point.to_owned(), denied)
 }
 
@@ -226,7 +226,7 @@ async fn a_denied_action_is_not_done_and_the_planner_hears_why() {
     assert_eq!(cluster.world.clicks(), [(220, 100)]);
     assert_eq!(
         interventions(&story),
-        [said("guard", "BEFORE_ACTION", true)]
+        [intervention("guard", "BEFORE_ACTION", true)]
     );
     let notices = cluster.world.plans()[1].notices.join("\n");
     assert!(
@@ -238,13 +238,13 @@ async fn a_denied_action_is_not_done_and_the_planner_hears_why() {
 #[tokio::test]
 async fn a_denied_function_is_not_called_and_the_others_are_told_of() {
     let returned = Arc::new(Mutex::new(Vec::new()));
-    let told = returned.clone();
+    let recorded = returned.clone();
     let around = [HookPoint::BeforeFunction, HookPoint::AfterFunction];
     let hook = ScriptedHook::new("guard", around, move |happening| match happening {
         HookEvent::BeforeFunction(call) if call.name == "notes_fail" => deny("keep them"),
         HookEvent::AfterFunction(call, result) => {
             let outcome = result.outcome.clone();
-            told.lock().unwrap().push((call.name.clone(), outcome));
+            recorded.lock().unwrap().push((call.name.clone(), outcome));
             nothing()
         }
         _ => nothing(),
@@ -266,7 +266,7 @@ async fn a_denied_function_is_not_called_and_the_others_are_told_of() {
         [("notes_note".to_owned(), Ok("{\"notes\":1}".to_owned()))]
     );
     let denied = interventions(&story);
-    assert_eq!(denied, [said("guard", "BEFORE_FUNCTION", true)]);
+    assert_eq!(denied, [intervention("guard", "BEFORE_FUNCTION", true)]);
     let results = &cluster.world.plans()[1].history[0].function_results;
     let why = results[1].outcome.clone().unwrap_err();
     assert!(why.contains("denied by the hook guard: keep them"), "{why}");
@@ -288,7 +288,10 @@ async fn a_run_that_is_denied_fails_and_says_by_whom() {
         story.check_failure("HOOK_DENIED", words);
         assert_eq!(cluster.world.done(), []);
         assert_eq!(cluster.world.plans().len(), 0);
-        assert_eq!(interventions(&story), [said("guard", point.as_str(), true)]);
+        assert_eq!(
+            interventions(&story),
+            [intervention("guard", point.as_str(), true)]
+        );
     }
 }
 
@@ -458,7 +461,7 @@ async fn a_hook_that_cannot_answer_denies_or_lets_go_on_as_it_is_configured() {
         assert!(notices.contains(words), "{notices}");
         assert_eq!(
             interventions(&story),
-            [said("broken", "BEFORE_ACTION", true)]
+            [intervention("broken", "BEFORE_ACTION", true)]
         );
 
         let (cluster, story) =
@@ -466,7 +469,7 @@ async fn a_hook_that_cannot_answer_denies_or_lets_go_on_as_it_is_configured() {
         assert_eq!(cluster.world.done().len(), 1, "{words}");
         assert_eq!(
             interventions(&story),
-            [said("broken", "BEFORE_ACTION", false)]
+            [intervention("broken", "BEFORE_ACTION", false)]
         );
     }
 }
@@ -532,7 +535,7 @@ async fn what_is_to_be_hidden_is_hidden_in_every_picture() {
 }
 
 /// Returns how many earlier images each planner call contained, with or without a continued conversation.
-async fn pictures_shown(hooks: Vec<HookSettings>, converses: bool) -> Vec<usize> {
+async fn past_image_counts(hooks: Vec<HookSettings>, converses: bool) -> Vec<usize> {
     let clicks = (1..=6).map(|element| act([click(element)]));
     let script = clicks.chain([done("it is done")]).collect();
     let cluster = Cluster::start_with(script, |settings| settings.hooks = hooks).await;
@@ -555,14 +558,17 @@ fn retention(max_images: u32, eviction_batch: u32) -> Vec<HookSettings> {
 
 #[tokio::test]
 async fn as_many_pictures_are_shown_again_as_is_configured() {
-    assert_eq!(pictures_shown(vec![], false).await, [0, 1, 2, 3, 3, 3, 3]);
-    assert_eq!(pictures_shown(retention(1, 1), false).await, [0; 7]);
+    assert_eq!(
+        past_image_counts(vec![], false).await,
+        [0, 1, 2, 3, 3, 3, 3]
+    );
+    assert_eq!(past_image_counts(retention(1, 1), false).await, [0; 7]);
 }
 
 #[tokio::test]
 async fn a_conversation_is_given_what_it_shows_until_many_go_at_once() {
-    assert_eq!(pictures_shown(vec![], true).await, [0, 1, 2, 3, 4, 5, 6]);
-    let few = pictures_shown(retention(2, 3), true).await;
+    assert_eq!(past_image_counts(vec![], true).await, [0, 1, 2, 3, 4, 5, 6]);
+    let few = past_image_counts(retention(2, 3), true).await;
     assert_eq!(few, [0, 1, 2, 3, 1, 2, 3]);
 }
 
@@ -584,8 +590,8 @@ async fn a_model_is_told_what_a_hook_has_to_say() {
     assert_eq!(
         interventions(&story),
         [
-            said("advice", "BEFORE_MODEL_CALL", false),
-            said("advice", "BEFORE_MODEL_CALL", false)
+            intervention("advice", "BEFORE_MODEL_CALL", false),
+            intervention("advice", "BEFORE_MODEL_CALL", false)
         ]
     );
 }
@@ -890,7 +896,7 @@ async fn a_service_that_is_away_is_missed_as_it_is_configured_until_it_is_back()
     let missed = interventions(&story);
     assert_eq!(
         missed,
-        [said("guard", "BEFORE_RUN", false)],
+        [intervention("guard", "BEFORE_RUN", false)],
         "it is said once"
     );
 }

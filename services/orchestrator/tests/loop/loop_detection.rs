@@ -152,8 +152,11 @@ async fn the_same_call_in_vain_ends_with_a_question() {
     );
     assert_eq!(calls, 5, "from then on it is not made any more");
     let plans = cluster.world.plans();
-    let told = plans[3].notices.join("\n");
-    assert!(told.contains("call notes_fail has been tried"), "{told}");
+    let notices = plans[3].notices.join("\n");
+    assert!(
+        notices.contains("call notes_fail has been tried"),
+        "{notices}"
+    );
     let refused = plans[6].history.last().unwrap();
     let result = refused.function_results[0].outcome.clone().unwrap_err();
     assert!(

@@ -67,13 +67,13 @@ async fn results_to_save_are_told_with_their_paths() {
     };
     let name = cluster.create_with(task).await;
     cluster.follow(&name).await;
-    for told in cluster.world.plans() {
+    for plan in cluster.world.plans() {
         let expected = TaskFile {
             name: "report.csv".to_owned(),
             path: "/home/ann/files/report.csv".to_owned(),
             origin: FileOrigin::Wanted,
         };
-        assert_eq!(told.context.files, [expected]);
+        assert_eq!(plan.context.files, [expected]);
     }
     replay::check(&cluster, &name).await;
 }
@@ -87,19 +87,19 @@ async fn files_of_a_message_are_put_on_the_desktop_and_told() {
     send(&cluster, request).await.unwrap();
     let story = cluster.follow(&name).await;
     assert_eq!(story.count("attachment_put"), 1);
-    let told = cluster.world.plans().pop().unwrap();
-    let [attached] = told.context.files.clone().try_into().unwrap();
+    let plan = cluster.world.plans().pop().unwrap();
+    let [attached] = plan.context.files.clone().try_into().unwrap();
     assert_eq!(
         (attached.name.as_str(), attached.origin),
         ("a.txt", FileOrigin::Attached)
     );
     assert!(!attached.path.is_empty());
-    let notices = told.notices.join("\n");
+    let notices = plan.notices.join("\n");
     assert!(
         notices.contains("a.txt") && notices.contains(&attached.path),
         "{notices}"
     );
-    assert_eq!(told.user_messages, ["I have attached a.txt."]);
+    assert_eq!(plan.user_messages, ["I have attached a.txt."]);
     replay::check(&cluster, &name).await;
     // Events leave the process without the content.
     let contents = story.all(|kind| match kind {
@@ -131,8 +131,8 @@ async fn a_large_file_is_uploaded_in_chunks_and_attached_by_name() {
         _ => None,
     });
     assert_eq!(sizes, [size as u64]);
-    let told = cluster.world.plans().pop().unwrap().context.files;
-    assert!(matches!(&told[..], [TaskFile { name, .. }] if name == "large.bin"));
+    let files = cluster.world.plans().pop().unwrap().context.files;
+    assert!(matches!(&files[..], [TaskFile { name, .. }] if name == "large.bin"));
     // The result names the file that was saved, and where.
     let [saved] = cluster.get(&name).await.result_files.try_into().unwrap();
     assert_eq!(saved.name, "large.bin");
@@ -191,8 +191,8 @@ async fn a_file_that_the_desktop_refuses_is_told_and_ends_nothing() {
     let request = message(&name, "this one", vec![file("a.txt", b"content")]);
     send(&cluster, request).await.unwrap();
     assert_eq!(cluster.follow(&name).await.answer(), "without it");
-    let told = cluster.world.plans().pop().unwrap();
-    let notices = told.notices.join("\n");
+    let plan = cluster.world.plans().pop().unwrap();
+    let notices = plan.notices.join("\n");
     assert!(notices.contains("larger than 3 bytes"), "{notices}");
-    assert_eq!(told.context.files, []);
+    assert_eq!(plan.context.files, []);
 }

@@ -98,9 +98,9 @@ async fn a_person_takes_over_and_the_planner_hears_what_they_did() {
         1,
         "only what was decided afterwards"
     );
-    let heard = &cluster.world.plans()[1].user_messages;
-    assert!(heard[0].contains("typed 12 characters"), "{heard:?}");
-    assert!(heard[0].contains("the dialog is gone"), "{heard:?}");
+    let messages = &cluster.world.plans()[1].user_messages;
+    assert!(messages[0].contains("typed 12 characters"), "{messages:?}");
+    assert!(messages[0].contains("the dialog is gone"), "{messages:?}");
 }
 
 #[tokio::test]
@@ -112,13 +112,16 @@ async fn what_a_person_clicks_is_told_by_what_is_written_on_it() {
     cluster.world.called("plan", 1).await;
     cluster.take_over(&name).await;
     // The first click may come before the screen was observed at its position.
-    let mut told = Vec::new();
-    while !told.contains(&true) {
-        assert!(told.len() < 200, "clicks are told by their places alone");
+    let mut are_labelled = Vec::new();
+    while !are_labelled.contains(&true) {
+        assert!(
+            are_labelled.len() < 200,
+            "clicks are told by their places alone"
+        );
         cluster.world.person_clicks(3);
-        let clicks = told.len() + 1;
+        let clicks = are_labelled.len() + 1;
         let story = cluster.happened_times(&name, "human_acted", clicks).await;
-        told = story.all(|kind| match kind {
+        are_labelled = story.all(|kind| match kind {
             Kind::HumanActed(acted) => {
                 Some(acted.description.starts_with("clicked \"Log in\" at ("))
             }
@@ -169,11 +172,12 @@ async fn nobody_waits_for_a_decision_on_a_screen_that_a_person_has() {
     cluster.hand_back(&name).await;
     cluster.follow(&name).await.answer();
     let plans = cluster.world.plans();
-    let told: Vec<&String> = plans.iter().flat_map(|plan| &plan.user_messages).collect();
+    let messages: Vec<&String> = plans.iter().flat_map(|plan| &plan.user_messages).collect();
     assert!(
-        told.iter()
+        messages
+            .iter()
             .any(|words| words.contains("typed 12 characters")),
-        "{told:?}"
+        "{messages:?}"
     );
 }
 

@@ -160,16 +160,19 @@ async fn what_a_person_clicked_is_told_in_words_of_the_screen_and_what_they_say_
     cluster.world.called("release_all", 1).await;
     cluster.world.release("plan");
     // The first click may come before the screen was observed at its position.
-    let mut deeds: Vec<String> = Vec::new();
-    while !deeds
+    let mut descriptions: Vec<String> = Vec::new();
+    while !descriptions
         .iter()
-        .any(|deed| deed.contains("claims@evil.example"))
+        .any(|description| description.contains("claims@evil.example"))
     {
-        assert!(deeds.len() < 200, "clicks are told by their places alone");
+        assert!(
+            descriptions.len() < 200,
+            "clicks are told by their places alone"
+        );
         cluster.world.person_clicks(3);
-        let clicks = deeds.len() + 1;
+        let clicks = descriptions.len() + 1;
         let story = cluster.happened_times(&name, "human_acted", clicks).await;
-        deeds = story.all(|kind| match kind {
+        descriptions = story.all(|kind| match kind {
             Kind::HumanActed(acted) => Some(acted.description.clone()),
             _ => None,
         });

@@ -31,8 +31,8 @@ async fn a_field_that_shows_another_text_is_told_to_the_planner() {
             EffectVerdict::TextDiffers
         ]
     );
-    let told = &cluster.world.plans()[2].history[1].actions[0];
-    let effect = told.effect.as_ref().unwrap();
+    let action = &cluster.world.plans()[2].history[1].actions[0];
+    let effect = action.effect.as_ref().unwrap();
     assert_eq!(effect.verdict, Verdict::TextDiffers);
     for text in ["SPRING10", "Members only"] {
         assert!(effect.explanation.contains(text), "{}", effect.explanation);

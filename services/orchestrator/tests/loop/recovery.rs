@@ -178,9 +178,10 @@ async fn before_anything_of_an_action_was_sent() {
     );
     assert_eq!(story.count("user_asked"), 0);
     assert_eq!(story.count("action_retried"), 1);
-    let told = &cluster.world.plans()[1].history[0].actions;
+    let actions = &cluster.world.plans()[1].history[0].actions;
     assert!(
-        told.iter()
+        actions
+            .iter()
             .all(|action| action.outcome.result == Left::Performed)
     );
 }
@@ -228,8 +229,8 @@ async fn what_the_executor_cannot_say_stays_unknown_and_is_not_repeated() {
         ["1/0/0", "2/0/0", "2/1/0"],
         "the rest of its step is dropped"
     );
-    let told = &cluster.world.plans()[1].history[0].actions[0];
-    assert_eq!(told.outcome.result, Left::Unknown);
+    let action = &cluster.world.plans()[1].history[0].actions[0];
+    assert_eq!(action.outcome.result, Left::Unknown);
 }
 
 #[tokio::test]

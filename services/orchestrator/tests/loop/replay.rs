@@ -291,10 +291,10 @@ async fn resolve(cluster: &Cluster, task: &str, approve: bool) {
         .unwrap();
 }
 
-async fn shop(patience: Duration) -> Cluster {
+async fn shop(approval_timeout: Duration) -> Cluster {
     let cluster = Cluster::start_with(vec![act([click(1)]), done("paid")], |settings| {
         settings.policy = "careful".to_owned();
-        settings.approval_timeout = HumanDuration(patience);
+        settings.approval_timeout = HumanDuration(approval_timeout);
     })
     .await;
     cluster.world.label(1, "Pay now");

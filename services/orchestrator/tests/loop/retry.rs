@@ -95,8 +95,11 @@ async fn nothing_is_typed_after_a_click_whose_target_moved() {
     assert_eq!(story.verdicts(), [EffectVerdict::TargetMoved]);
     assert_eq!(ways(&story), []);
     assert_eq!(cluster.world.done().len(), 1);
-    let told = &cluster.world.plans()[1].history[0].actions[0];
-    assert_eq!(told.effect.as_ref().unwrap().verdict, Verdict::TargetMoved);
+    let action = &cluster.world.plans()[1].history[0].actions[0];
+    assert_eq!(
+        action.effect.as_ref().unwrap().verdict,
+        Verdict::TargetMoved
+    );
 }
 
 #[tokio::test]
@@ -130,9 +133,9 @@ async fn after_three_ways_the_planner_is_told() {
         .iter()
         .filter(|(_, look)| look.area != CaptureArea::Display);
     assert_eq!(closer.count(), 1);
-    let told = &cluster.world.plans()[1].history[0].actions[0];
-    assert_eq!(told.retries, 3);
-    assert_eq!(told.effect.as_ref().unwrap().verdict, Verdict::NoEffect);
+    let action = &cluster.world.plans()[1].history[0].actions[0];
+    assert_eq!(action.retries, 3);
+    assert_eq!(action.effect.as_ref().unwrap().verdict, Verdict::NoEffect);
 }
 
 #[tokio::test]
@@ -183,8 +186,8 @@ async fn a_scroll_at_its_end_is_told_to_the_planner() {
     let story = cluster.carry_out().await;
     assert_eq!(story.verdicts(), [EffectVerdict::EndReached]);
     assert_eq!(cluster.world.done().len(), 1);
-    let told = &cluster.world.plans()[1].history[0].actions[0];
-    assert_eq!(told.effect.as_ref().unwrap().verdict, Verdict::EndReached);
+    let action = &cluster.world.plans()[1].history[0].actions[0];
+    assert_eq!(action.effect.as_ref().unwrap().verdict, Verdict::EndReached);
 }
 
 #[tokio::test]

@@ -39,8 +39,8 @@ fn task(goal: &str) -> wire::Task {
     }
 }
 
-/// Returns what the planner was told of earlier tasks in its last request.
-fn told(cluster: &Cluster) -> Vec<EarlierTask> {
+/// Returns the earlier tasks in the planner's last request.
+fn earlier_tasks(cluster: &Cluster) -> Vec<EarlierTask> {
     let plans = cluster.world.plans();
     plans.last().unwrap().context.earlier_tasks.clone()
 }
@@ -85,11 +85,11 @@ async fn a_follow_up_task_knows_what_came_before() {
     let cluster = conversation(vec![act([click(1)]), done("saved as report.pdf")]).await;
     let first = cluster.create_with(task("save the report")).await;
     cluster.follow(&first).await;
-    assert_eq!(told(&cluster), [], "the first task follows none");
+    assert_eq!(earlier_tasks(&cluster), [], "the first task follows none");
     let second = cluster.create_with(task("send it to Ann")).await;
     let story = cluster.follow(&second).await;
     assert_eq!(story.count("session_loaded"), 1);
-    let [earlier] = told(&cluster).try_into().unwrap();
+    let [earlier] = earlier_tasks(&cluster).try_into().unwrap();
     assert_eq!(earlier.task, first);
     assert_eq!(earlier.goal, "save the report");
     assert_eq!(earlier.outcome, TaskEnd::Succeeded);
@@ -100,7 +100,7 @@ async fn a_follow_up_task_knows_what_came_before() {
     replay::check_after(&cluster, &second, before).await;
     // Tasks of other sessions, and without one, know nothing of it.
     cluster.carry_out().await;
-    assert_eq!(told(&cluster), []);
+    assert_eq!(earlier_tasks(&cluster), []);
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn a_failure_and_what_the_user_said_are_told_too() {
     cluster.follow(&first).await;
     let second = cluster.create_with(task("try again")).await;
     cluster.happened(&second, "user_asked").await;
-    let [earlier] = told(&cluster).try_into().unwrap();
+    let [earlier] = earlier_tasks(&cluster).try_into().unwrap();
     assert_eq!(earlier.outcome, TaskEnd::Failed);
     assert!(earlier.answer.contains("no such file"), "{earlier:?}");
     assert_eq!(earlier.user_messages, ["the newest one"]);
@@ -147,7 +147,10 @@ async fn a_follow_up_task_waits_for_the_end_of_the_one_before_and_says_so() {
     cluster.follow(&second).await;
     cluster.acknowledge_once_asked(&third, 1, "both").await;
     cluster.follow(&third).await;
-    let goals: Vec<String> = told(&cluster).into_iter().map(|task| task.goal).collect();
+    let goals: Vec<String> = earlier_tasks(&cluster)
+        .into_iter()
+        .map(|task| task.goal)
+        .collect();
     assert_eq!(goals, ["open it", "close it"]);
 }
 
@@ -160,7 +163,7 @@ async fn a_cancelled_task_lets_the_next_one_of_its_session_start() {
     waits_for(&cluster, &second, &first).await;
     cluster.cancel(&first).await;
     cluster.happened(&second, "user_asked").await;
-    assert_eq!(told(&cluster)[0].outcome, TaskEnd::Cancelled);
+    assert_eq!(earlier_tasks(&cluster)[0].outcome, TaskEnd::Cancelled);
 }
 
 #[tokio::test]

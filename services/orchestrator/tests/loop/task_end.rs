@@ -31,11 +31,11 @@ async fn a_question_is_answered_in_words() {
 
 #[tokio::test]
 async fn a_pair_of_hands_is_asked_for_and_says_that_it_is_done() {
-    let hands = Next::Ask {
+    let manual_action = Next::Ask {
         question: "put your finger on the reader".to_owned(),
         requires_manual_action: true,
     };
-    let cluster = Cluster::start(vec![hands]).await;
+    let cluster = Cluster::start(vec![manual_action]).await;
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
     let request = cluster.get(&name).await.user_request.unwrap();

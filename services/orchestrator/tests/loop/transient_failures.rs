@@ -83,14 +83,14 @@ async fn the_task_waits_as_long_as_a_provider_asks_for() {
     assert!(began.elapsed() >= 2 * wait, "{:?}", began.elapsed());
     assert_eq!(story.answer(), "it is done");
     assert_eq!(story.count("transient_failure"), 2, "each wait is told");
-    let told = story.all(|kind| match kind {
+    let messages = story.all(|kind| match kind {
         Kind::TransientFailure(failure) => Some(failure.message.clone()),
         _ => None,
     });
     let words = "the provider is overloaded; the task waits and asks again in 1 s";
     assert!(
-        told.iter().all(|message| message.contains(words)),
-        "{told:?}"
+        messages.iter().all(|message| message.contains(words)),
+        "{messages:?}"
     );
 }
 
@@ -128,9 +128,9 @@ async fn a_screen_that_cannot_be_seen_for_a_moment_is_told_and_seen_again() {
     let story = cluster.carry_out().await;
     assert_eq!(story.answer(), "it is done");
     assert_eq!(story.count("transient_failure"), 1);
-    let told = &cluster.world.plans()[0].notices;
+    let notices = &cluster.world.plans()[0].notices;
     let words = "observing the screen failed and is tried again: a defect";
-    assert_eq!(*told, [words]);
+    assert_eq!(*notices, [words]);
     assert_eq!(cluster.world.clicks(), [centre(1)]);
 }
 
@@ -197,9 +197,9 @@ async fn an_effect_on_a_screen_that_cannot_be_seen_is_unknown() {
     assert_eq!(story.verdicts(), verdicts);
     assert_eq!(cluster.world.clicks(), [centre(1), centre(2)]);
     let plans = cluster.world.plans();
-    let told = plans[1].history[0].actions[0].effect.as_ref().unwrap();
+    let effect = plans[1].history[0].actions[0].effect.as_ref().unwrap();
     let words = "judging an action failed: a defect";
-    assert!(told.explanation.contains(words), "{told:?}");
+    assert!(effect.explanation.contains(words), "{effect:?}");
 }
 
 #[tokio::test]
@@ -260,9 +260,9 @@ async fn what_the_executor_refuses_is_told_to_the_planner() {
         [ActionResult::Refused, ActionResult::Performed],
         "the rest of the step is dropped"
     );
-    let told = &cluster.world.plans()[1].history[0].actions[0].outcome;
-    assert_eq!(told.rule.as_deref(), Some("rules.regions"));
-    assert!(told.detail.contains("forbidden region"));
+    let outcome = &cluster.world.plans()[1].history[0].actions[0].outcome;
+    assert_eq!(outcome.rule.as_deref(), Some("rules.regions"));
+    assert!(outcome.detail.contains("forbidden region"));
     assert_eq!(cluster.world.clicks(), [centre(3)]);
 }
 
@@ -377,10 +377,10 @@ async fn an_action_of_which_nothing_is_known_is_not_repeated() {
         [ActionResult::Unknown, ActionResult::Performed],
         "the rest of its step is dropped, and the planner is told"
     );
-    let told = cluster.world.plans()[1].history[0].actions[0]
+    let result = cluster.world.plans()[1].history[0].actions[0]
         .outcome
         .result;
-    assert_eq!(told, Left::Unknown);
+    assert_eq!(result, Left::Unknown);
     assert_eq!(cluster.world.done().len(), 2);
 }
 
@@ -417,10 +417,12 @@ async fn a_target_that_is_not_there_is_told_to_the_planner() {
     let story = cluster.carry_out().await;
     assert_eq!(story.count("target_not_resolved"), 1);
     assert_eq!(cluster.world.clicks(), [centre(2)]);
-    let told = &cluster.world.plans()[1].notices;
+    let notices = &cluster.world.plans()[1].notices;
     assert!(
-        told.iter().any(|notice| notice.contains("no element 99")),
-        "{told:?}"
+        notices
+            .iter()
+            .any(|notice| notice.contains("no element 99")),
+        "{notices:?}"
     );
 }
 

@@ -240,10 +240,10 @@ async fn a_server_that_stands_still_is_told_and_waited_for() {
     relay.stands_still.send_replace(true);
     for _ in 0..3 {
         let update = in_time("the silence", updates.next()).await;
-        let told = update.unwrap().unwrap();
+        let update = update.unwrap().unwrap();
         assert!(
-            matches!(told, Update::Silent { silence: told } if told >= silence),
-            "{told:?}"
+            matches!(update, Update::Silent { silence: reported } if reported >= silence),
+            "{update:?}"
         );
     }
     relay.stands_still.send_replace(false);

@@ -112,7 +112,7 @@ async fn tasks_from_before_and_during_the_watch_are_delivered() {
         let Some(Ok(SessionUpdate::Event { event, .. })) = update else {
             panic!("{update:?}");
         };
-        // The second task is running now, and the watch has told its last event so far.
+        // The second task is running now, and the watch has sent its last event so far.
         if event.task == names[1] && event.state() == State::Running && names.len() == 2 {
             create_in(&cluster, "").await;
             names.push(create_in(&cluster, SESSION).await);
@@ -144,8 +144,8 @@ async fn from_each_token_the_rest_comes_and_nothing_twice() {
     )
     .await;
     let all: Vec<_> = all.into_iter().map(Result::unwrap).collect();
-    let told = events(&all);
-    assert_eq!(told.len() as i64, count);
+    let expected = events(&all);
+    assert_eq!(expected.len() as i64, count);
     assert!(matches!(all[0].content, Some(Content::Snapshot(_))));
     let mut watches = Vec::new();
     for message in &all {
@@ -155,7 +155,7 @@ async fn from_each_token_the_rest_comes_and_nothing_twice() {
     // A server that shuts down ends its watches after their last event.
     cluster.drain();
     for (seen, watch) in watches.into_iter().enumerate() {
-        assert_eq!(events(&rest(watch).await), told[seen..], "after {seen}");
+        assert_eq!(events(&rest(watch).await), expected[seen..], "after {seen}");
     }
 }
 

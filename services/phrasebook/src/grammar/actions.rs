@@ -291,12 +291,12 @@ pub(super) fn wait(arguments: &Arguments<'_>) -> Result<Vec<ParsedInstruction>> 
     if let Some(duration) = number::eat_duration(&mut length).filter(|_| length.is_empty()) {
         return arguments.one(Instruction::Wait { duration });
     }
-    let (condition, at_most) = split_timeout(rest);
+    let (condition, timeout) = split_timeout(rest);
     let (text, shown) = predicate(arguments, condition)?;
     arguments.one(Instruction::WaitForText {
         text,
         shown,
-        timeout: at_most,
+        timeout,
     })
 }
 
@@ -307,7 +307,7 @@ const DEFAULT_WAIT: std::time::Duration = std::time::Duration::from_secs(1);
 fn split_timeout(rest: Reader<'_>) -> (Reader<'_>, Option<std::time::Duration>) {
     let found = (1..rest.len()).find_map(|at| {
         let (before, mut behind) = rest.split_at(at);
-        if !behind.eat(vocabulary::AT_MOST) {
+        if !behind.eat(vocabulary::TIMEOUT) {
             return None;
         }
         let duration = number::eat_duration(&mut behind)?;
@@ -342,8 +342,8 @@ fn predicate(arguments: &Arguments<'_>, words: Reader<'_>) -> Result<(String, bo
     let hidden_behind = words.eat_end(vocabulary::HIDDEN);
     let shown_behind = !hidden_behind && words.eat_end(vocabulary::SHOWN);
     words.eat_end(&["是否", "已经", "已", "都"]);
-    let said = hidden_before || shown_before || hidden_behind || shown_behind;
-    let text = if words.has_quoted() || !said {
+    let has_predicate = hidden_before || shown_before || hidden_behind || shown_behind;
+    let text = if words.has_quoted() || !has_predicate {
         arguments.aim(words)?.text
     } else {
         words.content()

@@ -32,10 +32,10 @@ impl Clause {
     /// Returns the words of the clause, given the goal that it was parsed from.
     #[must_use]
     pub fn words(&self, goal: &str) -> String {
-        let said = goal[self.span.clone()].trim();
+        let words = goal[self.span.clone()].trim();
         match &self.verb {
-            Some(verb) => format!("{}{said}", &goal[verb.clone()]),
-            None => said.to_owned(),
+            Some(verb) => format!("{}{words}", &goal[verb.clone()]),
+            None => words.to_owned(),
         }
     }
 }
@@ -376,11 +376,11 @@ impl fmt::Display for Instruction {
             Instruction::WaitForText {
                 text,
                 shown,
-                timeout: at_most,
+                timeout,
             } => {
                 let predicate = if *shown { "appears" } else { "disappears" };
                 write!(f, "wait until {} {predicate}", Quoted(text))?;
-                at_most.map_or(Ok(()), |bound| write!(f, " for up to {}", seconds(bound)))
+                timeout.map_or(Ok(()), |bound| write!(f, " for up to {}", seconds(bound)))
             }
             Instruction::Drag { from, to } => write!(f, "drag {from} to {to}"),
             Instruction::Edit { command, field } => write_edit(f, *command, field.as_ref()),

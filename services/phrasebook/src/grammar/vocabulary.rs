@@ -359,7 +359,7 @@ pub(super) const CONDITION_FILLERS: &[&str] =
     &["the text", "text", "the word", "the words", "the message", "the page shows", "the screen shows", "页面上", "页面中", "页面", "屏幕上", "屏幕", "是否", "已经", "已", "能", "文字", "文本"];
 
 /// Words that introduce a maximum duration.
-pub(super) const AT_MOST: &[&str] = &["for up to", "for at most", "up to", "at most", "within", "最多", "最长", "至多"];
+pub(super) const TIMEOUT: &[&str] = &["for up to", "for at most", "up to", "at most", "within", "最多", "最长", "至多"];
 
 /// Prepositions before the field to type into. These always introduce a field; those of [`POSSIBLE_INTO`] only before an
 /// unambiguous field, because they occur in ordinary text as well.

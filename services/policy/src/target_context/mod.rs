@@ -177,10 +177,10 @@ impl<'a> TargetContext<'a> {
     /// Returns the meanings of the surroundings: nearby sentences, headings above, and the title of a dialog.
     fn surroundings(&self, words: &Lexicon) -> Meanings {
         let near = self.near();
-        let said = near
+        let texts = near
             .filter(|(element, bounds)| is_sentence(&element.content) || self.is_headed_by(*bounds))
             .map(|(element, _)| element.content.as_str());
-        let mut meanings: Meanings = said
+        let mut meanings: Meanings = texts
             .chain(self.title())
             .flat_map(|text| words.meanings_of_sentence(text))
             .collect();

@@ -434,10 +434,10 @@ impl Case {
     }
 }
 
-fn verdict(ruling: &PolicyDecision) -> (&'static str, BTreeSet<String>) {
+fn verdict(decision: &PolicyDecision) -> (&'static str, BTreeSet<String>) {
     let names =
         |rules: &[motorium_policy::PolicyRule]| rules.iter().map(|rule| rule.id.clone()).collect();
-    match ruling {
+    match decision {
         PolicyDecision::Allow => ("allowed", BTreeSet::new()),
         PolicyDecision::RequireApproval(rules) => ("approval", names(rules)),
         PolicyDecision::Deny(rules) => ("refused", names(rules)),
@@ -453,8 +453,8 @@ fn every_situation_has_the_verdict_that_it_should() {
         let _ = writeln!(table, "{group}");
         for case in cases {
             count += 1;
-            let ruling = rules.evaluate("tasks/t", &BTreeMap::new(), &case.situation(&rules));
-            let (verdict, by) = verdict(&ruling);
+            let decision = rules.evaluate("tasks/t", &BTreeMap::new(), &case.situation(&rules));
+            let (verdict, by) = verdict(&decision);
             let by: Vec<&str> = by.iter().map(String::as_str).collect();
             let row = format!("  {verdict:<9}{:<28}{}\n", by.join(" "), case.described());
             table += &row;

@@ -171,7 +171,7 @@ impl RecentScreens {
             return;
         };
         let known = self.0.iter().rev().find(|(id, _)| *id == frame.id);
-        if known.is_some_and(|(_, said)| *said == hash(frame, scene)) {
+        if known.is_some_and(|(_, known_hash)| *known_hash == hash(frame, scene)) {
             let id = frame.id.clone();
             *scene = None;
             *frame = Frame {
@@ -192,8 +192,8 @@ fn hash(frame: &Frame, scene: &Option<Scene>) -> [u8; 32] {
 }
 
 /// Removes image bytes. Their hash stays in the message.
-pub(super) fn strip_images(said: &mut dyn RecordableMessage) {
-    for picture in said.images() {
-        picture.content = Some(Content::Data(Bytes::new()));
+pub(super) fn strip_images(message: &mut dyn RecordableMessage) {
+    for image in message.images() {
+        image.content = Some(Content::Data(Bytes::new()));
     }
 }

@@ -263,7 +263,7 @@ impl RecordingMode {
         method: &'static str,
         mut asked: Q,
         work: impl Future<Output = Result<D>> + Send,
-        told: fn(D) -> A,
+        to_wire: fn(D) -> A,
         read: fn(A) -> std::result::Result<D, FieldError>,
     ) -> Result<D>
     where
@@ -278,7 +278,7 @@ impl RecordingMode {
                 let open = recorder.open(method, asked.encode_to_vec());
                 let answered = work.await;
                 match &answered {
-                    Ok(answer) => open.answered(told(answer.clone())),
+                    Ok(answer) => open.answered(to_wire(answer.clone())),
                     Err(report) => open.failed(report),
                 }
                 answered
@@ -287,10 +287,10 @@ impl RecordingMode {
                 playback.shorten(&mut asked);
                 let answered = playback.answer(method, asked.encode_to_vec()).await?;
                 let mut answer = A::decode(answered).map_err(|error| unreadable(method, &error))?;
-                for picture in answer.images() {
+                for image in answer.images() {
                     use motorium_proto::v1::common::image::Content;
-                    let content = playback.content(&picture.sha256).unwrap_or_default();
-                    picture.content = Some(Content::Data(content));
+                    let content = playback.content(&image.sha256).unwrap_or_default();
+                    image.content = Some(Content::Data(content));
                 }
                 read(answer).map_err(|error| unreadable(method, &error))
             }

@@ -18,10 +18,10 @@ use crate::ports::Ports;
 pub const OBSERVE: &str = "/motorium.perception.v1.PerceptionService/Observe";
 
 /// Wraps services so that their exchanges are recorded or replayed.
-pub fn recording_ports(ports: Ports, tape: &RecordingMode) -> Ports {
+pub fn recording_ports(ports: Ports, mode: &RecordingMode) -> Ports {
     let over = Arc::new(RecordingPorts {
         ports,
-        tape: tape.clone(),
+        mode: mode.clone(),
     });
     Ports {
         perception: over.clone(),
@@ -32,13 +32,13 @@ pub fn recording_ports(ports: Ports, tape: &RecordingMode) -> Ports {
 
 struct RecordingPorts {
     ports: Ports,
-    tape: RecordingMode,
+    mode: RecordingMode,
 }
 
 impl RecordingPorts {
     /// Adds the content of a file in a replay, if the export has it.
     fn with_content(&self, file: DownloadedFile) -> DownloadedFile {
-        match &self.tape {
+        match &self.mode {
             RecordingMode::Replaying(playback) => DownloadedFile {
                 content: playback.content(&file.info.sha256).unwrap_or_default(),
                 ..file
@@ -114,12 +114,12 @@ macro_rules! exchange {
         let request = <$In>::from($arg.clone());
         let work = $inner.$method($arg);
         let (header, read) = (|file: $Response| file.split().0, header_only::<$Response>);
-        let file = $self.tape.exchange($path, request, work, header, read).await?;
+        let file = $self.mode.exchange($path, request, work, header, read).await?;
         Ok($self.with_content(file))
     }};
     (@record $self:ident, $path:expr, $request:ident, $work:expr, $Out:ty) => {
         $self
-            .tape
+            .mode
             .exchange($path, $request, $work, <$Out>::from, |response: $Out| response.try_into())
             .await
     };

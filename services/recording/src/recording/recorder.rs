@@ -245,9 +245,9 @@ impl PendingExchange<'_> {
     }
 
     /// Records the hooks' result, or drops the call if the result changes nothing.
-    pub fn hooks_answered(mut self, said: Option<Bytes>) {
-        match said {
-            Some(said) => self.close(Some(Outcome::Response(said))),
+    pub fn hooks_answered(mut self, response: Option<Bytes>) {
+        match response {
+            Some(response) => self.close(Some(Outcome::Response(response))),
             None => self.forget(),
         }
     }

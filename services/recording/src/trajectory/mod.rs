@@ -104,9 +104,9 @@ impl Trajectory {
         archive::stream(self)
     }
 
-    async fn put_all(&self, shelf: impl FileSink) -> Result<(), Error> {
+    async fn put_all(&self, sink: impl FileSink) -> Result<(), Error> {
         let steps = Steps::of(&self.log);
-        let mut counted = ManifestSink::new(shelf);
+        let mut counted = ManifestSink::new(sink);
         let mut missing = Vec::new();
         for file in files::of(&self.task, &self.log, &self.public, &steps, &self.runs) {
             match self.content(&file, &steps).await {
@@ -120,7 +120,7 @@ impl Trajectory {
         let manifest = counted.manifest(&self.task, missing);
         let manifest = Content::Memory(files::pretty(&manifest).into());
         counted.put(MANIFEST, manifest, self.changed_at()).await?;
-        counted.shelf.finish().await
+        counted.sink.finish().await
     }
 
     async fn content(&self, file: &ExportedFile, steps: &Steps) -> Result<Content, Missing> {
@@ -200,14 +200,14 @@ trait FileSink: Send {
 
 /// Writes files and collects the manifest.
 struct ManifestSink<S> {
-    shelf: S,
+    sink: S,
     files: Vec<Value>,
 }
 
 impl<S: FileSink> ManifestSink<S> {
-    fn new(shelf: S) -> Self {
+    fn new(sink: S) -> Self {
         Self {
-            shelf,
+            sink,
             files: Vec::new(),
         }
     }
@@ -223,7 +223,7 @@ impl<S: FileSink> ManifestSink<S> {
             source,
         };
         let size = content.size().map_err(unreadable)?;
-        self.shelf.begin(path, size, changed_at).await?;
+        self.sink.begin(path, size, changed_at).await?;
         let mut hash = Sha256::new();
         loop {
             let piece = content.piece().map_err(unreadable)?;
@@ -231,7 +231,7 @@ impl<S: FileSink> ManifestSink<S> {
                 break;
             }
             hash.update(&piece);
-            self.shelf.piece(piece).await?;
+            self.sink.piece(piece).await?;
         }
         let sha256 = hex(&hash.finalize());
         self.files

@@ -219,9 +219,9 @@ mod tests {
     }
 
     /// The page of a sample task with this screenshot.
-    async fn page(picture: Vec<u8>, size: CaptureSize) -> String {
+    async fn page(image: Vec<u8>, size: CaptureSize) -> String {
         let blobs = BlobStore::memory();
-        let stored = blobs.put(picture.into()).await.unwrap();
+        let stored = blobs.put(image.into()).await.unwrap();
         let artifact = || Artifact {
             sha256: stored.sha256(),
             media_type: "image/png".into(),
@@ -354,7 +354,7 @@ mod tests {
     async fn targets_are_drawn_over_the_picture() {
         let mut pixels = image_of(64, 48);
         pixels[0] = 7;
-        let pixels = picture_of(pixels, 64, 48);
+        let pixels = encode_png(pixels, 64, 48);
         let page = page(pixels, CaptureSize::new(1000, 600)).await;
         assert!(page.contains("<img src=\"data:image/png;base64,"), "{page}");
         assert!(page.contains("viewBox=\"0 0 1000 600\""), "{page}");
@@ -374,7 +374,7 @@ mod tests {
         vec![200; width * height * 4]
     }
 
-    fn picture_of(pixels: Vec<u8>, width: u32, height: u32) -> Vec<u8> {
+    fn encode_png(pixels: Vec<u8>, width: u32, height: u32) -> Vec<u8> {
         let pixels =
             motorium_imaging::codec::from_bgrx(&pixels, width, height, width as usize * 4).unwrap();
         match codec::encode(&pixels, ImageFormat::Png).unwrap().content {

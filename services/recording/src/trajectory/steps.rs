@@ -459,8 +459,13 @@ fn timeline_entry(event: &Event) -> Option<(&'static str, &'static str, String)>
         Event::Resumed => (PERSON, "Resumed", String::new()),
         Event::CancelRequested { reason } => (PERSON, "Cancellation requested", reason.clone()),
         Event::LoopDetected(notice) => (WARNING, "Loop detected", notice.message.clone()),
-        Event::InjectionSuspected { suspicions, .. } => {
-            let quotes = suspicions.iter().map(|one| format!("“{}”", one.quote));
+        Event::InjectionSuspected {
+            suspected_injections,
+            ..
+        } => {
+            let quotes = suspected_injections
+                .iter()
+                .map(|one| format!("“{}”", one.quote));
             let text = quotes.collect::<Vec<_>>().join(", ");
             (WARNING, "Prompt injection suspected", text)
         }

@@ -29,13 +29,13 @@ pub(super) async fn connect(pool: PgPool) -> sqlx::Result<TaskNotifier> {
     listener.listen(CHANNEL).await?;
     // Identifies this process, so that it can ignore its own notifications.
     let me = Uuid::new_v4().simple().to_string();
-    let (rings, out) = unbounded_channel();
+    let (notifications, out) = unbounded_channel();
     let carried = |here: TaskNotifier| {
         let sending = tokio::spawn(send(pool, me.clone(), out));
         let hearing = tokio::spawn(receive(listener, me.clone(), here));
         [sending, hearing]
     };
-    Ok(TaskNotifier::with_relay(rings, carried))
+    Ok(TaskNotifier::with_relay(notifications, carried))
 }
 
 async fn send(pool: PgPool, me: String, mut out: UnboundedReceiver<Topic>) {
@@ -49,12 +49,12 @@ async fn send(pool: PgPool, me: String, mut out: UnboundedReceiver<Topic>) {
             .iter()
             .map(|topic| format!("{me} {}", topic.as_str()));
         let words: Vec<String> = words.collect();
-        let rung = sqlx::query("SELECT pg_notify($1, word) FROM unnest($2::text[]) AS word")
+        let sent = sqlx::query("SELECT pg_notify($1, word) FROM unnest($2::text[]) AS word")
             .bind(CHANNEL)
             .bind(&words)
             .execute(&pool)
             .await;
-        if let Err(error) = rung {
+        if let Err(error) = sent {
             tracing::debug!(%error, "notifications lost; watchers fall back to polling");
         }
     }

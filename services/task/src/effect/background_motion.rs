@@ -20,7 +20,7 @@ const NEIGHBOUR_MARGIN: (i32, i32) = (8, 4);
 const MAX_REACH: i32 = 48;
 /// Maximum width of a line, in pixels: the widest caret.
 const MAX_LINE_WIDTH: i32 = 4;
-/// Maximum side of a spinner, in pixels. Larger pictures are not one moving thing.
+/// Maximum side of a spinner, in pixels. Larger images are not one moving thing.
 const MAX_SPINNER_SIDE: i32 = 64;
 /// Maximum error of a detected box, in pixels.
 pub(super) const BOX_ERROR: i32 = 5;
@@ -122,11 +122,11 @@ pub fn grown_to_elements(
     scene: &Scene,
     frame: &Frame,
 ) -> Vec<CaptureRect> {
-    let pictures = scene
+    let textless = scene
         .elements
         .iter()
         .filter(|element| element.content.is_empty());
-    let boxes: Vec<CaptureRect> = pictures
+    let boxes: Vec<CaptureRect> = textless
         .map(|element| bounds_on_display(element, frame))
         .filter(|bounds| bounds.width().max(bounds.height()) <= MAX_SPINNER_SIDE)
         .collect();
@@ -202,41 +202,41 @@ mod tests {
     #[test]
     fn a_caret_is_noise_at_once_and_a_page_only_when_it_goes_on() {
         let (caret, page) = (rect(900, 3, 16), rect(0, 600, 400));
-        let mut stirring = BackgroundMotion::default();
-        stirring.observe(&changed(&[caret, page]));
-        assert_eq!(stirring.noise(), [caret]);
-        stirring.observe(&changed(&[page]));
-        assert_eq!(stirring.noise(), [caret, page], "it is a video");
+        let mut motion = BackgroundMotion::default();
+        motion.observe(&changed(&[caret, page]));
+        assert_eq!(motion.noise(), [caret]);
+        motion.observe(&changed(&[page]));
+        assert_eq!(motion.noise(), [caret, page], "it is a video");
     }
 
     #[test]
     fn what_has_come_to_rest_is_forgotten() {
-        let mut stirring = BackgroundMotion::default();
-        stirring.observe(&changed(&[rect(900, 60, 16)]));
+        let mut motion = BackgroundMotion::default();
+        motion.observe(&changed(&[rect(900, 60, 16)]));
         for _ in 0..FORGET_AFTER {
-            assert_eq!(stirring.noise().len(), 1);
-            stirring.observe(&changed(&[]));
+            assert_eq!(motion.noise().len(), 1);
+            motion.observe(&changed(&[]));
         }
-        assert_eq!(stirring.noise(), []);
+        assert_eq!(motion.noise(), []);
     }
 
     #[test]
     fn only_so_much_is_kept() {
-        let mut stirring = BackgroundMotion::default();
+        let mut motion = BackgroundMotion::default();
         for x in 0..100 {
-            stirring.observe(&changed(&[rect(x * 100, 20, 20)]));
+            motion.observe(&changed(&[rect(x * 100, 20, 20)]));
         }
-        assert!(stirring.noise().len() <= MAX_REGIONS);
+        assert!(motion.noise().len() <= MAX_REGIONS);
     }
 
     #[test]
     fn what_advances_is_expected_to_go_on() {
-        let mut stirring = BackgroundMotion::default();
+        let mut motion = BackgroundMotion::default();
         for step in 0..3 {
-            stirring.observe(&changed(&[rect(100 + 13 * step, 13, 14)]));
+            motion.observe(&changed(&[rect(100 + 13 * step, 13, 14)]));
         }
         let next = rect(100 + 13 * 3, 13, 14);
-        let noise = stirring.noise();
+        let noise = motion.noise();
         assert!(noise[0].contains_box(&next), "{noise:?}");
         let elsewhere = rect(400, 13, 14);
         assert!(!noise[0].intersects(&elsewhere), "{noise:?}");

@@ -22,13 +22,13 @@ const TOLERANCE_MINUTES: u64 = 1;
 /// Returns the boxes of the clocks on a screen, in display pixels: texts that match the current time, and texts that show any
 /// time and overlap `background_motion`. An overlap is enough, because often only the last digit has changed so far.
 #[must_use]
-pub fn clocks(scene: &Scene, frame: &Frame, stirring: &[CaptureRect]) -> Vec<CaptureRect> {
+pub fn clocks(scene: &Scene, frame: &Frame, background_motion: &[CaptureRect]) -> Vec<CaptureRect> {
     let is_clock = |element: &&Element| {
         let moves = |place: &CaptureRect| place.intersects(&bounds_on_display(element, frame));
         let says_time = contains_time(&element.content)
             && element.content.chars().count() <= MAX_CLOCK_TEXT_CHARS;
         shows_current_time(&element.content, frame.captured_at)
-            || (says_time && stirring.iter().any(moves))
+            || (says_time && background_motion.iter().any(moves))
     };
     let clocks = scene.elements.iter().filter(is_clock);
     clocks

@@ -110,7 +110,7 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
         after,
         comparison,
         idle: quiet,
-        background_motion: stirring,
+        background_motion,
         language,
     } = evidence;
     let has_shifted = comparison.vertical_shifts.iter().any(|shift| *shift != 0);
@@ -122,13 +122,15 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
     // A caret near the target of a click is kept: placing the caret is the effect of a click in text.
     let placed_caret = target.filter(|_| action.kind() == ActionKind::Click);
     let mut change = without_carets(comparison.change, placed_caret.map(near_area));
-    change.background_motion.extend_from_slice(stirring);
+    change
+        .background_motion
+        .extend_from_slice(background_motion);
     let window_changed = window_changed(before, after);
     let near_target = places(action, target).any(|place| touches(&change, near_area(place)));
     let nothing = !change.size_differs && change.regions.is_empty();
     let verdict = match (nothing, window_changed) {
-        _ if let EffectCriterion::ChangedShare(least) = rule => {
-            judge_by_share(action, change.changed_share > least)
+        _ if let EffectCriterion::ChangedShare(min_share) = rule => {
+            judge_by_share(action, change.changed_share > min_share)
         }
         (true, false) if action.kind() == ActionKind::Scroll => Verdict::EndReached,
         (true, false) if !quiet.settled => Verdict::Unknown,

@@ -244,10 +244,10 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             approval: Some(approval.to_wire(task)),
         }),
         Event::InjectionSuspected {
-            suspicions,
+            suspected_injections,
             evidence,
         } => Kind::InjectionSuspected(wire::InjectionSuspected {
-            suspected_injections: convert::into_messages(suspicions),
+            suspected_injections: convert::into_messages(suspected_injections),
             evidence: evidence
                 .into_iter()
                 .map(|crop| crop.map_or_else(Default::default, |crop| wire_artifact(task, crop)))
@@ -589,7 +589,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             Event::ApprovalResolved(Box::new(require("approval", event.approval)?))
         }
         Kind::InjectionSuspected(event) => Event::InjectionSuspected {
-            suspicions: convert::try_from_messages(
+            suspected_injections: convert::try_from_messages(
                 "suspected_injections",
                 event.suspected_injections,
             )?,

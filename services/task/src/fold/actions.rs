@@ -25,10 +25,10 @@ impl Task {
         self.conversation = decision.conversation.clone();
         self.conversation_backend.clone_from(&decision.backend);
         self.notices.clear();
-        let said = std::mem::take(&mut self.current_messages);
+        let messages = std::mem::take(&mut self.current_messages);
         match self.steps.as_mut_slice() {
-            [.., previous, _] => previous.user_messages.extend(said),
-            _ => self.initial_messages.extend(said),
+            [.., previous, _] => previous.user_messages.extend(messages),
+            _ => self.initial_messages.extend(messages),
         }
         if let Some(step) = self.open_step_mut() {
             step.decision = Some(decision.clone());

@@ -167,8 +167,8 @@ pub(super) fn handed_back(done: &[String], message: &str, language: Language) ->
     match message.trim() {
         "" => handed_back,
         message => {
-            let said = Message::HandedBackMessage { message }.text(language);
-            join_sentences(&[handed_back, said], language)
+            let user_message = Message::HandedBackMessage { message }.text(language);
+            join_sentences(&[handed_back, user_message], language)
         }
     }
 }
@@ -274,11 +274,11 @@ mod tests {
 
     #[test]
     fn a_message_does_not_stop_a_task_and_the_next_step_hears_it() {
-        let said = Event::MessageReceived {
+        let message = Event::MessageReceived {
             text: "be quick".to_owned(),
             attachments: vec![],
         };
-        let events = about_to_act(vec![said]);
+        let events = about_to_act(vec![message]);
         assert_eq!(next(events.clone()), Directive::Act { index: 0 });
         let task = task([events, vec![finished(), observed()]].concat());
         assert_eq!(task.current_messages, ["be quick"]);
@@ -302,10 +302,10 @@ mod tests {
         let events = [events, vec![back]].concat();
         assert_eq!(next(events.clone()), Directive::FinishStep);
         let task = task(events);
-        let told = task.pending_messages.join("\n");
+        let messages = task.pending_messages.join("\n");
         assert!(
-            told.contains("clicked \"Save\"") && told.contains("it is saved"),
-            "{told}"
+            messages.contains("clicked \"Save\"") && messages.contains("it is saved"),
+            "{messages}"
         );
         // The label of the clicked button is not the user's text.
         assert!(!task.user_texts().any(|words| words.contains("clicked")));

@@ -24,14 +24,14 @@ pub(in crate::run) struct ImageCounts {
 pub(in crate::run) async fn before_model_call(
     run: &mut RunContext,
     purpose: ModelCallPurpose,
-    pictures: ImageCounts,
+    image_counts: ImageCounts,
 ) -> RunResult<ModelCall> {
     let count = |images: usize| u32::try_from(images).unwrap_or(u32::MAX);
     let call = ModelCall {
         purpose,
-        images: count(pictures.current),
-        past_images: count(pictures.past),
-        conversation_images: count(pictures.in_conversation),
+        images: count(image_counts.current),
+        past_images: count(image_counts.past),
+        conversation_images: count(image_counts.in_conversation),
         notices: Vec::new(),
     };
     if !run.wants(HookPoint::BeforeModelCall) {

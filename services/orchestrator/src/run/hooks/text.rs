@@ -105,15 +105,15 @@ pub(super) async fn dispatch_at_end(
     event: &mut HookEvent<'_>,
 ) -> Option<Option<HookDenial>> {
     let asked = run.hooks.dispatch(run.recording(), run.task(), event, None);
-    let passage = tokio::select! {
+    let outcome = tokio::select! {
         biased;
-        passage = asked => passage,
+        outcome = asked => outcome,
         _ = run.interrupts.stop.requested() => {
             run.recording().stopped();
             return None;
         }
     };
-    Some(run.record_interventions(passage))
+    Some(run.record_interventions(outcome))
 }
 
 /// Returns a copy if a hook wants it.

@@ -173,7 +173,7 @@ async fn start(
     let Storage {
         tasks,
         blobs,
-        notifier: doorbell,
+        notifier,
     } = opened;
     let store = FaultyStore::new(tasks, point);
     let base = ClientConfig::new("");
@@ -190,7 +190,7 @@ async fn start(
     let storage = Storage {
         tasks: store.clone(),
         blobs,
-        notifier: doorbell,
+        notifier,
     };
     let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
     let orchestrator = hooks

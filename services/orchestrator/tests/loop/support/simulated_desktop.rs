@@ -84,7 +84,7 @@ struct DesktopState {
     /// Name of the model that decides; empty for none.
     model: String,
     converses: bool,
-    suspicions: Vec<SuspectedInjection>,
+    suspected_injections: Vec<SuspectedInjection>,
 
     frames: BTreeMap<String, u64>,
     last_frame: u64,
@@ -198,7 +198,7 @@ impl SimulatedDesktop {
 
     /// Makes an element's text look like a prompt injection.
     pub(crate) fn show_injection(&self, element: u32, quote: &str) {
-        self.state().suspicions.push(SuspectedInjection {
+        self.state().suspected_injections.push(SuspectedInjection {
             quote: quote.to_owned(),
             bounds: Some(box_of(element)),
         });
@@ -213,7 +213,7 @@ impl SimulatedDesktop {
                 button: Button::Left,
             },
         };
-        self.people.send_modify(|deeds| deeds.push(input));
+        self.people.send_modify(|inputs| inputs.push(input));
     }
 
     /// Simulates a person's typing.
@@ -222,7 +222,7 @@ impl SimulatedDesktop {
             at: SystemTime::UNIX_EPOCH,
             kind: HumanInputKind::Typing { characters },
         };
-        self.people.send_modify(|deeds| deeds.push(input));
+        self.people.send_modify(|inputs| inputs.push(input));
     }
 
     /// Lets the phrasebook decide instead of the script.
@@ -440,7 +440,7 @@ impl SimulatedDesktop {
 
     /// Makes the planner report this suspected injection on every screen.
     pub(crate) fn suspect(&self, quote: &str) {
-        self.state().suspicions.push(SuspectedInjection {
+        self.state().suspected_injections.push(SuspectedInjection {
             quote: quote.to_owned(),
             bounds: None,
         });
@@ -760,7 +760,7 @@ fn scene(
     }
 }
 
-fn picture(frame: &FrameId) -> Image {
+fn screenshot(frame: &FrameId) -> Image {
     let bytes = Bytes::from(format!("picture of {frame}"));
     Image {
         sha256: Sha256::digest(&bytes).into(),
@@ -796,7 +796,7 @@ impl Perception for FakeServices {
             CaptureArea::Region(part) => self.0.drawn_in(*part),
             _ => frame.id.clone(),
         };
-        let image = request.image.map(|_| picture(&drawn));
+        let image = request.image.map(|_| screenshot(&drawn));
         self.0.state().captures.push(request);
         Ok(CapturedFrame { frame, image })
     }
@@ -823,7 +823,7 @@ impl Perception for FakeServices {
         };
         let frame = self.0.frame_of(part);
         Ok(Observation {
-            image: request.capture.image.map(|_| picture(&frame.id)),
+            image: request.capture.image.map(|_| screenshot(&frame.id)),
             annotated_image: None,
             scene: if part != whole() && self.0.state().hides_when_closer {
                 scene(&frame.id, CaptureRect::zero(), None, |_| String::new())
@@ -933,7 +933,7 @@ impl Planner for FakeServices {
             backend: "scripted".to_owned(),
             model: state.model.clone(),
             usage: state.usage,
-            suspected_injections: state.suspicions.clone(),
+            suspected_injections: state.suspected_injections.clone(),
             conversation_images: state.shown_again(&request),
         };
         Ok(PlannedDecision {
@@ -1210,14 +1210,14 @@ impl Executor for FakeServices {
     }
 
     async fn watch_human_input(&self, _: Option<DisplayId>) -> Result<ResultStream<HumanInput>> {
-        let deeds = (self.0.people.subscribe(), 0);
-        let next = |(mut deeds, told): (watch::Receiver<Vec<HumanInput>>, usize)| async move {
-            let all = deeds.wait_for(|deeds| deeds.len() > told).await.ok()?;
-            let next = all[told].clone();
+        let inputs = (self.0.people.subscribe(), 0);
+        let next = |(mut inputs, sent): (watch::Receiver<Vec<HumanInput>>, usize)| async move {
+            let all = inputs.wait_for(|inputs| inputs.len() > sent).await.ok()?;
+            let next = all[sent].clone();
             drop(all);
-            Some((Ok(next), (deeds, told + 1)))
+            Some((Ok(next), (inputs, sent + 1)))
         };
-        Ok(Box::pin(futures::stream::unfold(deeds, next)))
+        Ok(Box::pin(futures::stream::unfold(inputs, next)))
     }
 }
 

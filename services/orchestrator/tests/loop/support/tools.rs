@@ -48,20 +48,20 @@ pub(crate) enum ToolEvent {
 /// State shared by all tools, and visible to tests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NotesTool {
-    deeds: watch::Sender<Vec<ToolEvent>>,
+    events: watch::Sender<Vec<ToolEvent>>,
     /// True once `hang` returns.
     wakes: Arc<Mutex<bool>>,
 }
 
 impl NotesTool {
-    fn did(&self, deed: ToolEvent) {
-        self.deeds.send_modify(|deeds| deeds.push(deed));
+    fn record(&self, event: ToolEvent) {
+        self.events.send_modify(|events| events.push(event));
     }
 
     /// Returns the functions that were called, in order, with their ids.
     pub(crate) fn calls(&self) -> Vec<(String, String)> {
-        let deeds = self.deeds.borrow();
-        let called = deeds.iter().filter_map(|deed| match deed {
+        let events = self.events.borrow();
+        let called = events.iter().filter_map(|event| match event {
             ToolEvent::Called(name, id, _) => Some((name.clone(), id.clone())),
             _ => None,
         });
@@ -89,27 +89,28 @@ impl NotesTool {
         times: usize,
         is_it: impl Fn(&ToolEvent) -> bool,
     ) {
-        let mut deeds = self.deeds.subscribe();
-        let seen = deeds.wait_for(|deeds| deeds.iter().filter(|deed| is_it(deed)).count() >= times);
+        let mut events = self.events.subscribe();
+        let seen =
+            events.wait_for(|events| events.iter().filter(|event| is_it(event)).count() >= times);
         in_time(what, seen).await.unwrap();
     }
 
     /// Waits until a function was called this many times.
     pub(crate) async fn called(&self, name: &str, times: usize) {
         let is_it =
-            |deed: &ToolEvent| matches!(deed, ToolEvent::Called(called, ..) if called == name);
+            |event: &ToolEvent| matches!(event, ToolEvent::Called(called, ..) if called == name);
         self.happened("a function to be called", times, is_it).await;
     }
 
     /// Waits until a call of this function was cancelled.
     pub(crate) async fn given_up(&self, name: &str) {
         let wanted = ToolEvent::GivenUp(name.to_owned());
-        self.happened("a call to be given up", 1, |deed| *deed == wanted)
+        self.happened("a call to be given up", 1, |event| *event == wanted)
             .await;
     }
 
     async fn answer(&self, name: &str, id: &str, arguments: Value) -> Result<Value, String> {
-        self.did(ToolEvent::Called(name.to_owned(), id.to_owned(), arguments));
+        self.record(ToolEvent::Called(name.to_owned(), id.to_owned(), arguments));
         match name {
             "hang" if !self.is_awake() => {
                 let _given_up = CancelOnDrop(self.clone(), name.to_owned());
@@ -127,7 +128,7 @@ struct CancelOnDrop(NotesTool, String);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.0.did(ToolEvent::GivenUp(self.1.clone()));
+        self.0.record(ToolEvent::GivenUp(self.1.clone()));
     }
 }
 
@@ -151,7 +152,7 @@ impl ToolService for NotesTool {
         &self,
         _: Request<ListFunctionsRequest>,
     ) -> Result<Response<ListFunctionsResponse>, Status> {
-        self.did(ToolEvent::Listed);
+        self.record(ToolEvent::Listed);
         let declared = |(name, schema): (&str, Value)| wire::FunctionDeclaration {
             name: name.to_owned(),
             description: format!("For tests: {name}."),
@@ -194,7 +195,7 @@ impl ServerHandler for NotesTool {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.did(ToolEvent::Listed);
+        self.record(ToolEvent::Listed);
         let tool = |(name, schema): (&'static str, Value)| {
             let schema: JsonObject = serde_json::from_value(schema).expect("it is an object");
             let tool = Tool::new(name, format!("For tests: {name}."), schema);

@@ -49,7 +49,7 @@ pub struct Player {
     begins: usize,
     ends: usize,
     is_last: bool,
-    doorbell: TaskNotifier,
+    notifier: TaskNotifier,
     state: Mutex<PlayerState>,
     /// Incremented with every change of position.
     moved: watch::Sender<u64>,
@@ -65,7 +65,7 @@ impl std::fmt::Debug for Player {
 }
 
 struct PlayerState {
-    tape: Vec<Exchange>,
+    exchanges: Vec<Exchange>,
     next: usize,
     rows: Vec<EventRow>,
     now: SystemTime,
@@ -73,10 +73,10 @@ struct PlayerState {
 }
 
 impl Player {
-    pub fn new(folder: &ExportFolder, run: &Run, doorbell: TaskNotifier) -> Self {
+    pub fn new(folder: &ExportFolder, run: &Run, notifier: TaskNotifier) -> Self {
         let task = folder.task.spec.name.clone();
-        let mut tape = run.exchanges.clone();
-        tape.retain(|exchange| {
+        let mut exchanges = run.exchanges.clone();
+        exchanges.retain(|exchange| {
             exchange.method != RUN
                 && exchange.method != TRUNCATED
                 && !is_resolved_in_process(exchange)
@@ -91,9 +91,9 @@ impl Player {
             ends: run.end_event,
             is_last: run.is_last,
             task,
-            doorbell,
+            notifier,
             state: Mutex::new(PlayerState {
-                tape,
+                exchanges,
                 next: 0,
                 rows,
                 now,
@@ -143,19 +143,16 @@ impl Player {
         }
     }
 
-    /// Returns when nothing has happened for `patience`.
-    pub async fn stuck(&self, patience: Duration) -> ReplayEnd {
+    /// Returns when nothing has happened for `timeout`.
+    pub async fn stuck(&self, timeout: Duration) -> ReplayEnd {
         let mut moved = self.moved.subscribe();
-        while tokio::time::timeout(patience, moved.changed())
-            .await
-            .is_ok()
-        {}
+        while tokio::time::timeout(timeout, moved.changed()).await.is_ok() {}
         let state = self.state();
         if !self.is_last && state.next_exchange().is_none() {
             return ReplayEnd::RecordingEnded;
         }
         let next = state
-            .tape
+            .exchanges
             .get(state.next)
             .map_or("nothing", |next| next.method.as_str());
         ReplayEnd::Differs(Box::new(Difference {
@@ -206,13 +203,13 @@ impl Player {
 
     /// Inserts user input into the log, up to where the recording shows that the loop read it next.
     fn deliver_external_events(&self, state: &mut PlayerState) {
-        let mut rung = false;
+        let mut has_delivered = false;
         while let Some(next) = self.log.get(state.rows.len()) {
             if state.rows.len() >= self.ends || !is_external(&next.event) {
                 break;
             }
             // Clock readings come first: the loop may act between a reading and the note that follows it.
-            let noticed = state.tape.get(state.next);
+            let noticed = state.exchanges.get(state.next);
             let is_due = match noticed {
                 _ if matches!(next.event, Event::HumanActed { .. }) => true,
                 Some(note) if note.method == LOG => next.seq.0 <= number(&note.request),
@@ -227,10 +224,10 @@ impl Player {
             let row = row(&self.task, next);
             state.now = state.now.max(next.at);
             state.rows.push(row);
-            rung = true;
+            has_delivered = true;
         }
-        if rung {
-            self.doorbell.notify(&self.task);
+        if has_delivered {
+            self.notifier.notify(&self.task);
         }
         self.moved.send_modify(|moved| *moved += 1);
     }

@@ -33,13 +33,13 @@ impl Player {
         let state = &mut *guard;
         state.skip_clock_readings();
         // Skip notes that the loop did not consume: it has already read the log up to there.
-        while let Some(note) = state.tape.get(state.next)
+        while let Some(note) = state.exchanges.get(state.next)
             && is_note(note)
             && (note.method != LOG || number(&note.request) <= state.rows.len() as i64)
         {
             state.next += 1;
         }
-        let Some(recorded) = state.tape.get(state.next).cloned() else {
+        let Some(recorded) = state.exchanges.get(state.next).cloned() else {
             if !self.is_last {
                 self.end(ReplayEnd::RecordingEnded);
                 return None;
@@ -125,7 +125,7 @@ impl PlayerState {
     fn skip_clock_readings(&mut self) -> bool {
         let before = self.next;
         while self
-            .tape
+            .exchanges
             .get(self.next)
             .is_some_and(|next| next.method == CLOCK)
         {
@@ -136,7 +136,7 @@ impl PlayerState {
 
     /// Returns the next exchange that is not a clock reading.
     pub(super) fn next_exchange(&self) -> Option<&Exchange> {
-        let rest = self.tape.get(self.next..).unwrap_or_default();
+        let rest = self.exchanges.get(self.next..).unwrap_or_default();
         rest.iter().find(|next| next.method != CLOCK)
     }
 }
@@ -145,17 +145,17 @@ impl Playback for Player {
     fn now(&self) -> SystemTime {
         let mut guard = self.state();
         let state = &mut *guard;
-        if let Some(reading) = state.tape.get(state.next)
+        if let Some(reading) = state.exchanges.get(state.next)
             && reading.method == CLOCK
         {
-            let said = exchange_time(reading);
+            let time = exchange_time(reading);
             state.next += 1;
-            state.now = state.now.max(said);
+            state.now = state.now.max(time);
             self.deliver_external_events(state);
-            return said;
+            return time;
         }
         // Readings after the last append are lost; the time of the next event stands in for them.
-        let is_over = state.next >= state.tape.len();
+        let is_over = state.next >= state.exchanges.len();
         match self.log.get(state.rows.len()) {
             Some(next) if is_over && self.is_last => next.at,
             _ => state.now,
@@ -221,10 +221,10 @@ impl Playback for Player {
     }
 
     fn hooks(&self) -> BoxFuture<'_, Bytes> {
-        let said = self.skip_note(HOOKS).and_then(|asked| asked.outcome);
+        let outcome = self.skip_note(HOOKS).and_then(|asked| asked.outcome);
         Box::pin(async {
-            match said {
-                Some(Outcome::Response(said)) => said,
+            match outcome {
+                Some(Outcome::Response(response)) => response,
                 _ => futures::future::pending().await,
             }
         })
