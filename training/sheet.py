@@ -23,8 +23,8 @@ def colours() -> dict[str, tuple[int, ...]]:
     return {name: tuple(int(255 * part) for part in colorsys.hsv_to_rgb(hue, 1, 0.9)) for name, hue in zip(names, hues)}
 
 
-def drawn(picture: Path, boxes: list[dict], colour: dict[str, tuple[int, ...]]) -> Image.Image:
-    image = Image.open(picture).convert("RGB")
+def drawn(path: Path, boxes: list[dict], colour: dict[str, tuple[int, ...]]) -> Image.Image:
+    image = Image.open(path).convert("RGB")
     pen = ImageDraw.Draw(image)
     for box in boxes:
         left, top, *_ = box["box"]

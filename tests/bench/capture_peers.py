@@ -89,8 +89,8 @@ class Engine:
         self.capture(str(file))
         return file.read_bytes()
 
-    def spent(self) -> float:
-        return spent(self.process.pid)
+    def cpu_seconds(self) -> float:
+        return cpu_seconds(self.process.pid)
 
     def end(self) -> None:
         self.process.stdin.close()
@@ -119,14 +119,14 @@ class Scrot:
         decode = "import sys; from PIL import Image; sys.stdout.buffer.write(Image.open(sys.argv[1]).convert('RGB').tobytes())"
         return subprocess.run([python_of_peers(), "-c", decode, self.file], stdout=subprocess.PIPE, check=True).stdout
 
-    def spent(self) -> float:
+    def cpu_seconds(self) -> float:
         return self.seconds
 
     def end(self) -> None:
         pass
 
 
-def spent(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Returns the CPU seconds of all threads of a process."""
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
@@ -195,10 +195,10 @@ def measure(drawn: str, rounds: int) -> None:
             first = index % len(started)
             for name in [*started, *started][first:first + len(started)]:
                 time.sleep(REST_SECONDS)
-                before, served = started[name].spent(), spent(server)
+                before, served = started[name].cpu_seconds(), cpu_seconds(server)
                 times[name].append(started[name].capture())
-                own[name] += started[name].spent() - before
-                servers[name] += spent(server) - served
+                own[name] += started[name].cpu_seconds() - before
+                servers[name] += cpu_seconds(server) - served
         print(f"\n| {drawn} is drawn | median ms | p95 ms | CPU ms | server CPU ms |\n|---|---|---|---|---|")
         for name, taken in times.items():
             p95 = sorted(taken)[int(len(taken) * 0.95)]

@@ -50,7 +50,7 @@ PEERS = ROOT / ".tools/input-peers"
 PINS = ["PyAutoGUI==0.9.54", "python3-xlib==0.15", "PyScreeze==1.0.1", "pytweening==1.2.0", "PyMsgBox==2.0.1", "MouseInfo==0.1.3",
         "pyperclip==1.11.0", "six==1.17.0"]
 SIZE = (1920, 1080)
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 # A text is complete when the field has not changed for this time.
 QUIET_SECONDS = 1.5
 
@@ -100,7 +100,7 @@ class Page:
     """The browser's page: its events with their arrival times, and commands to it."""
 
     def __init__(self) -> None:
-        self.told: queue.Queue[tuple[float, dict]] = queue.Queue()
+        self.events: queue.Queue[tuple[float, dict]] = queue.Queue()
         self.orders: queue.Queue[str] = queue.Queue()
         page = self
 
@@ -124,7 +124,7 @@ class Page:
             def do_POST(self) -> None:
                 now = time.perf_counter()
                 for event in json.loads(self.rfile.read(int(self.headers["content-length"]))):
-                    page.told.put((now, event))
+                    page.events.put((now, event))
                 self.answer("")
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -132,12 +132,12 @@ class Page:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.address = f"http://127.0.0.1:{server.server_port}/"
 
-    def wait(self, kind: str, seconds: float = PATIENCE_SECONDS) -> tuple[float, dict] | None:
+    def wait(self, kind: str, seconds: float = TIMEOUT_SECONDS) -> tuple[float, dict] | None:
         """Returns the next event of a kind, skipping others."""
         end = time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
             try:
-                at, event = self.told.get(timeout=left)
+                at, event = self.events.get(timeout=left)
             except queue.Empty:
                 break
             if event["kind"] == kind:
@@ -152,8 +152,8 @@ class Page:
     def text(self) -> tuple[float, str]:
         """Returns the time of the field's last change, and its final text."""
         last = time.perf_counter()
-        while told := self.wait("input", QUIET_SECONDS):
-            last = told[0]
+        while received := self.wait("input", QUIET_SECONDS):
+            last = received[0]
         return last, self.order("value")["value"]
 
 
@@ -169,7 +169,7 @@ class Ours:
         stack.callback(process.wait)
         stack.callback(process.terminate)
         channel = stack.enter_context(grpc.insecure_channel(address))
-        grpc.channel_ready_future(channel).result(PATIENCE_SECONDS)
+        grpc.channel_ready_future(channel).result(TIMEOUT_SECONDS)
         self.executor = hand_grpc.ExecutorServiceStub(channel)
         ttl = duration_pb2.Duration(seconds=3600)
         self.lease = self.executor.AcquireDesktop(hand.AcquireDesktopRequest(holder="bench", ttl=ttl)).lease
@@ -259,7 +259,7 @@ def start_desktop(stack: ExitStack, folder: Path, page: Page) -> tuple[str, int]
     )
     stack.callback(browser.wait)
     stack.callback(os.killpg, browser.pid, signal.SIGKILL)
-    end = time.perf_counter() + PATIENCE_SECONDS
+    end = time.perf_counter() + TIMEOUT_SECONDS
     while not page.order("clear")["focused"]:
         if time.perf_counter() > end:
             sys.exit("the page does not get the focus")
@@ -323,12 +323,12 @@ def measure_text(what: str, text: str, started: dict, page: Page, rounds: int, m
     exact, wrong, busy = dict.fromkeys(started, 0), dict.fromkeys(started, 0), dict.fromkeys(started, 0.0)
     for _, name in in_turn(list(started), rounds):
         page.order("clear")
-        spent, began = cpu_seconds(manager), time.perf_counter()
+        cpu_before, began = cpu_seconds(manager), time.perf_counter()
         started[name].type(text)
         calls[name].append(time.perf_counter() - began)
         last, got = page.text()
         times[name].append(last - began)
-        busy[name] += cpu_seconds(manager) - spent
+        busy[name] += cpu_seconds(manager) - cpu_before
         exact[name] += got == text
         wrong[name] += wrong_characters(text, got)
     head = "| field complete, s | call returned, s | exact | wrong or missing | window manager CPU s |"

@@ -448,27 +448,27 @@ document.documentElement.setAttribute("data-seen", JSON.stringify(known));
 </script>"""
 
 
-class Picture(NamedTuple):
+class DrawnScreen(NamedTuple):
     name: str
     path: Path
     known: list[str]
 
 
-def draw(screen: Screen, seed: int, folder: Path) -> Picture:
+def draw(screen: Screen, seed: int, folder: Path) -> DrawnScreen:
     page = Page(f"{seed} {screen.name}")
     style = f"background:{screen.ground};color:{screen.ink};font:{screen.font},{CJK}"
     head = f'<!DOCTYPE html><html lang="zh-CN"><meta charset="utf-8"><style>{STYLE}</style>'
     body = f'<body style="{style}">{screen.build(page)}{LOOK}'
-    picture = folder / f"{screen.name}.png"
+    image = folder / f"{screen.name}.png"
     with tempfile.TemporaryDirectory(prefix="motorium-bench-", ignore_cleanup_errors=True) as scratch:
         source = Path(scratch) / "page.html"
         source.write_text(head + body, "utf-8")
-        dump = chromium(source, "--dump-dom", f"--screenshot={picture}")
+        dump = chromium(source, "--dump-dom", f"--screenshot={image}")
     seen = json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', dump).group(1)))
     hidden = [text for text, shows in seen if not shows]
     if hidden or sorted(text for text, _ in seen) != sorted(page.known):
         sys.exit(f"the screen {screen.name} does not show what it should: {hidden or 'other strings'}")
-    return Picture(screen.name, picture, page.known)
+    return DrawnScreen(screen.name, image, page.known)
 
 
 def chromium(source: Path, *arguments: str) -> str:

@@ -48,7 +48,7 @@ sys.path.insert(0, str(ROOT / "clients/python/src"))
 
 import motorium  # noqa: E402
 from foundation import demo_module  # noqa: E402
-from known_screens import SCREENS, SIZE, WARM_UP, Picture, draw, plain  # noqa: E402
+from known_screens import SCREENS, SIZE, WARM_UP, DrawnScreen, draw, plain  # noqa: E402
 from motorium.common.v1 import frame_pb2 as frames  # noqa: E402
 from motorium.perception.v1 import perception_service_pb2 as eye  # noqa: E402
 from motorium.perception.v1 import perception_service_pb2_grpc as eye_grpc  # noqa: E402
@@ -71,10 +71,10 @@ REST_SECONDS = 0.1
 class Engine(Protocol):
     """An engine that is ready to recognise text."""
 
-    def read(self, picture: Path) -> list[str]:
+    def read(self, screenshot: Path) -> list[str]:
         """Returns the text lines of a screenshot."""
 
-    def spent(self) -> float:
+    def cpu_seconds(self) -> float:
         """Returns the CPU seconds since the start, user and system."""
 
     def peak(self) -> float:
@@ -91,7 +91,7 @@ class Resident:
         self.pid = process.pid
         self.read = read
 
-    def spent(self) -> float:
+    def cpu_seconds(self) -> float:
         return sum(cpu_ticks(pid) for pid in family(self.pid)) / os.sysconf("SC_CLK_TCK")
 
     def peak(self) -> float:
@@ -121,8 +121,8 @@ class Tesseract:
         self.seconds = 0.0
         self.kibibytes = 0
 
-    def read(self, picture: Path) -> list[str]:
-        command = ["tesseract", str(picture), "stdout", "-l", "eng+chi_sim", "--psm", "3"]
+    def read(self, screenshot: Path) -> list[str]:
+        command = ["tesseract", str(screenshot), "stdout", "-l", "eng+chi_sim", "--psm", "3"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
             text = process.stdout.read().decode()
             _, status, usage = os.wait4(process.pid, 0)
@@ -133,7 +133,7 @@ class Tesseract:
         self.kibibytes = max(self.kibibytes, usage.ru_maxrss)
         return text.splitlines()
 
-    def spent(self) -> float:
+    def cpu_seconds(self) -> float:
         return self.seconds
 
     def peak(self) -> float:
@@ -180,7 +180,7 @@ def ours(program: Path) -> Iterator[Engine]:
         except grpc.FutureTimeoutError:
             sys.exit(f"Perception did not start; its log:\n{log.read_text(errors='replace')}")
         stub = eye_grpc.PerceptionServiceStub(channel)
-        yield Resident(process, lambda picture: parse(stub, picture.read_bytes()))
+        yield Resident(process, lambda screenshot: parse(stub, screenshot.read_bytes()))
 
 
 def parse(stub: eye_grpc.PerceptionServiceStub, png: bytes) -> list[str]:
@@ -206,8 +206,8 @@ def rapidocr(python: Path, **options: object) -> Iterator[Engine]:
     command = [str(python), "-c", RAPIDOCR, json.dumps(options)]
     pipe = subprocess.PIPE
     with running(command, stdin=pipe, stdout=pipe, text=True) as process:
-        def read(picture: Path) -> list[str]:
-            print(picture, file=process.stdin, flush=True)
+        def read(screenshot: Path) -> list[str]:
+            print(screenshot, file=process.stdin, flush=True)
             answer = process.stdout.readline() or sys.exit("rapidocr has ended; see its output above")
             return json.loads(answer)
         yield Resident(process, read)
@@ -258,26 +258,26 @@ class Sitting(NamedTuple):
     peak_mebibytes: float
 
 
-def sit(starts: dict[str, Start], warm_up: Picture, pictures: list[Picture]) -> dict[str, Sitting]:
+def sit(starts: dict[str, Start], warm_up: DrawnScreen, screens: list[DrawnScreen]) -> dict[str, Sitting]:
     with ExitStack() as stack:
         ready = {name: stack.enter_context(start()) for name, start in starts.items()}
         for engine in ready.values():
             engine.read(warm_up.path)
-        before = {name: engine.spent() for name, engine in ready.items()}
+        before = {name: engine.cpu_seconds() for name, engine in ready.items()}
         takes: dict[str, dict[str, Take]] = {name: {} for name in ready}
-        for index, picture in enumerate(pictures):
+        for index, screen in enumerate(screens):
             # The order rotates, so that no engine always follows the same other one.
             first = index % len(ready)
             for name in [*ready, *ready][first:first + len(ready)]:
                 time.sleep(REST_SECONDS)
-                takes[name][picture.name] = take(ready[name], picture)
+                takes[name][screen.name] = take(ready[name], screen)
         time.sleep(REST_SECONDS)
-        return {name: Sitting(takes[name], one.spent() - before[name], one.peak()) for name, one in ready.items()}
+        return {name: Sitting(takes[name], one.cpu_seconds() - before[name], one.peak()) for name, one in ready.items()}
 
 
-def take(engine: Engine, picture: Picture) -> Take:
+def take(engine: Engine, screen: DrawnScreen) -> Take:
     began = time.perf_counter()
-    lines = engine.read(picture.path)
+    lines = engine.read(screen.path)
     return Take((time.perf_counter() - began) * 1000, lines)
 
 
@@ -302,8 +302,8 @@ def score(known: list[str], lines: list[str]) -> Score:
     return Score(count(in_english), count(in_chinese), list(errors.values()), [text for text in known if errors[text]])
 
 
-def scores_of(sitting: Sitting, pictures: list[Picture]) -> dict[str, Score]:
-    return {one.name: score(one.known, sitting.takes[one.name].lines) for one in pictures}
+def scores_of(sitting: Sitting, screens: list[DrawnScreen]) -> dict[str, Score]:
+    return {one.name: score(one.known, sitting.takes[one.name].lines) for one in screens}
 
 
 def together(scores: list[Score]) -> Score:
@@ -330,16 +330,16 @@ def nearest_part(sought: str, line: str) -> int:
     places: dict[str, int] = {}
     for index, sign in enumerate(sought):
         places[sign] = places.get(sign, 0) | 1 << index
-    rises, falls, distance, least = every, 0, len(sought), len(sought)
+    rises, falls, distance, min_distance = every, 0, len(sought), len(sought)
     for sign in line:
         equal = places.get(sign, 0)
         diagonal = (((equal & rises) + rises) ^ rises) | equal | falls
         up, down = falls | ~(diagonal | rises) & every, rises & diagonal
         distance += bool(up & last) - bool(down & last)
-        least = min(least, distance)
+        min_distance = min(min_distance, distance)
         up, down = up << 1 & every, down << 1 & every
         rises, falls = down | ~(diagonal | up) & every, up & diagonal
-    return least
+    return min_distance
 
 
 # --- Tables ---
@@ -361,7 +361,7 @@ def summary(name: str, sittings: list[Sitting], scores: list[Score]) -> str:
     )
 
 
-def report(pictures: list[Picture], rounds: list[dict[str, Sitting]], scores: dict[str, dict[str, Score]]) -> None:
+def report(screens: list[DrawnScreen], rounds: list[dict[str, Sitting]], scores: dict[str, dict[str, Score]]) -> None:
     names = list(scores)
     sittings = {name: [one[name] for one in rounds] for name in names}
     print("| engine | screens | median ms | all ms | CPU s | peak MiB | English found | Chinese found | mean error |")
@@ -370,10 +370,10 @@ def report(pictures: list[Picture], rounds: list[dict[str, Sitting]], scores: di
         print(summary(name, sittings[name], list(scores[name].values())))
     print(f"\n| ms; found | strings | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
     times = {name: medians(sittings[name]) for name in names}
-    for picture in pictures:
-        found = {name: len(picture.known) - len(scores[name][picture.name].missed) for name in names}
-        cells = [f"{times[name][picture.name]:.0f}; {found[name]}" for name in names]
-        print(f"| {picture.name} | {len(picture.known)} | {' | '.join(cells)} |")
+    for screen in screens:
+        found = {name: len(screen.known) - len(scores[name][screen.name].missed) for name in names}
+        cells = [f"{times[name][screen.name]:.0f}; {found[name]}" for name in names]
+        print(f"| {screen.name} | {len(screen.known)} | {' | '.join(cells)} |")
     for name in names:
         if not is_steady(sittings[name]):
             print(f"\n{name} did not return the same text in every round; its results are those of the first.")
@@ -426,14 +426,14 @@ def main() -> int:
         starts = engines(Path(shutil.copy2(program, scratch)), asked.engines)
         note(f"drawing {len(screens)} screens …")
         warm_up = draw(WARM_UP, asked.seed, Path(scratch))
-        pictures = [draw(screen, asked.seed, folder) for screen in screens]
+        drawn_screens = [draw(screen, asked.seed, folder) for screen in screens]
         print(f"{os.cpu_count()} cores; rounds: {asked.rounds}; load average before them {os.getloadavg()[0]:.1f}\n")
         rounds = []
         for index in range(asked.rounds):
             note(f"round {index + 1} of {asked.rounds} …")
-            rounds.append(sit(starts, warm_up, pictures))
-    scores = {name: scores_of(first, pictures) for name, first in rounds[0].items()}
-    report(pictures, rounds, scores)
+            rounds.append(sit(starts, warm_up, drawn_screens))
+    scores = {name: scores_of(first, drawn_screens) for name, first in rounds[0].items()}
+    report(drawn_screens, rounds, scores)
     if asked.save:
         save_missed(folder, scores)
     return 0

@@ -39,7 +39,7 @@ from motorium.perception.v1 import perception_service_pb2_grpc as eye_grpc  # no
 # A smaller mode of the display server in which the page still fits.
 RESIZED = "1280x720"
 # Maximum consecutive frames without a fixed word. The browser repaints for a few frames after a fault.
-PATIENCE = 20
+MAX_MISSING_FRAMES = 20
 FIXED = ["Overview", "Departments", "Warehouse", "Receipts", "Calendar"]
 # Maximum growth of resident memory in the second half. Allocators keep some freed memory.
 GROWTH_MIB = 48
@@ -139,7 +139,7 @@ class Soak:
         for word in FIXED:
             ids = [element.id for element in seen.scene.elements if element.content == word]
             self.missing[word] = 0 if ids else self.missing[word] + 1
-            if self.missing[word] == PATIENCE and word in self.numbers:
+            if self.missing[word] == MAX_MISSING_FRAMES and word in self.numbers:
                 self.problem(f"frame {index}: {word} is no longer recognised")
             if ids and self.numbers.setdefault(word, ids[0]) != ids[0]:
                 self.problem(f"frame {index}: {word} was {self.numbers[word]} and is {ids[0]}")

@@ -65,12 +65,12 @@ impl TestDesktop {
     /// # Panics
     /// If a program is not installed or does not become ready.
     pub async fn start() -> Self {
-        let seat = desktop_slots()
+        let slot = desktop_slots()
             .acquire()
             .await
             .expect("the semaphore is never closed");
         let mut desktop = Self::bare().await;
-        desktop._slot = Some(seat);
+        desktop._slot = Some(slot);
         let address = desktop.start_bus().await;
         desktop
             .environment

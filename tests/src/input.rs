@@ -63,7 +63,7 @@ impl KeyListener {
     /// Waits for a key press.
     ///
     /// # Panics
-    /// If there is none within [`crate::PATIENCE`].
+    /// If there is none within [`crate::WAIT_TIMEOUT`].
     pub async fn first_key(&self) {
         until("a key", || async {
             (self.keys_pressed() > 0).then_some(())
@@ -84,7 +84,7 @@ pub struct InputSummary {
 /// Listener for all mouse and keyboard input.
 #[derive(Debug)]
 pub struct InputListener {
-    heard: Arc<Mutex<InputSummary>>,
+    summary: Arc<Mutex<InputSummary>>,
 }
 
 impl InputListener {
@@ -95,26 +95,26 @@ impl InputListener {
             | XIEventMask::RAW_BUTTON_RELEASE
             | XIEventMask::RAW_MOTION;
         let (x, _) = listening(display, everything);
-        let heard = Arc::new(Mutex::new(InputSummary {
+        let summary = Arc::new(Mutex::new(InputSummary {
             events: 0,
             last: Instant::now(),
         }));
-        let noted = Arc::clone(&heard);
+        let noted = Arc::clone(&summary);
         // Ends with the display.
         std::thread::spawn(move || {
             while x.wait_for_event().is_ok() {
-                let mut heard = noted.lock().unwrap_or_else(PoisonError::into_inner);
-                heard.events += 1;
-                heard.last = Instant::now();
+                let mut summary = noted.lock().unwrap_or_else(PoisonError::into_inner);
+                summary.events += 1;
+                summary.last = Instant::now();
             }
         });
-        Self { heard }
+        Self { summary }
     }
 
     /// Returns a summary of the input so far.
     #[must_use]
     pub fn summary(&self) -> InputSummary {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.summary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -37,7 +37,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Timeout of waits. Generous, so that a busy machine does not fail tests.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval for polling a condition without a notification.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
@@ -53,23 +53,23 @@ pub fn root() -> PathBuf {
 /// Polls until `look` returns a value.
 ///
 /// # Panics
-/// If there is no value within [`PATIENCE`].
+/// If there is no value within [`WAIT_TIMEOUT`].
 pub async fn until<T, F>(what: &str, look: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
 {
-    until_within(PATIENCE, what, look).await
+    until_within(WAIT_TIMEOUT, what, look).await
 }
 
 /// Polls until `look` returns a value.
 ///
 /// # Panics
-/// If there is no value within `patience`.
-pub async fn until_within<T, F>(patience: Duration, what: &str, mut look: impl FnMut() -> F) -> T
+/// If there is no value within `timeout`.
+pub async fn until_within<T, F>(timeout: Duration, what: &str, mut look: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
 {
-    let end = Instant::now() + patience;
+    let end = Instant::now() + timeout;
     loop {
         if let Some(seen) = look().await {
             return seen;

@@ -116,17 +116,17 @@ impl MultiStepTask {
     pub async fn run(&mut self, kill: CrashSchedule) -> TaskReport {
         self.site.reload_logger().await;
         let run = tokio::time::timeout(TASK_TIMEOUT, self.run_to_the_end(&kill));
-        let told = run
+        let report = run
             .await
             .unwrap_or_else(|_| panic!("the task did not end; crash schedule: {kill:?}"));
-        self.check(&told).await;
-        told
+        self.check(&report).await;
+        report
     }
 
     async fn run_to_the_end(&mut self, kill: &CrashSchedule) -> TaskReport {
         let task = self.services.client().create_task(&goal()).await;
         let task = task.expect("the goal is accepted").name;
-        let mut told = TaskReport {
+        let mut report = TaskReport {
             events: Vec::new(),
             crashes: Vec::new(),
             questions: 0,
@@ -137,22 +137,22 @@ impl MultiStepTask {
         loop {
             let client = self.services.client();
             let mut updates = client.watch_from(&task, &resume_token);
-            let killed_at = kill.time(told.crashes.len());
+            let killed_at = kill.time(report.crashes.len());
             let point = loop {
                 if let Some(message) = question.take() {
-                    told.questions += 1;
-                    told.manual_actions += self.answer_question(&task, &message).await;
+                    report.questions += 1;
+                    report.manual_actions += self.answer_question(&task, &message).await;
                 }
                 let update = tokio::select! {
                     update = updates.next() => update,
                     () = sleep_until(killed_at) => break "some time".to_owned(),
                 };
                 // A watch ends only after the end of its task.
-                let Some(update) = update else { return told };
-                let update = update.unwrap_or_else(|report| {
+                let Some(update) = update else { return report };
+                let update = update.unwrap_or_else(|error| {
                     panic!(
-                        "the watch broke: {report}\n{}",
-                        tasks::describe(&told.events)
+                        "the watch broke: {error}\n{}",
+                        tasks::describe(&report.events)
                     )
                 });
                 let Update::Event {
@@ -169,13 +169,13 @@ impl MultiStepTask {
                         .as_ref()
                         .map(|request| request.message.clone());
                 }
-                told.events.push(*event);
-                if let Some(point) = kill.point(&told) {
+                report.events.push(*event);
+                if let Some(point) = kill.point(&report) {
                     break point;
                 }
             };
             drop(updates);
-            told.crashes.push(point);
+            report.crashes.push(point);
             self.services.crash_orchestrator().await;
         }
     }
@@ -204,12 +204,12 @@ impl MultiStepTask {
         usize::from(!is_done)
     }
 
-    async fn check(&self, told: &TaskReport) {
-        let story = || tasks::describe(&told.events);
-        tasks::answer(&told.events);
-        let numbers = told.events.iter().map(|event| event.sequence);
+    async fn check(&self, report: &TaskReport) {
+        let story = || tasks::describe(&report.events);
+        tasks::answer(&report.events);
+        let numbers = report.events.iter().map(|event| event.sequence);
         assert!(
-            numbers.eq((1..).take(told.events.len())),
+            numbers.eq((1..).take(report.events.len())),
             "events were lost or duplicated:\n{}",
             story()
         );
@@ -238,21 +238,21 @@ impl MultiStepTask {
 
 impl CrashSchedule {
     /// Returns the point just reached, if the Orchestrator is to be killed there.
-    fn point(&self, told: &TaskReport) -> Option<String> {
+    fn point(&self, report: &TaskReport) -> Option<String> {
         let CrashSchedule::OnEvent(kind) = self else {
             return None;
         };
-        let event = told
+        let event = report
             .events
             .last()
             .filter(|event| tasks::kind(event) == *kind)?;
         let point = match &event.kind {
             Some(Kind::ActionIntended(intended)) => without_attempt(&intended.action_id),
             Some(Kind::ActionPerformed(performed)) => without_attempt(&performed.action_id),
-            _ => format!("{} actions performed", performed(&told.events)),
+            _ => format!("{} actions performed", performed(&report.events)),
         };
         let point = format!("{kind} {point}");
-        (!told.crashes.contains(&point)).then_some(point)
+        (!report.crashes.contains(&point)).then_some(point)
     }
 
     fn time(&self, kills: usize) -> Option<Instant> {

@@ -238,9 +238,12 @@ impl PageServer {
     pub async fn fields(&self) -> BTreeMap<String, String> {
         let token = format!("token-{}", self.log().len());
         let order = json!({ "order": "tell", "token": token });
-        let told = |entry: &PageEvent| entry.kind == "fields" && entry.target == token;
+        let is_report = |entry: &PageEvent| entry.kind == "fields" && entry.target == token;
         self.send_command_until(&order, "the fields", || {
-            self.log().into_iter().find(told).map(|entry| entry.fields)
+            self.log()
+                .into_iter()
+                .find(is_report)
+                .map(|entry| entry.fields)
         })
         .await
     }

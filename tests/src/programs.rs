@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
-use crate::{PATIENCE, until_within};
+use crate::{WAIT_TIMEOUT, until_within};
 
 /// Environment variables that programs inherit from the tests.
 const INHERITED: [&str; 5] = ["PATH", "LANG", "TZ", "TMPDIR", "RUST_BACKTRACE"];
@@ -216,11 +216,11 @@ impl Process {
     /// Waits for the process to end.
     ///
     /// # Panics
-    /// If it does not end within [`PATIENCE`].
+    /// If it does not end within [`WAIT_TIMEOUT`].
     pub async fn ended(&mut self) -> ExitStatus {
         let name = self.name.clone();
         let this = std::cell::RefCell::new(self);
-        until_within(PATIENCE, &format!("the end of {name}"), || async {
+        until_within(WAIT_TIMEOUT, &format!("the end of {name}"), || async {
             this.borrow_mut().status()
         })
         .await
@@ -229,7 +229,7 @@ impl Process {
     /// Waits for a line for which `find` returns a value.
     ///
     /// # Panics
-    /// If the process ends first, or there is no such line within [`PATIENCE`].
+    /// If the process ends first, or there is no such line within [`WAIT_TIMEOUT`].
     pub async fn line<T>(
         &mut self,
         what: &str,
@@ -239,7 +239,7 @@ impl Process {
         let name = self.name.clone();
         let (stdout, stderr) = (self.stdout.clone(), self.stderr.clone());
         let this = std::cell::RefCell::new(self);
-        until_within(PATIENCE, &format!("{what} of {name}"), || async {
+        until_within(WAIT_TIMEOUT, &format!("{what} of {name}"), || async {
             // Read before the output, so that the last lines of an ended process are included.
             let ended = this.borrow_mut().status();
             let found = output.lines().iter().find_map(|line| find(line));
@@ -288,14 +288,14 @@ pub struct ProgramResult {
 /// Runs a program to its end.
 ///
 /// # Panics
-/// If it does not end within twice [`PATIENCE`].
+/// If it does not end within twice [`WAIT_TIMEOUT`].
 pub async fn run(mut command: Command) -> ProgramResult {
     let words = format!("{command:?}");
     let began = tokio::time::Instant::now();
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut command = tokio::process::Command::from(command);
     command.kill_on_drop(true);
-    let output = tokio::time::timeout(2 * PATIENCE, command.output())
+    let output = tokio::time::timeout(2 * WAIT_TIMEOUT, command.output())
         .await
         .unwrap_or_else(|_| panic!("timed out: {words}"))
         .unwrap_or_else(|error| panic!("{words}: {error}"));

@@ -60,7 +60,7 @@ impl ScreenshotFolder {
         title: &str,
         story: &EventLog,
     ) -> Vec<Screenshot> {
-        let mut pictures = Vec::new();
+        let mut screenshots = Vec::new();
         for (name, artifact) in story.0.iter().flat_map(artifacts) {
             let name = format!("{title}-{name}");
             let (_, content) = client
@@ -71,9 +71,9 @@ impl ScreenshotFolder {
                 .unwrap_or_else(|error| panic!("{name}: {error}"))
                 .to_rgb8();
             save(&pixels, &self.folder.join(format!("{name}.png")));
-            pictures.push(Screenshot { name, pixels });
+            screenshots.push(Screenshot { name, pixels });
         }
-        pictures
+        screenshots
     }
 }
 
@@ -106,9 +106,9 @@ fn artifacts(event: &wire::Event) -> Vec<(String, wire::Artifact)> {
         }
         Some(Kind::InjectionSuspected(suspected)) => (1..)
             .zip(&suspected.evidence)
-            .map(|(number, picture)| {
-                let picture = Some(picture.clone()).filter(|picture| !picture.name.is_empty());
-                named(format!("step{step}-suspicion{number}"), &picture)
+            .map(|(number, artifact)| {
+                let artifact = Some(artifact.clone()).filter(|artifact| !artifact.name.is_empty());
+                named(format!("step{step}-suspicion{number}"), &artifact)
             })
             .collect(),
         _ => Vec::new(),

@@ -80,12 +80,12 @@ impl PendingPlanRequest {
         let element = elements
             .find(|element| letters(&element.content).contains(&letters(quote)))
             .unwrap_or_else(|| panic!("no element contains {quote:?}"));
-        let suspicion = SuspectedInjection {
+        let injection = SuspectedInjection {
             quote: quote.to_owned(),
             bounds: Some(around(element.centre)),
         };
         self.send(Decision {
-            suspected_injections: vec![suspicion],
+            suspected_injections: vec![injection],
             ..decision(next)
         });
     }

@@ -98,45 +98,45 @@ impl Testbed {
         self.continue_task(name, decisions).await
     }
 
-    /// Continues a created task with these decisions, as [`Stage::carry_out`].
+    /// Continues a created task with these decisions, as [`Testbed::run_task`].
     ///
     /// # Panics
-    /// As [`Stage::carry_out`].
+    /// As [`Testbed::run_task`].
     pub async fn continue_task(
         &mut self,
         name: String,
         decisions: impl IntoIterator<Item = Next>,
     ) -> TaskRun {
-        let mut told = TaskRun {
+        let mut run = TaskRun {
             task: name,
             events: EventLog::default(),
             plan_requests: Vec::new(),
         };
-        let going_on = self.drive(&mut told, decisions);
+        let going_on = self.drive(&mut run, decisions);
         let in_time = tokio::time::timeout(TASK_TIMEOUT, going_on).await;
         assert!(
             in_time.is_ok(),
             "the task did not end:\n{}",
-            told.events.text()
+            run.events.text()
         );
-        told
+        run
     }
 
     /// Returns whether the task has ended or waits for the user. A question may have been answered since its event.
-    async fn is_blocked_or_ended(&self, told: &TaskRun) -> bool {
-        let Some(last) = told.events.0.last() else {
+    async fn is_blocked_or_ended(&self, run: &TaskRun) -> bool {
+        let Some(last) = run.events.0.last() else {
             return false;
         };
         if !matches!(last.kind, Some(Kind::UserAsked(_))) {
             return tasks::is_end(last);
         }
-        let task = self.client().get_task(&told.task).await;
+        let task = self.client().get_task(&run.task).await;
         task.expect("the task exists").state() == State::AwaitingUser
     }
 
-    async fn drive(&mut self, told: &mut TaskRun, decisions: impl IntoIterator<Item = Next>) {
+    async fn drive(&mut self, run: &mut TaskRun, decisions: impl IntoIterator<Item = Next>) {
         let mut decisions = decisions.into_iter();
-        let mut updates = self.client().watch(&told.task);
+        let mut updates = self.client().watch(&run.task);
         loop {
             tokio::select! {
                 update = updates.next() => {
@@ -144,13 +144,13 @@ impl Testbed {
                     let Update::Event { event, .. } = update.expect("the watch continues") else {
                         continue;
                     };
-                    told.events.0.push(*event);
-                    if self.is_blocked_or_ended(told).await {
+                    run.events.0.push(*event);
+                    if self.is_blocked_or_ended(run).await {
                         return;
                     }
                 }
                 asked = self.script.next_request() => {
-                    told.plan_requests.push(asked.request.clone());
+                    run.plan_requests.push(asked.request.clone());
                     asked.decide(decisions.next().unwrap_or_else(|| done("it is done")));
                 }
             }
@@ -183,12 +183,12 @@ impl Testbed {
     /// # Panics
     /// If they differ.
     pub async fn assert_clicks_match(&self, story: &EventLog) {
-        let told = story.clicks();
-        let arrived = || async { (self.presses().len() >= told.len()).then_some(()) };
+        let expected = story.clicks();
+        let arrived = || async { (self.presses().len() >= expected.len()).then_some(()) };
         crate::until("the clicks to arrive", arrived).await;
         assert_eq!(
             self.presses(),
-            told,
+            expected,
             "clicks received by the page, and clicks of the events:\n{}",
             story.text()
         );

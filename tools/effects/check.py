@@ -18,7 +18,7 @@ BASELINE, AFTERMATH = 2000, 1600
 KINDS = {"click", "double_click", "right_click", "type_text", "key", "scroll", "drag", "move"}
 
 
-def picture_times(path):
+def frame_times(path):
     film = Image.open(path)
     durations, opaque = [], True
     for index in range(film.n_frames):
@@ -36,7 +36,7 @@ def shown_between(times, left, right):
 
 def complaints(film, labels, folder):
     path = folder / labels["film"]
-    size, times, opaque = picture_times(path)
+    size, times, opaque = frame_times(path)
     if list(size) != labels["size"]:
         yield f"the frames are {size}, the labels say {labels['size']}"
     if path.stat().st_size > 1_200_000:

@@ -18,7 +18,7 @@ from stage import HEIGHT, WIDTH, milliseconds, unfold
 
 BASELINE_SECONDS = 2.1
 AFTERMATH_SECONDS = 1.8
-LONGEST_GAP = 250
+MAX_GAP_MS = 250
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Take:
     at: list
     to: list
     titles: tuple
-    pictures: list
+    frames: list
     samples: list
     acted: float
     ended: float
@@ -77,9 +77,9 @@ class Strip:
 
     mode = "RGB"
 
-    def __init__(self, pictures):
-        self.n_frames = len(pictures) - 1
-        self.source = unfold(pictures)
+    def __init__(self, frames):
+        self.n_frames = len(frames) - 1
+        self.source = unfold(frames)
         next(self.source)
         self.image = None
 
@@ -148,15 +148,15 @@ class Film:
         self.perform(clip, at, to)
         time.sleep(AFTERMATH_SECONDS + self.chooser.random() * 0.3)
         title_after = stage.windows.title()
-        pictures, samples = stage.camera.stop()
+        frames, samples = stage.camera.stop()
         ended = milliseconds()
         after = self.state(clip)
-        take = Take(clip, target, at, to, (title_before, title_after), pictures, samples, acted, ended, moving, hidden)
+        take = Take(clip, target, at, to, (title_before, title_after), frames, samples, acted, ended, moving, hidden)
         reason = self.refusal(clip, before, after)
         if reason:
             self.dropped.append({"film": self.name, "try": self.tried, "what": clip.what, "had_effect": clip.effect, "reason": reason})
             return
-        if attempts > 1 and numpy.diff(samples).max(initial=0) > LONGEST_GAP:
+        if attempts > 1 and numpy.diff(samples).max(initial=0) > MAX_GAP_MS:
             self.record(clip, attempts - 1)
             return
         self.inspect(take)
@@ -179,7 +179,7 @@ class Film:
         touched, first, last = numpy.zeros((HEIGHT, WIDTH), bool), None, None
         changed_after = numpy.zeros((HEIGHT, WIDTH), bool)
         previous = None
-        for taken, canvas in unfold(take.pictures):
+        for taken, canvas in unfold(take.frames):
             if previous is not None:
                 (touched if taken < take.acted else changed_after).__ior__(canvas != previous)
             if taken < take.acted:
@@ -197,25 +197,25 @@ class Film:
             take.notes.append(f"effect, but no pixel changed outside what moved before; inside {int(changed_after.sum())}")
         if not take.clip.effect and outside:
             take.notes.append(f"no effect, but {outside} pixels changed outside what moved before ({net} of them for good)")
-        if numpy.diff(take.samples).max(initial=0) > LONGEST_GAP:
+        if numpy.diff(take.samples).max(initial=0) > MAX_GAP_MS:
             take.notes.append(f"longest gap between samples {int(numpy.diff(take.samples).max())} ms")
 
     def write(self, folder):
-        pictures, labels, clock = [], [], 0.0
+        frames, labels, clock = [], [], 0.0
         for number, take in enumerate(self.takes, 1):
-            start = take.pictures[0][0]
-            for taken, top, rows in take.pictures:
-                pictures.append((clock + taken - start, top, rows))
+            start = take.frames[0][0]
+            for taken, top, rows in take.frames:
+                frames.append((clock + taken - start, top, rows))
             labels.append(self.label(number, take, clock, start))
             clock += take.ended - start
-        pictures = merged(pictures)
-        times = [round(taken) for taken, _, _ in pictures]
+        frames = merged(frames)
+        times = [round(taken) for taken, _, _ in frames]
         durations = [after - before for before, after in zip(times, times[1:] + [round(clock)])]
         path = folder / f"{self.name}.webp"
-        first = Image.fromarray(image_of(next(unfold(pictures))[1]))
-        first.save(path, save_all=True, append_images=[Strip(pictures)], duration=durations, lossless=True,
+        first = Image.fromarray(image_of(next(unfold(frames))[1]))
+        first.save(path, save_all=True, append_images=[Strip(frames)], duration=durations, lossless=True,
                    quality=80, method=4, minimize_size=False, allow_mixed=False, kmax=0)
-        verify(path, pictures, durations)
+        verify(path, frames, durations)
         text = {"film": path.name, "application": self.application, "size": [WIDTH, HEIGHT], "clips": labels}
         path.with_suffix(".json").write_text(json.dumps(text, indent=1, ensure_ascii=False) + "\n")
         return path.stat().st_size
@@ -263,10 +263,10 @@ def grow(mask, reach=8):
     return tall
 
 
-def merged(pictures):
+def merged(frames):
     """Removes frames that repeat the previous one or share its millisecond."""
     kept, previous = [], None
-    for taken, canvas in unfold(pictures):
+    for taken, canvas in unfold(frames):
         if previous is not None:
             rows = numpy.flatnonzero((canvas != previous).any(axis=1))
             if not rows.size:
@@ -280,11 +280,11 @@ def merged(pictures):
     return kept
 
 
-def verify(path, pictures, durations):
+def verify(path, frames, durations):
     film = Image.open(path)
-    if film.n_frames != len(pictures):
-        raise RuntimeError(f"{path.name}: {film.n_frames} frames instead of {len(pictures)}")
-    for index, (_, canvas) in enumerate(unfold(pictures)):
+    if film.n_frames != len(frames):
+        raise RuntimeError(f"{path.name}: {film.n_frames} frames instead of {len(frames)}")
+    for index, (_, canvas) in enumerate(unfold(frames)):
         film.seek(index)
         film.load()
         if not numpy.array_equal(numpy.asarray(film.convert("RGB")), image_of(canvas)):

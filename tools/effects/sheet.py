@@ -16,7 +16,7 @@ def main():
     options = parser.parse_args()
     labels = json.loads(options.labels.read_text())
     film = Image.open(options.labels.with_suffix(".webp"))
-    starts, pictures, clock = [], [], 0
+    starts, clock = [], 0
     for index in range(film.n_frames):
         film.seek(index)
         film.load()
@@ -28,13 +28,13 @@ def main():
     for row, clip in enumerate(clips):
         for column, moment in enumerate((clip["acted_ms"] - 1, clip["ended_ms"] - 1)):
             film.seek(max(index for index, start in enumerate(starts) if start <= moment))
-            picture = film.convert("RGB")
+            frame = film.convert("RGB")
             if column == 0 and clip["target"]:
-                ImageDraw.Draw(picture).rectangle(clip["target"], outline=(255, 0, 255), width=2)
+                ImageDraw.Draw(frame).rectangle(clip["target"], outline=(255, 0, 255), width=2)
             if column == 0 and clip["action"]["at"]:
                 x, y = clip["action"]["at"]
-                ImageDraw.Draw(picture).ellipse((x - 4, y - 4, x + 4, y + 4), outline=(255, 0, 0), width=2)
-            sheet.paste(picture.resize((width, height)), (column * width, row * (height + 16) + 16))
+                ImageDraw.Draw(frame).ellipse((x - 4, y - 4, x + 4, y + 4), outline=(255, 0, 0), width=2)
+            sheet.paste(frame.resize((width, height)), (column * width, row * (height + 16) + 16))
         text = f"{clip['id']} {clip['what']} {clip['action']['kind']} {clip['action'].get('keys', clip['action'].get('text', ''))} effect={clip['had_effect']} {clip['moves_anyway']}"
         ImageDraw.Draw(sheet).text((4, row * (height + 16) + 2), text, fill="black")
     sheet.save(options.out)

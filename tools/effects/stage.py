@@ -102,7 +102,7 @@ class Camera:
     def __init__(self, display_name):
         self.display_name = display_name
         self.gate = threading.Lock()
-        self.pictures = None
+        self.frames = None
         self.running = False
         self.thread = None
 
@@ -125,19 +125,19 @@ class Camera:
                 began = time.monotonic()
                 taken, words = self.grab(source)
                 if last is None:
-                    self.pictures.append((taken, 0, words.copy()))
+                    self.frames.append((taken, 0, words.copy()))
                     ready.set()
                 else:
                     rows = numpy.flatnonzero((words != last).any(axis=1))
                     if rows.size:
                         top, bottom = int(rows[0]), int(rows[-1]) + 1
-                        self.pictures.append((taken, top, words[top:bottom].copy()))
+                        self.frames.append((taken, top, words[top:bottom].copy()))
                 last = words
                 self.samples.append(taken)
                 time.sleep(max(0.002, SAMPLE_SECONDS - (time.monotonic() - began)))
 
     def start(self):
-        self.pictures, self.samples, self.running = [], [], True
+        self.frames, self.samples, self.running = [], [], True
         ready = threading.Event()
         self.thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
         self.thread.start()
@@ -147,13 +147,13 @@ class Camera:
     def stop(self):
         self.running = False
         self.thread.join()
-        return self.pictures, self.samples
+        return self.frames, self.samples
 
 
-def unfold(pictures):
+def unfold(frames):
     """Reconstructs full frames from changed rows."""
     canvas = numpy.zeros((HEIGHT, WIDTH), dtype=numpy.uint32)
-    for taken, top, rows in pictures:
+    for taken, top, rows in frames:
         canvas[top:top + rows.shape[0]] = rows
         yield taken, canvas
 

@@ -35,8 +35,8 @@ def read_samples(path: Path) -> list[Sample]:
 
 
 def write_samples(path: Path, samples: list[Sample]) -> None:
-    pictures = {f"line{index}": sample.pixels for index, sample in enumerate(samples)}
-    np.savez_compressed(path, texts=np.array([sample.text for sample in samples]), **pictures)
+    images = {f"line{index}": sample.pixels for index, sample in enumerate(samples)}
+    np.savez_compressed(path, texts=np.array([sample.text for sample in samples]), **images)
 
 
 def same_numbers(original: onnx.ModelProto, rewritten: onnx.ModelProto, inputs: list[np.ndarray]) -> float:
@@ -72,12 +72,12 @@ def noise(sizes: list[tuple[int, int]]) -> list[np.ndarray]:
 
 def page(samples: list[Sample], size: tuple[int, int]) -> np.ndarray:
     """Returns the lines below one another, as input of the text detection model."""
-    picture = np.full((*size, 3), 255, np.float32)
+    image = np.full((*size, 3), 255, np.float32)
     top = 8
     for sample in samples:
         rows, columns = min(sample.pixels.shape[0], size[0] - top), min(sample.pixels.shape[1], size[1] - 8)
         if rows <= 0:
             break
-        picture[top : top + rows, 8 : 8 + columns] = sample.pixels[:rows, :columns]
+        image[top : top + rows, 8 : 8 + columns] = sample.pixels[:rows, :columns]
         top += rows + 8
-    return (picture[:, :, ::-1].transpose(2, 0, 1)[None] / 127.5 - 1).astype(np.float32)
+    return (image[:, :, ::-1].transpose(2, 0, 1)[None] / 127.5 - 1).astype(np.float32)

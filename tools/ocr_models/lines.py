@@ -81,14 +81,14 @@ def draw_line(chance: random.Random, rare: list[str]) -> Line:
     size = chance.choice([10, 11, 12, 13, 13, 14, 14, 15, 16, 16, 18, 20, 24, 28])
     font = load_font(chance.choice(CHINESE if chinese else LATIN), max(size, 12) if chinese else size)
     ink, ground = chance.choice(COLOURS)
-    return Line(text, picture(text, font, ink, ground, [chance.randint(1, 5) for _ in range(4)]))
+    return Line(text, render_line(text, font, ink, ground, [chance.randint(1, 5) for _ in range(4)]))
 
 
 def load_font(name: str, size: int) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(FONTS / name, size, index=SIMPLIFIED if name.endswith(".ttc") else 0)
 
 
-def picture(text: str, font: ImageFont.FreeTypeFont, ink: str, ground: str, margins: list[int]) -> np.ndarray:
+def render_line(text: str, font: ImageFont.FreeTypeFont, ink: str, ground: str, margins: list[int]) -> np.ndarray:
     """Draws the text with a margin, as in the boxes of text detection."""
     left, top, right, bottom = font.getbbox(text)
     size = (right - left + margins[0] + margins[2], bottom - top + margins[1] + margins[3])

@@ -119,11 +119,11 @@ def add_to_bias(graph: Graph, convolution: onnx.NodeProto, rest: float) -> None:
     graph.constants[convolution.input[2]] = bias + rest * weights.sum(axis=(1, 2, 3))
 
 
-def whole_steps(term: float, least_scale: float) -> tuple[int, float]:
+def whole_steps(term: float, min_scale: float) -> tuple[int, float]:
     """Returns the term as a number of steps, with a scale that makes it a whole number."""
-    steps = int(term / least_scale)
+    steps = int(term / min_scale)
     # With few steps the adjusted scale would be much coarser, so the term is rounded instead.
-    return (steps, term / steps) if steps >= 8 else (round(term / least_scale), least_scale)
+    return (steps, term / steps) if steps >= 8 else (round(term / min_scale), min_scale)
 
 
 def quantise_nodes(model: onnx.ModelProto, names: list[str], ranges: Ranges) -> onnx.ModelProto:

@@ -20,8 +20,8 @@ from catalogue import APPLICATIONS, FONTS, ICONS, PACKAGES, STYLES, THEMES, Appl
 
 SIZES = ((800, 600), (1024, 768), (1280, 800), (1366, 768), (1920, 1080), (2560, 1440))
 EVALUATED = ((1280, 800), (1920, 1080), (2560, 1440))
-MOST_PICTURES = 7
-LEAST_BOXES = 3
+MAX_SCREENSHOTS = 7
+MIN_BOXES = 3
 # Menu entries that would end the application or hide its window.
 ENDS = ("quit", "exit", "close", "log out", "full")
 SECONDS_A_SESSION = 150
@@ -76,10 +76,11 @@ class Visit:
             self.session.close()
         return self.taken
 
-    def _wait_for_a_window(self, least: int = 1) -> None:
+    def _wait_for_a_window(self, min_windows: int = 1) -> None:
         end = time.monotonic() + 20
         while (
-            time.monotonic() < end and sum(box[2] - box[0] > 150 for _, box, _ in self.session.screen.windows()) < least
+            time.monotonic() < end
+            and sum(box[2] - box[0] > 150 for _, box, _ in self.session.screen.windows()) < min_windows
         ):
             time.sleep(0.2)
         self.session.wait_for_idle(12)
@@ -95,8 +96,8 @@ class Visit:
         except UnlabelledScreen as error:
             print(f"{self.seed} {what}: discarded, {error}", file=sys.stderr)
             return []
-        changed = windows != self.session.screen.windows() or not same(self.session.picture(), before)
-        if len(found) < LEAST_BOXES or changed:
+        changed = windows != self.session.screen.windows() or not same(self.session.screenshot(), before)
+        if len(found) < MIN_BOXES or changed:
             print(
                 f"{self.seed} {what}: discarded, {len(found)} boxes on a screenshot that may have changed", file=sys.stderr
             )
@@ -137,7 +138,7 @@ class Visit:
         return found
 
     def _over(self) -> bool:
-        return self.taken >= MOST_PICTURES or not self.session.screen.windows()
+        return self.taken >= MAX_SCREENSHOTS or not self.session.screen.windows()
 
     def _click(self, box: tuple[int, int, int, int]) -> None:
         x, y = (box[0] + box[2]) // 2, (box[1] + box[3]) // 2

@@ -215,7 +215,7 @@ class Session:
         stand_ins = {"FILE": str(text), "FOLDER": str(documents), "SEED": self.seed}
         return self.run(*(stand_ins.get(word, word) for word in command), cwd=documents)
 
-    def picture(self) -> Image.Image:
+    def screenshot(self) -> Image.Image:
         """Captures the screen, with a background where there is no window."""
         shown = self._shown()
         free = Image.new("L", shown.size, 255)
@@ -239,10 +239,10 @@ class Session:
 
     def wait_for_idle(self, timeout: float = 8) -> Image.Image:
         """Waits until the screen has not changed for a moment and returns it; a blinking caret is ignored."""
-        last, since, end = self.picture(), time.monotonic(), time.monotonic() + timeout
+        last, since, end = self.screenshot(), time.monotonic(), time.monotonic() + timeout
         while time.monotonic() < end and time.monotonic() - since < 0.6:
             time.sleep(0.15)
-            now = self.picture()
+            now = self.screenshot()
             if not same(last, now):
                 last, since = now, time.monotonic()
         return last

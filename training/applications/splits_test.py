@@ -30,8 +30,8 @@ class Splits(unittest.TestCase):
                     self.assertIn(around["size"], EVALUATED)
 
     def test_a_look_is_light_or_dark_or_of_high_contrast(self) -> None:
-        said = {look: brightness(look) for look in ("Windows", "BlackMATE", "kvantum/KvAdaptaDark", "HighContrastInverse")}
-        self.assertEqual(list(said.values()), ["light", "dark", "dark", "contrast"])
+        found = {look: brightness(look) for look in ("Windows", "BlackMATE", "kvantum/KvAdaptaDark", "HighContrastInverse")}
+        self.assertEqual(list(found.values()), ["light", "dark", "dark", "contrast"])
 
     def test_the_same_seed_gives_the_same_surroundings(self) -> None:
         self.assertEqual(surroundings(APPLICATIONS[0], "again"), surroundings(APPLICATIONS[0], "again"))

@@ -15,18 +15,18 @@ from PIL import Image, ImageChops  # noqa: E402
 from widgets.words import SHOWS_A_PICTOGRAM, SHOWS_WORDS  # noqa: E402
 
 Box = tuple[int, int, int, int]
-LEAST_VISIBLE = 0.35
+MIN_VISIBLE = 0.35
 SMALLEST = 4
 # IoU above which two boxes are the same element.
 ONE_THING = 0.7
-MOST_OF_A_SCREEN = 0.85
+FULL_SCREEN_SHARE = 0.85
 # Minimum brightness difference between the frame of a check mark and its surroundings.
 FAINTEST = 14
-MOST_NODES = 6000
+MAX_NODES = 6000
 # Maximum length of a text drawn on a square button: "sin" is drawn as text, "Save" as an icon.
-LONGEST_KEY = 3
+MAX_KEY_CHARS = 3
 # Descriptions set by the windows of widgets/: nothing else reveals whether a button shows text or an icon.
-SAID = {SHOWS_WORDS: "button", SHOWS_A_PICTOGRAM: "icon"}
+CLASS_BY_DESCRIPTION = {SHOWS_WORDS: "button", SHOWS_A_PICTOGRAM: "icon"}
 # Tolerance for the fit of a window to a frame, as a fraction of its area.
 AS_GOOD = 0.02
 
@@ -81,7 +81,7 @@ class Found:
 
 @dataclass
 class Reader:
-    picture: Image.Image
+    screenshot: Image.Image
     windows: list[tuple[int, Box, bool]]
     scale: int
     # Scale of AT-SPI coordinates: some toolkits report them before scaling, some after.
@@ -95,7 +95,7 @@ class Reader:
 
     def read(self) -> list[Found]:
         desktop = Atspi.get_desktop(0)
-        screen = (0, 0, *self.picture.size)
+        screen = (0, 0, *self.screenshot.size)
         for index in range(desktop.get_child_count()):
             application = desktop.get_child_at_index(index)
             if application is not None:
@@ -138,7 +138,7 @@ class Reader:
 
     def _visit(self, node: Atspi.Accessible, clip: Box, window: int | None, depth: int) -> None:
         self.nodes += 1
-        if self.nodes > MOST_NODES or depth > 50:
+        if self.nodes > MAX_NODES or depth > 50:
             raise UnlabelledScreen("the tree is too large")
         try:
             role, states = node.get_role_name(), node.get_state_set()
@@ -179,7 +179,7 @@ class Reader:
 
     def _clip_of_children(self, role: str, clip: Box, seen: Box) -> Box:
         if role in ("menu", "menu item", "combo box", "window", "menu bar", "frame", "dialog"):
-            return (0, 0, *self.picture.size)
+            return (0, 0, *self.screenshot.size)
         # GTK places the content of a page below its tab.
         return clip if role == "page tab" else seen
 
@@ -233,7 +233,7 @@ class Reader:
         if kind in MARKS.values() and _area(seen):
             # Its label may be covered while the mark is visible.
             head = (seen[0], seen[1], min(seen[2], seen[0] + seen[3] - seen[1]), seen[3])
-            if self._share(head, window, popup) < LEAST_VISIBLE:
+            if self._share(head, window, popup) < MIN_VISIBLE:
                 return
             box = seen = self._mark(seen)
             if seen is None:
@@ -243,7 +243,7 @@ class Reader:
         inside = _area(seen) / _area(box)
         share, seen = self._seen(seen, window, popup)
         visible = inside * share
-        if visible < LEAST_VISIBLE or min(seen[2] - seen[0], seen[3] - seen[1]) < SMALLEST:
+        if visible < MIN_VISIBLE or min(seen[2] - seen[0], seen[3] - seen[1]) < SMALLEST:
             return
         self.found.append(
             Found(
@@ -272,7 +272,7 @@ class Reader:
             return None
         if PLAIN.get(role) == "dialog":
             # GTK reports a message inside a window as an alert; a full-screen window has no visible frame.
-            fills = width * height > MOST_OF_A_SCREEN * self.picture.width * self.picture.height
+            fills = width * height > FULL_SCREEN_SHARE * self.screenshot.width * self.screenshot.height
             return None if fills or _role_of_parent(node) != "application" else "dialog"
         if role == "icon" and _role_of_parent(node) not in ("layered pane", "icon view"):
             return None
@@ -287,9 +287,9 @@ class Reader:
         name = node.get_name() or ""
         if name.lower() in WINDOW_MARKS and box[1] < 60 and height < 60:
             return "window_control"
-        said = SAID.get(node.get_description() or "")
-        if said:
-            return said
+        described = CLASS_BY_DESCRIPTION.get(node.get_description() or "")
+        if described:
+            return described
         image = _image_width(node)
         if role == "toggle button" and not name and not image and 1.6 <= width / height <= 2.7 and height <= 60:
             return "switch"
@@ -298,7 +298,7 @@ class Reader:
         square = width <= 1.7 * height
         # GTK names a button with only an arrow "Menu". Longer names belong to icons: a text button is wider than high,
         # and calculator keys have short names.
-        words_fit = len(name) * 5 <= width and len(name) <= LONGEST_KEY
+        words_fit = len(name) * 5 <= width and len(name) <= MAX_KEY_CHARS
         if square and (image or not words_fit):
             return "icon"
         return "button"
@@ -306,7 +306,7 @@ class Reader:
     def _mark(self, box: Box, reach: int = 0) -> Box | None:
         """Finds the square or circle of a check box: the first shape drawn there."""
         reach = min(box[2], box[0] + (reach or box[3] - box[1] + 14))
-        part = self.picture.crop((box[0], box[1], reach, box[3])).convert("RGB")
+        part = self.screenshot.crop((box[0], box[1], reach, box[3])).convert("RGB")
         ground = part.getpixel((0, 0))
         difference = ImageChops.difference(part, Image.new("RGB", part.size, ground)).convert("L")
         drawn = difference.point(lambda value: 255 if value > FAINTEST else 0)
@@ -357,7 +357,7 @@ class Reader:
         columns = max((len(cells) for cells in rows.values()), default=0)
         for one in headers:
             share, seen = self._seen(one, window, False)
-            if share >= LEAST_VISIBLE:
+            if share >= MIN_VISIBLE:
                 self.found.append(Found("control", seen, {}, share=share))
         for start, cells in sorted(rows.items()):
             # A row with several columns is as wide as its table; a list entry is as wide as its content.
@@ -369,7 +369,7 @@ class Reader:
             inside = _area(seen) / _area(whole)
             share, seen = self._seen(seen, window, False)
             visible = inside * share
-            if visible >= LEAST_VISIBLE and seen[3] - seen[1] > SMALLEST:
+            if visible >= MIN_VISIBLE and seen[3] - seen[1] > SMALLEST:
                 kind = "table_row" if columns > 1 and headers else "list_item"
                 self.found.append(Found(kind, seen, {"selected": chosen[start]}, share=visible))
 
@@ -434,22 +434,22 @@ def _role_of_parent(node) -> str:
 
 def _states(kind: str, role: str, states) -> dict[str, bool]:
     has = states.contains
-    said: dict[str, bool] = {}
+    state: dict[str, bool] = {}
     if kind in CLASSES_WITH_CHECKS:
-        said["checked"] = has(Atspi.StateType.CHECKED) or has(Atspi.StateType.PRESSED)
+        state["checked"] = has(Atspi.StateType.CHECKED) or has(Atspi.StateType.PRESSED)
     elif role in ("toggle button", "check menu item", "radio menu item") and (
         has(Atspi.StateType.CHECKED) or has(Atspi.StateType.PRESSED)
     ):
-        said["checked"] = True
+        state["checked"] = True
     if kind in ("tab", "list_item", "menu_item"):
-        said["selected"] = has(Atspi.StateType.SELECTED)
+        state["selected"] = has(Atspi.StateType.SELECTED)
     if kind == "drop_down":
-        said["expanded"] = has(Atspi.StateType.EXPANDED)
+        state["expanded"] = has(Atspi.StateType.EXPANDED)
     if kind not in ("dialog", "scroll_bar", "text_field") and not has(Atspi.StateType.SENSITIVE):
-        said["disabled"] = True
+        state["disabled"] = True
     if kind == "text_field" and has(Atspi.StateType.FOCUSED):
-        said["focused"] = True
-    return said
+        state["focused"] = True
+    return state
 
 
 def _cut(a: Box, b: Box) -> Box:

@@ -44,8 +44,8 @@ def card(measured: dict[str, Any], export: dict[str, Any], about: dict[str, Any]
 
 
 def finished(about: dict[str, Any]) -> str:
-    said = "" if about["finished"] else ", with a learning rate that has not been decayed yet"
-    return f"{said}; {about['mean']}" if "mean" in about else said
+    note = "" if about["finished"] else ", with a learning rate that has not been decayed yet"
+    return f"{note}; {about['mean']}" if "mean" in about else note
 
 
 def data(read: dict[str, list[screens.Screen]]) -> str:

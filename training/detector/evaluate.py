@@ -20,7 +20,7 @@ import torch
 
 from . import classes, gallery, metrics, models, screens
 from .detections import Detections
-from .inference import MOST_PIXELS, Model, detect
+from .inference import MAX_PIXELS, Model, detect
 from .json_report import write
 from .metrics import Judged
 from .postprocess import PostProcessor
@@ -40,8 +40,8 @@ GROUPS: dict[str, Callable[[dict], str]] = {
 }
 
 
-def see(model: Model, processor: PostProcessor, read: list[Screen], most_pixels: int, large_from: float | None) -> Seen:
-    return [(screen, detect(model, processor, screen.pixels(), LOWEST_SCORE, most_pixels, large_from)) for screen in read]
+def see(model: Model, processor: PostProcessor, read: list[Screen], max_pixels: int, large_from: float | None) -> Seen:
+    return [(screen, detect(model, processor, screen.pixels(), LOWEST_SCORE, max_pixels, large_from)) for screen in read]
 
 
 def judge(seen: Seen, confidence_threshold: float) -> list[Judged]:
@@ -118,7 +118,7 @@ def main() -> None:
     parser.add_argument("--confidence-threshold", type=float, help="use this confidence threshold instead of the best one on the validation screens")
     parser.add_argument("--gallery", action="store_true")
     parser.add_argument("--most", type=int, help="maximum number of screens")
-    parser.add_argument("--most-pixels", type=int, default=MOST_PIXELS, help="scale down images with more pixels")
+    parser.add_argument("--most-pixels", type=int, default=MAX_PIXELS, help="scale down images with more pixels")
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -138,16 +138,16 @@ def main() -> None:
     confidence_threshold = arguments.confidence_threshold
     if confidence_threshold is None:
         seen = seen_of("validation")
-        confidence_threshold = metrics.best_threshold([one for pictures in seen.values() for one in judge(pictures, LOWEST_SCORE)])
+        confidence_threshold = metrics.best_threshold([one for detected in seen.values() for one in judge(detected, LOWEST_SCORE)])
     if seen is None or arguments.split != "validation":
         seen = seen_of(arguments.split)
     arguments.out.mkdir(parents=True, exist_ok=True)
     figures: dict[str, Any] = {"split": arguments.split}
-    for name, pictures in seen.items():
-        judged = judge(pictures, confidence_threshold)
+    for name, detected in seen.items():
+        judged = judge(detected, confidence_threshold)
         figures |= report(judged, confidence_threshold) if name == "drawn" else {name: report(judged, confidence_threshold)}
         if arguments.gallery:
-            print(gallery.write(pictures, judged, confidence_threshold, arguments.out / "gallery" / name))
+            print(gallery.write(detected, judged, confidence_threshold, arguments.out / "gallery" / name))
     write(arguments.out / "metrics.json", figures)
     print(as_text(figures))
 

@@ -30,9 +30,9 @@ from .json_report import as_text, write
 from .network import Exported, Network
 
 OPSET = 17
-LEAST_HALVED = 64
+MIN_HALVED = 64
 """Minimum number of values of a weight that is stored in half precision."""
-CALIBRATION_PICTURES = 48
+CALIBRATION_IMAGES = 48
 CALIBRATION_PIXELS = 1280 * 800
 """Maximum size of calibration screens; larger ones are scaled down, which limits memory and does not change the value
 ranges."""
@@ -71,7 +71,7 @@ def halve(path: Path) -> None:
     casts = []
     for value in graph.initializer:
         weights = onnx.numpy_helper.to_array(value)
-        if weights.dtype != numpy.float32 or weights.size < LEAST_HALVED:
+        if weights.dtype != numpy.float32 or weights.size < MIN_HALVED:
             continue
         name = value.name
         value.CopyFrom(onnx.numpy_helper.from_array(weights.astype(numpy.float16), f"{name}.half"))
@@ -96,23 +96,23 @@ def _set_detector_metadata(path: Path) -> None:
     set_metadata(path, {"names": json.dumps(dict(enumerate(classes.NAMES))), "large_from": str(LARGE)})
 
 
-class Pictures(CalibrationDataReader):
-    def __init__(self, pictures: list[numpy.ndarray]) -> None:
-        self.left = iter(pictures)
+class CalibrationImages(CalibrationDataReader):
+    def __init__(self, images: list[numpy.ndarray]) -> None:
+        self.left = iter(images)
 
     def get_next(self) -> dict[str, numpy.ndarray] | None:
-        picture = next(self.left, None)
-        return None if picture is None else {"pictures": picture}
+        image = next(self.left, None)
+        return None if image is None else {"pictures": image}
 
 
-def to_int8(floats: Path, path: Path, pictures: list[numpy.ndarray]) -> None:
+def to_int8(floats: Path, path: Path, images: list[numpy.ndarray]) -> None:
     prepared = path.with_suffix(".prepared.onnx")
     quant_pre_process(str(floats), str(prepared), skip_symbolic_shape=True)
     graph = onnx.load(prepared).graph
     quantize_static(
         str(prepared),
         str(path),
-        Pictures(pictures),
+        CalibrationImages(images),
         quant_format=QuantFormat.QDQ,
         op_types_to_quantize=QUANTISED,
         per_channel=True,
@@ -142,18 +142,18 @@ def kept_in_float(graph: onnx.GraphProto) -> list[str]:
 
 def calibration(folder: Path) -> list[numpy.ndarray]:
     read = screens.read(folder / "validation")
-    step = max(1, len(read) // CALIBRATION_PICTURES)
-    pictures = (screen.pixels() for screen in read[::step][:CALIBRATION_PICTURES])
-    return [prepare(pixels, base_scale(pixels, CALIBRATION_PIXELS)) for pixels in pictures]
+    step = max(1, len(read) // CALIBRATION_IMAGES)
+    images = (screen.pixels() for screen in read[::step][:CALIBRATION_IMAGES])
+    return [prepare(pixels, base_scale(pixels, CALIBRATION_PIXELS)) for pixels in images]
 
 
-def max_deviation(network: Network, path: Path, pictures: list[numpy.ndarray], exactly: bool) -> dict[str, float]:
+def max_deviation(network: Network, path: Path, images: list[numpy.ndarray], exactly: bool) -> dict[str, float]:
     """Maximum deviation of a file from PyTorch, where either detects something: scores, and boxes in pixels. With
     `exactly`, the file is computed as written instead of with the fast path of this CPU."""
     ours, theirs = models.from_network(network), models.from_onnx(path, 2, exactly)
     score = pixels = 0.0
-    for picture in pictures:
-        a, b = ours(picture)[0], theirs(picture)[0]
+    for image in images:
+        a, b = ours(image)[0], theirs(image)[0]
         score = max(score, float(numpy.abs(a[4:] - b[4:]).max()))
         seen = numpy.maximum(a[4:], b[4:]).max(0) >= 0.3
         pixels = max(pixels, float(numpy.abs(a[:4] - b[:4])[:, seen].max(initial=0)))
@@ -163,11 +163,11 @@ def max_deviation(network: Network, path: Path, pictures: list[numpy.ndarray], e
 def milliseconds(path: Path, threads: int, size: tuple[int, int] = FRAME, rounds: int = 15) -> float:
     """Median time of several runs."""
     session = models.session_of(path, threads)
-    picture = numpy.random.default_rng(1).random((1, 3, *size), numpy.float32)
+    image = numpy.random.default_rng(1).random((1, 3, *size), numpy.float32)
     took = []
     for _ in range(rounds + 2):
         started = time.perf_counter()
-        session.run(None, {"pictures": picture})
+        session.run(None, {"pictures": image})
         took.append(time.perf_counter() - started)
     return 1000 * float(numpy.median(took[2:]))
 
@@ -181,16 +181,16 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     network, _ = weights.load(arguments.weights)
     floats, int8 = arguments.out / "detector.onnx", arguments.out / "detector.int8.onnx"
-    pictures = calibration(arguments.screens)
+    images = calibration(arguments.screens)
     to_onnx(network, floats)
-    to_int8(floats, int8, pictures)
+    to_int8(floats, int8, images)
     halve(floats)
     figures = {"parameters": sum(value.numel() for value in network.parameters()), "onnxruntime": onnxruntime.__version__}
     for name, path in (("float", floats), ("int8", int8)):
         figures[name] = {
             "bytes": path.stat().st_size,
-            "farthest_from_pytorch": max_deviation(network, path, pictures[:8], exactly=True),
-            "farthest_as_computed_here": max_deviation(network, path, pictures[:8], exactly=False),
+            "farthest_from_pytorch": max_deviation(network, path, images[:8], exactly=True),
+            "farthest_as_computed_here": max_deviation(network, path, images[:8], exactly=False),
             "milliseconds_1_thread": milliseconds(path, 1),
             "milliseconds_2_threads": milliseconds(path, 2),
         }

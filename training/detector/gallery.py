@@ -24,7 +24,7 @@ MAX_PER_CAUSE = 5
 """Maximum number per cause, so that every cause is shown."""
 
 AROUND = 48
-LARGEST = 480
+MAX_SIDE = 480
 """Maximum side of an image, in pixels."""
 
 SMALL = 12
@@ -35,7 +35,7 @@ GREEN, RED = (0, 150, 0), (220, 0, 0)
 
 @dataclass(frozen=True)
 class Mistake:
-    picture: int
+    screen_index: int
     box: numpy.ndarray
     is_miss: bool
     kind: int
@@ -50,7 +50,7 @@ def write(seen: list[tuple[Screen, Detections]], judged: list[Judged], confidenc
     folder.mkdir(parents=True, exist_ok=True)
     causes: dict[str, list[str]] = defaultdict(list)
     for number, mistake in enumerate(worst):
-        screen, boxes = seen[mistake.picture]
+        screen, boxes = seen[mistake.screen_index]
         name = f"{number:02}.png"
         cv2.imwrite(str(folder / name), drawn(screen, boxes, mistake, confidence_threshold))
         causes[mistake.cause].append(f"![]({name}) {_words(screen, mistake)}")
@@ -62,7 +62,7 @@ def write(seen: list[tuple[Screen, Detections]], judged: list[Judged], confidenc
     return page
 
 
-def mistakes(picture: int, screen: Screen, found: Detections, judged: Judged, confidence_threshold: float) -> list[Mistake]:
+def mistakes(screen_index: int, screen: Screen, found: Detections, judged: Judged, confidence_threshold: float) -> list[Mistake]:
     """Finds missed interactable elements and false positives."""
     can_act = numpy.array(classes.INTERACTABLE)
     overlap = overlaps(found.boxes, screen.boxes)
@@ -71,10 +71,10 @@ def mistakes(picture: int, screen: Screen, found: Detections, judged: Judged, co
     for element in numpy.flatnonzero(screen.acts & (judged.matched < 0)):
         near = overlap[:, element]
         cause, seen_at = _why_missed(near, found.scores, sure, judged.true_sides[element])
-        result.append(Mistake(picture, screen.boxes[element], True, int(screen.kinds[element]), cause, 1 - seen_at))
+        result.append(Mistake(screen_index, screen.boxes[element], True, int(screen.kinds[element]), cause, 1 - seen_at))
     for index in numpy.flatnonzero(sure & can_act[found.kinds] & (judged.found_true < 0)):
         cause = _why_false(found.boxes[index], overlap[index], screen)
-        result.append(Mistake(picture, found.boxes[index], False, int(found.kinds[index]), cause, float(found.scores[index])))
+        result.append(Mistake(screen_index, found.boxes[index], False, int(found.kinds[index]), cause, float(found.scores[index])))
     return result
 
 
@@ -128,7 +128,7 @@ def drawn(screen: Screen, found: Detections, mistake: Mistake, confidence_thresh
     for box in found.boxes[found.scores >= confidence_threshold]:
         _frame(part, box, left, top, RED, 1)
     _frame(part, mistake.box, left, top, GREEN if mistake.is_miss else RED, 2)
-    scale = min(2.0, LARGEST / max(part.shape[:2]))
+    scale = min(2.0, MAX_SIDE / max(part.shape[:2]))
     return cv2.cvtColor(cv2.resize(part, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2BGR)
 
 
@@ -140,4 +140,4 @@ def _frame(part: numpy.ndarray, box: numpy.ndarray, left: int, top: int, colour:
 def _words(screen: Screen, mistake: Mistake) -> str:
     width, height = mistake.box[2:] - mistake.box[:2]
     about = screen.about
-    return f"{classes.NAMES[mistake.kind]}, {width:.0f}x{height:.0f}, {about.get('kit', '–')}, {about.get('theme', '–')}, {screen.picture.stem}"
+    return f"{classes.NAMES[mistake.kind]}, {width:.0f}x{height:.0f}, {about.get('kit', '–')}, {about.get('theme', '–')}, {screen.image_path.stem}"

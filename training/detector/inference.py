@@ -1,6 +1,6 @@
 """Inference on a whole image, as in the product.
 
-- An image is processed at full size. One with more than `MOST_PIXELS` (larger than 2560x1440) is scaled down: on such
+- An image is processed at full size. One with more than `MAX_PIXELS` (larger than 2560x1440) is scaled down: on such
   displays everything is drawn at one and a half times or more.
 - It is placed in the upper left; grey padding fills the grid on the right and below.
 - Large elements are also detected in smaller copies of the image, at `SCALES`.
@@ -20,7 +20,7 @@ from .samples import PADDING_VALUE
 GRID = 32
 """Sides of the model input must be multiples of this."""
 
-MOST_PIXELS = 2560 * 1440
+MAX_PIXELS = 2560 * 1440
 LARGE = 400
 """Length, in input pixels, from which an element is large and is taken from a smaller copy."""
 SCALES = (0.5, 0.25)
@@ -35,21 +35,21 @@ def detect(
     processor: PostProcessor,
     pixels: numpy.ndarray,
     confidence_threshold: float,
-    most_pixels: int = MOST_PIXELS,
+    max_pixels: int = MAX_PIXELS,
     large_from: float | None = LARGE,
 ) -> Detections:
     """Detects controls on the RGB image `pixels`. Without `large_from` there is a single pass."""
-    scale = base_scale(pixels, most_pixels)
+    scale = base_scale(pixels, max_pixels)
     has_large = large_from is not None and max(pixels.shape[:2]) * scale >= large_from
     shares = (1.0, *SCALES) if has_large else (1.0,)
     passes = [model(prepare(pixels, share * scale))[0] for share in shares]
     return processor.detections(pixels, ModelOutputs(passes, scale, large_from), confidence_threshold)
 
 
-def base_scale(pixels: numpy.ndarray, most_pixels: int = MOST_PIXELS) -> float:
+def base_scale(pixels: numpy.ndarray, max_pixels: int = MAX_PIXELS) -> float:
     """Number of input pixels per image pixel in the first pass."""
     height, width = pixels.shape[:2]
-    return min(1.0, (most_pixels / (height * width)) ** 0.5)
+    return min(1.0, (max_pixels / (height * width)) ** 0.5)
 
 
 def prepare(pixels: numpy.ndarray, scale: float) -> numpy.ndarray:

@@ -28,7 +28,7 @@ class Plan:
     seed: int
     batch: int = 16
     """Samples per batch."""
-    pictures: int = 16
+    images: int = 16
     """Images per group."""
     samples: int = 4
     """Samples per image."""
@@ -37,13 +37,13 @@ class Plan:
     """True to augment colours."""
 
     def __post_init__(self) -> None:
-        if self.pictures * self.samples % self.batch:
-            raise ValueError(f"{self.pictures} pictures of {self.samples} samples do not fill whole batches of {self.batch}")
+        if self.images * self.samples % self.batch:
+            raise ValueError(f"{self.images} pictures of {self.samples} samples do not fill whole batches of {self.batch}")
 
     @property
     def batches(self) -> int:
         """Number of batches per group."""
-        return self.pictures * self.samples // self.batch
+        return self.images * self.samples // self.batch
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Batch:
         """Returns the batch in pinned memory, for asynchronous copies to a GPU."""
         return Batch(self.pixels.pin_memory(), self.truth.pin_memory())
 
-    def pictures(self, precision: torch.dtype) -> torch.Tensor:
+    def model_input(self, precision: torch.dtype) -> torch.Tensor:
         """Returns the model input; the memory layout stays channels-last."""
         return self.pixels.permute(0, 3, 1, 2).to(precision).div_(255)
 
@@ -81,12 +81,12 @@ class Groups(Dataset):
     def __getitem__(self, number: int) -> list[Batch]:
         plan = self.plan
         random = numpy.random.default_rng((plan.seed, 1, number))
-        slots = random.permutation(plan.pictures * plan.samples)
+        slots = random.permutation(plan.images * plan.samples)
         shapes = [plan.shapes[index] for index in random.integers(0, len(plan.shapes), plan.batches)]
         found: list[samples.Sample | None] = [None] * len(slots)
         kinds: list[numpy.ndarray] = [numpy.empty(0, numpy.int64)] * len(slots)
-        for index in range(plan.pictures):
-            screen = self.screens[self.picture(number * plan.pictures + index)]
+        for index in range(plan.images):
+            screen = self.screens[self.screen_index(number * plan.images + index)]
             pixels = screen.pixels()
             for slot in slots[index * plan.samples : (index + 1) * plan.samples]:
                 found[slot] = self.sample(random, screen, pixels, shapes[slot // plan.batch])
@@ -94,7 +94,7 @@ class Groups(Dataset):
         starts = range(0, len(slots), plan.batch)
         return [collate(found[at : at + plan.batch], kinds[at : at + plan.batch]) for at in starts]
 
-    def picture(self, number: int) -> int:
+    def screen_index(self, number: int) -> int:
         """Index of the screen at a position: every screen once, then every screen once in another order."""
         round_, place = divmod(number, len(self.screens))
         return int(numpy.random.default_rng((self.plan.seed, 2, round_)).permutation(len(self.screens))[place])
@@ -121,11 +121,11 @@ def weights(screens: list[Screen]) -> numpy.ndarray:
 
 
 def collate(found: list[samples.Sample], kinds: list[numpy.ndarray]) -> Batch:
-    pictures = numpy.repeat(numpy.arange(len(found)), [len(sample.boxes) for sample in found])
+    image_indices = numpy.repeat(numpy.arange(len(found)), [len(sample.boxes) for sample in found])
     truth = GroundTruth(
         boxes=torch.from_numpy(numpy.concatenate([sample.boxes for sample in found])),
         classes=torch.from_numpy(numpy.concatenate(kinds)),
-        pictures=torch.from_numpy(pictures),
+        image_indices=torch.from_numpy(image_indices),
     )
     return Batch(torch.from_numpy(numpy.stack([sample.pixels for sample in found])), truth)
 

@@ -28,7 +28,7 @@ SCORE_POWER, OVERLAP_POWER = 0.5, 6.0
 BOX_WEIGHT = 2.5
 """Weight relative to the loss of the scores."""
 
-LEAST_BOX_WEIGHT = 0.3
+MIN_BOX_WEIGHT = 0.3
 """Minimum weight of a cell with a badly fitting box; without it, boxes that are far off get no gradient."""
 
 
@@ -40,14 +40,14 @@ class GroundTruth:
     """`[elements, 4]`"""
     classes: Tensor
     """`[elements]`"""
-    pictures: Tensor
+    image_indices: Tensor
     """Index of the image of each element: `[elements]`."""
 
     def to(self, device: torch.device) -> "GroundTruth":
-        return GroundTruth(*(value.to(device, non_blocking=True) for value in (self.boxes, self.classes, self.pictures)))
+        return GroundTruth(*(value.to(device, non_blocking=True) for value in (self.boxes, self.classes, self.image_indices)))
 
     def pin_memory(self) -> "GroundTruth":
-        return GroundTruth(self.boxes.pin_memory(), self.classes.pin_memory(), self.pictures.pin_memory())
+        return GroundTruth(self.boxes.pin_memory(), self.classes.pin_memory(), self.image_indices.pin_memory())
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def loss(logits: Tensor, boxes: Tensor, truth: GroundTruth, size: tuple[int, int
     answering = functional.binary_cross_entropy_with_logits(flat_logits[assigned.cells, kinds], assigned.targets, reduction="none")
     scores = (scores + ((each - 1) * answering).sum()) / whole
     _, fit = generalised_overlap(flat_boxes[assigned.cells], truth.boxes[assigned.elements])
-    weights = each * (LEAST_BOX_WEIGHT + (1 - LEAST_BOX_WEIGHT) * assigned.targets)
+    weights = each * (MIN_BOX_WEIGHT + (1 - MIN_BOX_WEIGHT) * assigned.targets)
     sides = ((1 - fit) * weights).sum() / weights.sum().clamp(min=1.0)
     return scores + BOX_WEIGHT * sides, {"scores": scores.item(), "boxes": sides.item(), "positives": len(assigned.cells)}
 
@@ -120,7 +120,7 @@ def candidates(truth: GroundTruth, size: tuple[int, int]) -> tuple[Tensor, Tenso
     middle = (truth.boxes[:, :2] + truth.boxes[:, 2:]) / 2
     extent = truth.boxes[:, 2:] - truth.boxes[:, :2]
     all_cells = sum((size[0] // stride) * (size[1] // stride) for stride in STRIDES)
-    offset = truth.pictures * all_cells
+    offset = truth.image_indices * all_cells
     cells, valid = [], []
     for stride in STRIDES:
         rows, columns = size[0] // stride, size[1] // stride

@@ -152,18 +152,18 @@ class ClassMetrics:
 
 def general(judged: Iterable[Judged], confidence_threshold: float) -> OverallMetrics:
     can_act = numpy.array(classes.INTERACTABLE)
-    pictures = elements = found = clicked = hit = boxes = wrong = right = 0
+    images = elements = found = clicked = hit = boxes = wrong = right = 0
     for one in judged:
-        pictures += 1
+        images += 1
         acts = one.true_acts
         is_found = acts & (one.matched >= 0)
         elements, found = elements + int(acts.sum()), found + int(is_found.sum())
         clicked, hit = clicked + int((is_found & one.clicked).sum()), hit + int((acts & one.reached).sum())
         right += int((one.found_kinds[one.matched[is_found]] == one.true_kinds[is_found]).sum())
-        said = (one.found_scores >= confidence_threshold) & can_act[one.found_kinds]
-        boxes, wrong = boxes + int(said.sum()), wrong + int((said & (one.found_true < 0)).sum())
+        predicted = (one.found_scores >= confidence_threshold) & can_act[one.found_kinds]
+        boxes, wrong = boxes + int(predicted.sum()), wrong + int((predicted & (one.found_true < 0)).sum())
     return OverallMetrics(
-        pictures,
+        images,
         elements,
         recall=_share(found, elements),
         click_accuracy=_share(clicked, found),
@@ -192,11 +192,11 @@ def recall_by_size(judged: list[Judged]) -> dict[str, tuple[int, float]]:
     acts = numpy.concatenate([one.true_acts for one in judged])
     sides = numpy.concatenate([one.true_sides for one in judged])[acts]
     found = numpy.concatenate([one.matched >= 0 for one in judged])[acts]
-    result, least = {}, 0.0
-    for most, name in SIZES:
-        here = (sides >= least) & (sides < most)
+    result, min_side = {}, 0.0
+    for max_side, name in SIZES:
+        here = (sides >= min_side) & (sides < max_side)
         result[name] = int(here.sum()), _share(int(found[here].sum()), int(here.sum()))
-        least = most
+        min_side = max_side
     return result
 
 

@@ -21,8 +21,8 @@ def large_from(path: Path) -> float | None:
     """Size from which elements are taken from the smaller scales; `None` if the file does not declare it."""
     if path.suffix != ".onnx":
         return LARGE
-    told = {one.key: one.value for one in onnx.load(path, load_external_data=False).metadata_props}
-    return float(told["large_from"]) if "large_from" in told else None
+    metadata = {one.key: one.value for one in onnx.load(path, load_external_data=False).metadata_props}
+    return float(metadata["large_from"]) if "large_from" in metadata else None
 
 
 def from_network(network: Network) -> Model:

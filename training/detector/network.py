@@ -14,7 +14,7 @@ Design decisions:
   middle, so that the nearest cell can say the box of something smaller than a cell. One number a side also keeps the
   head small.
 - Dilated convolutions at the coarsest stride, because the ends of such a row lie far from its middle. Everything still
-  lies on a grid of 32 pixels, so a part of a picture on that grid gives what the whole picture gives.
+  lies on a grid of 32 pixels, so a part of an image on that grid gives what the whole image gives.
 """
 
 import math
@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 STRIDES = (8, 16, 32)
 
-LARGEST_LOGARITHM = 5.5
+MAX_LOGARITHM = 5.5
 """exp of it is 245 cells: 1,960 pixels at stride 8, enough for a table row across a screen."""
 
 PRIOR = 0.01
@@ -125,8 +125,8 @@ class Network(nn.Module):
         self.out16, self.out32 = Stage(d, d), Stage(d + d // 2, d)
         self.heads = nn.ModuleList((Head(c, head, classes), Head(d, head, classes), Head(d, head, classes)))
 
-    def features(self, pictures: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        eighth = self.down8(self.down4(pictures))
+    def features(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        eighth = self.down8(self.down4(images))
         sixteenth = self.down16(eighth)
         coarse = self.narrow32(self.down32(sixteenth))
         middle = self.up16(torch.cat((sixteenth, self.larger(coarse)), 1))
@@ -135,10 +135,10 @@ class Network(nn.Module):
         coarse = self.out32(torch.cat((self.again32(middle), coarse), 1))
         return fine, middle, coarse
 
-    def forward(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Logits `[batch, cells, classes]` and boxes `[batch, cells, 4]` as x1, y1, x2, y2 in pixels."""
         logits, boxes = [], []
-        for feature, head, stride in zip(self.features(pictures), self.heads, STRIDES):
+        for feature, head, stride in zip(self.features(images), self.heads, STRIDES):
             scores, distances = head(feature)
             logits.append(scores.flatten(2).transpose(1, 2).float())
             middles = middles_of(feature.shape[2], feature.shape[3], stride, feature.device)
@@ -153,8 +153,8 @@ class Exported(nn.Module):
         super().__init__()
         self.network = network
 
-    def forward(self, pictures: Tensor) -> Tensor:
-        logits, boxes = self.network(pictures)
+    def forward(self, images: Tensor) -> Tensor:
+        logits, boxes = self.network(images)
         upper, lower = boxes[..., :2], boxes[..., 2:]
         return torch.cat(((upper + lower) / 2, lower - upper, logits.sigmoid()), 2).transpose(1, 2)
 
@@ -169,7 +169,7 @@ def middles_of(rows: int, columns: int, stride: int, device: torch.device | None
 
 def boxes_of(logarithms: Tensor, middles: Tensor, stride: int) -> Tensor:
     """Converts the outputs of the last layer to x1, y1, x2, y2."""
-    distances = (logarithms.clamp(max=LARGEST_LOGARITHM).exp() - 0.5) * stride
+    distances = (logarithms.clamp(max=MAX_LOGARITHM).exp() - 0.5) * stride
     return torch.cat((middles - distances[..., :2], middles + distances[..., 2:]), -1)
 
 

@@ -21,7 +21,7 @@ PADDING_VALUE = 114
 UNSCALED_SHARE = 0.4
 """Fraction of samples at full size, the scale at which most screens are processed."""
 
-SMALLEST, LARGEST = 0.5, 2.0
+MIN_SCALE, MAX_SCALE = 0.5, 2.0
 
 FROM_AFAR = 0.2
 """Fraction of samples that show a whole screen or almost all of it, as the smaller scales do (inference.py)."""
@@ -98,7 +98,7 @@ def _scale(random: numpy.random.Generator, screen: tuple[int, int], size: tuple[
     if random.random() < FROM_AFAR:
         fits = min(size[0] / screen[0], size[1] / screen[1])
         return min(1.0, max(FARTHEST, fits * random.uniform(1, NEARER)))
-    return 1.0 if random.random() < UNSCALED_SHARE else SMALLEST * (LARGEST / SMALLEST) ** random.random()
+    return 1.0 if random.random() < UNSCALED_SHARE else MIN_SCALE * (MAX_SCALE / MIN_SCALE) ** random.random()
 
 
 def _along(random: numpy.random.Generator, screen: int, size: int, scale: float, towards: numpy.ndarray | None) -> tuple[int, int, int, int]:
@@ -107,11 +107,11 @@ def _along(random: numpy.random.Generator, screen: int, size: int, scale: float,
     if length >= screen:
         there = min(size, max(1, round(screen * scale)))
         return 0, screen, int(random.integers(0, size - there + 1)), there
-    least, most = 0, screen - length
+    min_start, max_start = 0, screen - length
     if towards is not None:
         middle = int(towards.mean())
-        least, most = max(least, min(most, middle - length + 1)), min(most, max(0, middle))
-    return int(random.integers(least, most + 1)), length, 0, size
+        min_start, max_start = max(min_start, min(max_start, middle - length + 1)), min(max_start, max(0, middle))
+    return int(random.integers(min_start, max_start + 1)), length, 0, size
 
 
 def way_of(random: numpy.random.Generator, place: Place) -> int:

@@ -42,9 +42,9 @@ GROUPS: dict[str, Callable[[dict], str]] = {
 }
 
 
-def scene(program: str, detector: str, picture: Path, workdir: Path) -> dict[str, Any]:
+def scene(program: str, detector: str, image: Path, workdir: Path) -> dict[str, Any]:
     """Runs the program on an image and returns its output."""
-    command = [program, "see", "--json", "--image", str(picture), "--output", str(workdir / "set-of-marks.png")]
+    command = [program, "see", "--json", "--image", str(image), "--output", str(workdir / "set-of-marks.png")]
     answer = subprocess.run(command, env=os.environ | {"MOTORIUM_PERCEPTION__DETECTOR": detector}, stdout=subprocess.PIPE, check=True)
     return json.loads(answer.stdout)
 
@@ -67,10 +67,10 @@ def counts(screen: Screen, elements: list[dict[str, Any]]) -> Counter[str]:
         if text and screen.visible[true] >= WHOLE:
             counted["labelled"] += 1
             counted["label_correct"] += is_same(elements[index]["content"], text)
-        for name, said in elements[index]["state"].items():
+        for name, predicted in elements[index]["state"].items():
             if name in screen.states[true]:
                 counted["states_predicted"] += 1
-                counted["states_correct"] += said == screen.states[true][name]
+                counted["states_correct"] += predicted == screen.states[true][name]
     return Counter({what: int(count) for what, count in counted.items()})
 
 
@@ -113,7 +113,7 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     judged = []
     for screen in screens.read(arguments.screens / arguments.split)[: arguments.most]:
-        seen = scene(arguments.program, arguments.detector, screen.picture, arguments.out)
+        seen = scene(arguments.program, arguments.detector, screen.image_path, arguments.out)
         judged.append((screen.about, counts(screen, seen["elements"])))
     write(arguments.out / "scene.json", {"screens": [{"seed": about.get("seed"), **counted} for about, counted in judged]})
     print("\n\n".join(table(judged, key, name) for name, key in GROUPS.items()))

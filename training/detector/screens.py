@@ -13,7 +13,7 @@ from . import classes
 
 @dataclass(frozen=True)
 class Screen:
-    picture: Path
+    image_path: Path
     boxes: numpy.ndarray
     """`[elements, 4]`: x1, y1, x2, y2 in image pixels."""
     kinds: numpy.ndarray
@@ -37,9 +37,9 @@ class Screen:
 
     def pixels(self) -> numpy.ndarray:
         """RGB, `[height, width, 3]`."""
-        pixels = cv2.imread(str(self.picture), cv2.IMREAD_COLOR_RGB)
+        pixels = cv2.imread(str(self.image_path), cv2.IMREAD_COLOR_RGB)
         if pixels is None:
-            raise ValueError(f"{self.picture} is missing or is not an image; draw the screens again")
+            raise ValueError(f"{self.image_path} is missing or is not an image; draw the screens again")
         return pixels
 
 
@@ -60,7 +60,7 @@ def _acts(name: str) -> bool:
 def _screen(folder: Path, record: dict[str, Any]) -> Screen:
     elements = record.pop("boxes")
     return Screen(
-        picture=folder / record.pop("image"),
+        image_path=folder / record.pop("image"),
         boxes=numpy.array([one["box"] for one in elements], numpy.float32).reshape(-1, 4),
         kinds=numpy.array([classes.INDEX[one["class"]] for one in elements], numpy.int64),
         visible=numpy.array([one["visible"] for one in elements], numpy.float32),

@@ -93,7 +93,7 @@ class Training:
         rate = self.rate * share_of_rate(self.progress)
         batch = batch.to(self.device)
         with torch.autocast(self.device.type, self.precision, enabled=self.precision != torch.float32):
-            logits, boxes = self.network(batch.pictures(self.precision))
+            logits, boxes = self.network(batch.model_input(self.precision))
         value, parts = loss(logits, boxes, batch.truth, batch.size)
         if not torch.isfinite(value):
             raise FloatingPointError(f"the loss is not a number after {self.progress.images} images; continue from trunk.pt with a lower learning rate")
@@ -236,9 +236,9 @@ def begins_to_finish(progress: Progress, finish: int, images_left: float) -> boo
     return bool(finish) and progress.finish_from is None and images_left <= finish
 
 
-def pictures_for(batch: int) -> int:
+def images_per_group(batch: int) -> int:
     """Images per group, so that its samples fill a batch."""
-    return max(Plan.pictures, math.ceil(batch / Plan.samples))
+    return max(Plan.images, math.ceil(batch / Plan.samples))
 
 
 def is_finished(progress: Progress) -> bool:
@@ -305,7 +305,7 @@ def main() -> None:
     training = begin(arguments)
     if arguments.precision:
         training.precision = getattr(torch, arguments.precision)
-    train(training, Plan(seed=training.seed, batch=arguments.batch, pictures=pictures_for(arguments.batch)), arguments)
+    train(training, Plan(seed=training.seed, batch=arguments.batch, images=images_per_group(arguments.batch)), arguments)
     weights.write(training.record(), arguments.run / "checkpoint.pt")
     progress = training.progress
     about = {"images": progress.images, "screens": progress.screens, "finished": is_finished(progress)}

@@ -43,10 +43,10 @@ def of_states(states: dict[str, Any]) -> str:
     head = ["state", "screens", "controls", "in the state", "confidence threshold", "predicted", "accuracy", "predicted of positives", "accuracy of positives"]
     keys = ["predicted", "accuracy", "predicted_of_positives", "accuracy_of_positives"]
     rows = []
-    for name, least in states["least_sureness"].items():
+    for name, threshold in states["least_sureness"].items():
         for split in ("validation", "test"):
             one = states[split][name]
-            rows.append([name, split, str(one["elements"]), str(one["true"]), share(least), *(share(one[key]) for key in keys)])
+            rows.append([name, split, str(one["elements"]), str(one["true"]), share(threshold), *(share(one[key]) for key in keys)])
     return markdown_table(head, rows)
 
 

@@ -11,7 +11,7 @@ CROP = 40
 MARGIN = 0.1
 """Margin around the box, as a fraction of its longer side."""
 
-SMALLEST, LARGEST = 14, 80
+MIN_SIDE, MAX_SIDE = 14, 80
 """Side of the shown area on the screen, in pixels."""
 
 
@@ -34,7 +34,7 @@ def resized(part: numpy.ndarray) -> numpy.ndarray:
 
 def drawn(random: numpy.random.Generator, pictogram: numpy.ndarray) -> numpy.ndarray:
     """Draws an RGBA icon at a random place on a synthetic screen."""
-    side = int(SMALLEST * (LARGEST / SMALLEST) ** random.random())
+    side = int(MIN_SIDE * (MAX_SIDE / MIN_SIDE) ** random.random())
     ground = _ground(random)
     canvas = numpy.empty((side, side, 3), numpy.uint8)
     canvas[:] = ground
@@ -82,11 +82,11 @@ def _framed(random: numpy.random.Generator, canvas: numpy.ndarray, ground: numpy
     return face if width < 0 else ground
 
 
-def _against(random: numpy.random.Generator, ground: numpy.ndarray, least: float) -> numpy.ndarray:
+def _against(random: numpy.random.Generator, ground: numpy.ndarray, min_difference: float) -> numpy.ndarray:
     """Chooses a colour that contrasts with the background."""
     for _ in range(20):
         colour = random.integers(0, 256, 3) if random.random() < 0.35 else numpy.repeat(random.integers(0, 256), 3)
-        if abs(float(colour.mean() - ground.mean())) >= least:
+        if abs(float(colour.mean() - ground.mean())) >= min_difference:
             return colour
     return numpy.full(3, 0 if ground.mean() > 127 else 255)
 

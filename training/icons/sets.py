@@ -19,7 +19,7 @@ from .meanings import is_something_else, meaning_of
 SIDE = 64
 """Side of a rendered RGBA icon in pixels."""
 
-MOST_OTHERS = 400
+MAX_OTHERS = 400
 """Maximum number of "other" icons per set."""
 
 OTHER = -1
@@ -65,12 +65,12 @@ def render(packages: Path) -> Icons:
         known, others = _files(packages / one["folder"])
         if one["name"].startswith(NAMED_BY_USE):
             others = []
-        others = [others[index] for index in random.permutation(len(others))[:MOST_OTHERS]]
+        others = [others[index] for index in random.permutation(len(others))[:MAX_OTHERS]]
         drawn = 0
         for meaning, file in [*known, *((OTHER, file) for file in others)]:
-            picture = pictogram(file.read_text(errors="replace"))
-            if picture is not None:
-                pixels.append(picture)
+            icon = pictogram(file.read_text(errors="replace"))
+            if icon is not None:
+                pixels.append(icon)
                 meanings.append(meaning)
                 drawn += 1
         names += [one["name"]] * drawn

@@ -196,13 +196,13 @@ def probabilities_of(network: States, elements: Elements) -> numpy.ndarray:
 def calibrate_threshold(probabilities: numpy.ndarray, true: numpy.ndarray) -> float:
     """Confidence threshold at which enough predictions are right, for true and false alike; 1 if there is none."""
     result = 0.5
-    for said in (True, False):
-        sure = probabilities if said else 1 - probabilities
+    for prediction in (True, False):
+        sure = probabilities if prediction else 1 - probabilities
         here = sure >= 0.5
         if not here.any():
             continue
         order = numpy.argsort(-sure[here], kind="stable")
-        right = (true[here] == said)[order].cumsum() / numpy.arange(1, len(order) + 1)
+        right = (true[here] == prediction)[order].cumsum() / numpy.arange(1, len(order) + 1)
         enough = numpy.flatnonzero(right >= MIN_ACCURACY)
         if not len(enough):
             return 1.0
@@ -211,21 +211,21 @@ def calibrate_threshold(probabilities: numpy.ndarray, true: numpy.ndarray) -> fl
     return result
 
 
-def report(probabilities: numpy.ndarray, elements: Elements, can_have: numpy.ndarray, least: dict[str, float]) -> dict[str, dict]:
+def report(probabilities: numpy.ndarray, elements: Elements, can_have: numpy.ndarray, thresholds: dict[str, float]) -> dict[str, dict]:
     """Metrics per state: number of elements, predictions and accuracy."""
     result = {}
     for column, name in enumerate(STATES):
         known = (elements.states[:, column] != UNKNOWN) & can_have[elements.kinds, column]
         true, sure = elements.states[known, column] == 1, probabilities[known, column]
-        said = numpy.maximum(sure, 1 - sure) >= least[name]
+        predicted = numpy.maximum(sure, 1 - sure) >= thresholds[name]
         right = (sure >= 0.5) == true
         result[name] = {
             "elements": int(known.sum()),
             "true": int(true.sum()),
-            "predicted": _share(said.sum(), len(said)),
-            "accuracy": _share((said & right).sum(), said.sum()),
-            "predicted_of_positives": _share((said & true).sum(), true.sum()),
-            "accuracy_of_positives": _share((said & right & true).sum(), (said & true).sum()),
+            "predicted": _share(predicted.sum(), len(predicted)),
+            "accuracy": _share((predicted & right).sum(), predicted.sum()),
+            "predicted_of_positives": _share((predicted & true).sum(), true.sum()),
+            "accuracy_of_positives": _share((predicted & right & true).sum(), (predicted & true).sum()),
         }
     return result
 
@@ -260,15 +260,15 @@ def export(network: States, about: dict, path: Path) -> dict[str, float]:
 def finish(network: States, can_have: numpy.ndarray, validation: Elements, test: Elements, run: Path) -> dict:
     """Calibrates on the validation screens, measures on both splits, and writes the files."""
     found = probabilities_of(network, validation)
-    least = {}
+    thresholds = {}
     for column, name in enumerate(STATES):
         known = (validation.states[:, column] != UNKNOWN) & can_have[validation.kinds, column]
-        least[name] = calibrate_threshold(found[known, column], validation.states[known, column] == 1) if known.any() else 1.0
+        thresholds[name] = calibrate_threshold(found[known, column], validation.states[known, column] == 1) if known.any() else 1.0
     applying = {name: [STATES[column] for column in numpy.flatnonzero(can_have[kind])] for kind, name in enumerate(classes.NAMES)}
-    figures = {"states": STATES, "least_sureness": least, "applies": applying}
-    figures["validation"] = report(found, validation, can_have, least)
-    figures["test"] = report(probabilities_of(network, test), test, can_have, least)
-    about = {"kinds": classes.NAMES, "states": STATES, "applies": applying, "least_sureness": least}
+    figures = {"states": STATES, "least_sureness": thresholds, "applies": applying}
+    figures["validation"] = report(found, validation, can_have, thresholds)
+    figures["test"] = report(probabilities_of(network, test), test, can_have, thresholds)
+    about = {"kinds": classes.NAMES, "states": STATES, "applies": applying, "least_sureness": thresholds}
     figures["export"] = export(network, about, run / "states.onnx")
     half = {name: value.half() if value.is_floating_point() and value.dim() > 1 else value for name, value in network.state_dict().items()}
     write({"states": list(STATES), "names": classes.NAMES, "state": half}, run / "states.pt")

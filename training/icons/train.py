@@ -57,8 +57,8 @@ class Batches(Dataset):
         if OTHER in self.of_meaning:
             meanings = numpy.where(random.random(BATCH) < OTHERS, OTHER, meanings)
         chosen = [random.choice(self.of_meaning[meaning]) for meaning in meanings]
-        pictures = numpy.stack([samples.drawn(random, self.icons.pixels[index]) for index in chosen])
-        return torch.from_numpy(pictures), torch.from_numpy(targets(meanings))
+        crops = numpy.stack([samples.drawn(random, self.icons.pixels[index]) for index in chosen])
+        return torch.from_numpy(crops), torch.from_numpy(targets(meanings))
 
 
 def targets(meanings: numpy.ndarray) -> numpy.ndarray:
@@ -66,7 +66,7 @@ def targets(meanings: numpy.ndarray) -> numpy.ndarray:
     return numpy.where(meanings == OTHER, len(MEANINGS), meanings)
 
 
-def pictures_of(batch: torch.Tensor) -> torch.Tensor:
+def model_input(batch: torch.Tensor) -> torch.Tensor:
     return batch.permute(0, 3, 1, 2).float().div_(255)
 
 
@@ -81,7 +81,7 @@ class Training:
         rate = RATE * min(1.0, (self.steps + 1) / 200) * max(0.01, math.sin(math.pi / 2 * left))
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        logits = self.network(pictures_of(batch))
+        logits = self.network(model_input(batch))
         loss = functional.cross_entropy(logits, target, label_smoothing=SMOOTH)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -134,7 +134,7 @@ def looked_at(network: Names, icons: Icons) -> tuple[torch.Tensor, torch.Tensor]
     with torch.inference_mode():
         for at in range(0, len(order), 256):
             drawn = numpy.stack([samples.drawn(random, icons.pixels[index]) for index in order[at : at + 256]])
-            logits.append(network(pictures_of(torch.from_numpy(drawn))))
+            logits.append(network(model_input(torch.from_numpy(drawn))))
     return torch.cat(logits), torch.from_numpy(targets(icons.meanings[order]))
 
 
@@ -147,19 +147,19 @@ def temperature_of(logits: torch.Tensor, target: torch.Tensor) -> float:
 
 def calibrate_threshold(probabilities: torch.Tensor, target: torch.Tensor) -> float:
     """Confidence threshold at which enough of the given names are right; 1 if there is none."""
-    best, said = probabilities[:, : len(MEANINGS)].max(1)
+    best, predicted = probabilities[:, : len(MEANINGS)].max(1)
     order = best.argsort(descending=True)
-    right = (said == target)[order].float().cumsum(0) / torch.arange(1, len(order) + 1)
+    right = (predicted == target)[order].float().cumsum(0) / torch.arange(1, len(order) + 1)
     enough = (right >= MIN_ACCURACY).nonzero()
     return float(best[order[enough.max()]]) if len(enough) else 1.0
 
 
-def report(probabilities: torch.Tensor, target: torch.Tensor, least: float) -> dict[str, float]:
+def report(probabilities: torch.Tensor, target: torch.Tensor, threshold: float) -> dict[str, float]:
     """Top-1 and top-5 accuracy over icons with a meaning, and the quality of rejection."""
     known = target < len(MEANINGS)
     ranked = probabilities[:, : len(MEANINGS)].argsort(1, descending=True)
     best, first = probabilities[:, : len(MEANINGS)].max(1).values, ranked[:, 0]
-    says, right = best >= least, first == target
+    says, right = best >= threshold, first == target
     share = lambda part, whole: round(float(part.sum() / whole.sum()), 4) if whole.any() else float("nan")
     return {
         "icons": int(known.sum()),
@@ -173,7 +173,7 @@ def report(probabilities: torch.Tensor, target: torch.Tensor, least: float) -> d
     }
 
 
-def export(network: Names, temperature: float, least: float, path: Path) -> dict[str, float]:
+def export(network: Names, temperature: float, threshold: float, path: Path) -> dict[str, float]:
     """Exports ONNX with a dynamic batch, in half precision and with metadata; checks it against PyTorch and measures
     the time."""
     whole = Calibrated(network, temperature).eval()
@@ -192,7 +192,7 @@ def export(network: Names, temperature: float, least: float, path: Path) -> dict
     with torch.inference_mode():
         farthest = float((whole(batch) - torch.from_numpy(session_of(path, 2).run(None, {"crops": batch.numpy()})[0])).abs().max())
     halve(path)
-    set_metadata(path, {"about": json.dumps({"names": MEANINGS, "least_probability": least})})
+    set_metadata(path, {"about": json.dumps({"names": MEANINGS, "least_probability": threshold})})
     session = session_of(path, 2)
     took = []
     for _ in range(12):
@@ -208,14 +208,14 @@ def finish(network: Names, icons: Icons, run: Path) -> dict:
     logits, target = looked_at(network, icons.of("validation"))
     temperature = temperature_of(logits, target)
     probabilities = (logits / temperature).softmax(1)
-    least = calibrate_threshold(probabilities, target)
-    figures = {"temperature": temperature, "least_probability": least, "validation": report(probabilities, target, least)}
+    threshold = calibrate_threshold(probabilities, target)
+    figures = {"temperature": temperature, "least_probability": threshold, "validation": report(probabilities, target, threshold)}
     logits, target = looked_at(network, icons.of("test"))
-    figures["test"] = report((logits / temperature).softmax(1), target, least)
+    figures["test"] = report((logits / temperature).softmax(1), target, threshold)
     figures["sets"] = {split: sorted(set(icons.of(split).sets.tolist())) for split in ("train", "validation", "test")}
-    figures["export"] = export(network, temperature, least, run / "icons.onnx")
+    figures["export"] = export(network, temperature, threshold, run / "icons.onnx")
     half = {name: value.half() if value.is_floating_point() and value.dim() > 1 else value for name, value in network.state_dict().items()}
-    write({"names": MEANINGS, "temperature": temperature, "least_probability": least, "state": half}, run / "icons.pt")
+    write({"names": MEANINGS, "temperature": temperature, "least_probability": threshold, "state": half}, run / "icons.pt")
     write_figures(run / "icons.json", figures | {"names": MEANINGS})
     return figures
 

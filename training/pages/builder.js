@@ -109,10 +109,10 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
   const scrolled = (inner, style = '', bar = 0.6) =>
     `<div style="position:relative;overflow:hidden;flex:1;min-width:0;min-height:0;${style}">${inner}${r.maybe(bar) ? scrollBar() : ''}${r.maybe(0.06) ? scrollBar(false) : ''}</div>`;
 
-  const picture = (w, h, { round = false, kind = r.pick(photographs), acts, style = '' } = {}) =>
+  const image = (w, h, { round = false, kind = r.pick(photographs), acts, style = '' } = {}) =>
     `<svg ${label('image', {}, acts)} width="${w}" height="${h}" viewBox="0 0 100 100" preserveAspectRatio="none" style="display:inline-block;flex:none;vertical-align:middle;border-radius:${round ? '50%' : `${r.pick([0, 0, 6])}px`};${style}">${scene(r, kind)}</svg>`;
-  const face = (size) => picture(size, size, { round: r.maybe(0.8), kind: r.pick(['face', 'shapes', 'blur']) });
-  const chart = (w, h) => picture(w, h, { kind: r.pick(charts) });
+  const face = (size) => image(size, size, { round: r.maybe(0.8), kind: r.pick(['face', 'shapes', 'blur']) });
+  const chart = (w, h) => image(w, h, { kind: r.pick(charts) });
 
   const labelled = (inner, wide = r.maybe(0.3)) =>
     `<div style="display:flex;${wide ? 'flex-direction:column;align-items:flex-start;gap:3px' : 'align-items:center;gap:10px'};margin:${r.int(3, 9)}px 0"><span style="${wide ? '' : `width:${r.pick([90, 110, 140])}px;flex:none;overflow:hidden`}">${text()}${r.maybe(0.3) ? ':' : ''}</span>${inner}</div>`;
@@ -389,7 +389,7 @@ export function builder(r, { kit, f, t, pictogram, mono, width, height, page }) 
     edge,
     scrolled,
     scrollBar,
-    picture,
+    image,
     face,
     chart,
     labelled,

@@ -295,14 +295,14 @@ const gradient = (r) => {
 export const wallpapers = {
   gradient: { split: 'train', css: gradient },
   plain: { split: 'train', css: (r) => `hsl(${r.int(0, 359)} ${r.int(0, 50)}% ${r.int(8, 70)}%)` },
-  hills: { split: 'train', picture: 'landscape' },
-  blots: { split: 'train', picture: 'shapes' },
+  hills: { split: 'train', image: 'landscape' },
+  blots: { split: 'train', image: 'shapes' },
   rays: {
     split: 'validation',
     css: (r) =>
       `repeating-conic-gradient(from ${r.int(0, 90)}deg at 70% 90%,hsl(${r.int(0, 359)} 50% 45%) 0 12deg,hsl(${r.int(0, 359)} 50% 35%) 12deg 24deg)`,
   },
-  haze: { split: 'test', picture: 'blur' },
+  haze: { split: 'test', image: 'blur' },
   stripes: {
     split: 'test',
     css: (r) =>

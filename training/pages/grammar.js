@@ -155,14 +155,14 @@ export function screen(seed, split, svg, only = []) {
     const size = panel ? r.int(...panel.size) : 0;
     const both = panel ? size + 4 : 0;
     const behind = wallpaper.css ? `background:${wallpaper.css(r)}` : `background:#345`;
-    const picture = wallpaper.picture
-      ? `<svg viewBox="0 0 100 100" preserveAspectRatio="none" style="position:absolute;inset:0;width:100%;height:100%">${scene(r, wallpaper.picture)}</svg>`
+    const image = wallpaper.image
+      ? `<svg viewBox="0 0 100 100" preserveAspectRatio="none" style="position:absolute;inset:0;width:100%;height:100%">${scene(r, wallpaper.image)}</svg>`
       : '';
     const links = r.maybe(0.5)
       ? `<div style="position:absolute;left:${panel?.side === 'left' ? size + 8 : 10}px;top:${both + 10}px;width:84px">${r.many(2, 7, () => `<div ${b.label('list_item', { selected: false })} style="text-align:center;color:#fff;text-shadow:0 1px 2px #000;margin-bottom:14px;overflow:hidden"><div style="font-size:34px;display:flex;justify-content:center">${pictogram()}</div>${b.text(1, 1)}</div>`).join('')}</div>`
       : '';
     const full = r.maybe(wide ? 0.1 : 0.25);
-    const span = (length, least, most) => [Math.round(length * least), Math.round(length * most)];
+    const span = (length, min, max) => [Math.round(length * min), Math.round(length * max)];
     const [across, down] = wide
       ? [span(width, 0.25, 0.6), span(height, 0.3, 0.75)]
       : [span(width, 0.4, 0.9), span(height, 0.4, 0.85)];
@@ -188,7 +188,7 @@ export function screen(seed, split, svg, only = []) {
           dialog: true,
         })
       : '';
-    return `<div style="position:absolute;inset:0;${behind};overflow:hidden">${picture}${links}${windows}${dialog}${panel ? panel.draw(b, size) : ''}</div>`;
+    return `<div style="position:absolute;inset:0;${behind};overflow:hidden">${image}${links}${windows}${dialog}${panel ? panel.draw(b, size) : ''}</div>`;
   }
 
   const whole = () => {

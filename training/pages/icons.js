@@ -13,7 +13,7 @@ const inline = (text) =>
 
 const types = { '.svg': 'image/svg+xml', '.png': 'image/png' };
 /** Inlines an icon: a request for each would take most of the time of a screen. */
-const picture = (file) =>
+const imageTag = (file) =>
   `<img class="dk-svg" src="data:${types[extname(file)]};base64,${readFileSync(file).toString('base64')}">`;
 
 /** Returns a function that draws a random icon of a set, whose packages are under `modules`. A missing system set is
@@ -37,7 +37,7 @@ export function pictogramFrom(modules) {
   };
   return (set, r) => {
     const file = r.pick(filesOf(set.folder));
-    if (!texts.has(file)) texts.set(file, set.colours ? picture(file) : inline(readFileSync(file, 'utf8')));
+    if (!texts.has(file)) texts.set(file, set.colours ? imageTag(file) : inline(readFileSync(file, 'utf8')));
     return texts.get(file);
   };
 }

@@ -21,7 +21,7 @@ export function settle() {
 
 /** Elements less than a third visible are omitted. `acts`: whether each class is interactable. */
 export function measure({ scale, acts }) {
-  const LEAST = 0.35;
+  const MIN_VISIBLE = 0.35;
   const SMALLEST = 3;
   const style = document.createElement('style');
   style.textContent = '*{pointer-events:auto!important}.pointer,.pointer *{pointer-events:none!important}';
@@ -102,10 +102,10 @@ export function measure({ scale, acts }) {
     if (r.width < SMALLEST || r.height < SMALLEST) continue;
     const within = cut([r.left, r.top, r.right, r.bottom], clipOf(element.parentElement));
     const [w, h] = [within[2] - within[0], within[3] - within[1]];
-    if (w < SMALLEST || h < SMALLEST || (w * h) / (r.width * r.height) < LEAST) continue;
+    if (w < SMALLEST || h < SMALLEST || (w * h) / (r.width * r.height) < MIN_VISIBLE) continue;
     const { share, box } = seen(element, within);
     const visible = (share * w * h) / (r.width * r.height);
-    if (visible < LEAST) continue;
+    if (visible < MIN_VISIBLE) continue;
     const kind = element.dataset.k;
     const text = textOf(element, within);
     boxes.push({

@@ -73,8 +73,8 @@ test('of a pictogram without a frame all that a click reaches has the box', asyn
 });
 
 test('a picture that is a link can be acted on, and another cannot', async () => {
-  const picture = (x, more) => `<span data-k="image" ${more} style="${at(x, 10, 60, 60)};background:#a63"></span>`;
-  const found = await boxesOf(picture(10, 'data-i="1"') + picture(100, ''));
+  const image = (x, more) => `<span data-k="image" ${more} style="${at(x, 10, 60, 60)};background:#a63"></span>`;
+  const found = await boxesOf(image(10, 'data-i="1"') + image(100, ''));
   assert.deepEqual(
     found.map((one) => one.interactable),
     [true, false],

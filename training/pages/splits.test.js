@@ -21,7 +21,7 @@ test('a screen is made of what belongs to its split', () => {
 });
 
 test('everything is used by its split, and every split has something of each kind', () => {
-  const least = {
+  const minimum = {
     kits: 3,
     looks: 3,
     iconSets: 3,
@@ -36,7 +36,7 @@ test('everything is used by its split, and every split has something of each kin
   for (const split of SPLITS)
     for (const [table, entries] of Object.entries(tables)) {
       const names = Object.keys(entries).filter((name) => entries[name].split === split);
-      assert.ok(names.length >= least[table], `${split} has only ${names.length} ${table}`);
+      assert.ok(names.length >= minimum[table], `${split} has only ${names.length} ${table}`);
     }
   for (const [table, entries] of Object.entries(tables))
     for (const [name, { split }] of Object.entries(entries))

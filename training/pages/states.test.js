@@ -107,9 +107,9 @@ test('what the labels say of a state shows in the picture', { timeout: 600_000 }
       const before = await shots(page(kit, lookName, 'light', {}), KINDS.keys());
       for (const [state, change] of Object.entries(CHANGES)) {
         const changed = page(kit, lookName, 'light', change);
-        const said = [...KINDS.keys()].filter((i) => says[state].test(changed.cells[i]));
-        const after = await shots(changed, said);
-        for (const i of said)
+        const affected = [...KINDS.keys()].filter((i) => says[state].test(changed.cells[i]));
+        const after = await shots(changed, affected);
+        for (const i of affected)
           if (after[i] === before[i]) hidden.push(`${name}: ${KINDS[i]} does not show that it is ${state}`);
       }
     }

@@ -23,16 +23,16 @@ def files(tmp_path_factory):
             network(torch.rand(2, 3, 128, 128))
     folder = tmp_path_factory.mktemp("onnx")
     export.to_onnx(network, folder / "float.onnx")
-    pictures = [random.random((1, 3, 160, 192), numpy.float32) for _ in range(4)]
-    export.to_int8(folder / "float.onnx", folder / "int8.onnx", pictures)
+    images = [random.random((1, 3, 160, 192), numpy.float32) for _ in range(4)]
+    export.to_int8(folder / "float.onnx", folder / "int8.onnx", images)
     return network, folder
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_the_float_file_says_what_pytorch_says(files, size):
     network, folder = files
-    picture = numpy.random.default_rng(2).random((1, 3, *size), numpy.float32)
-    ours, theirs = models.from_network(network)(picture), models.from_onnx(folder / "float.onnx", 1)(picture)
+    image = numpy.random.default_rng(2).random((1, 3, *size), numpy.float32)
+    ours, theirs = models.from_network(network)(image), models.from_onnx(folder / "float.onnx", 1)(image)
     cells = sum((size[0] // stride) * (size[1] // stride) for stride in (8, 16, 32))
     assert ours.shape == theirs.shape == (1, 4 + len(classes.NAMES), cells)
     assert numpy.allclose(ours, theirs, atol=1e-3)
@@ -41,8 +41,8 @@ def test_the_float_file_says_what_pytorch_says(files, size):
 @pytest.mark.parametrize("size", SIZES)
 def test_the_int8_file_says_nearly_the_same_at_every_size(files, size):
     network, folder = files
-    picture = numpy.random.default_rng(2).random((1, 3, *size), numpy.float32)
-    ours, theirs = models.from_network(network)(picture)[0], models.from_onnx(folder / "int8.onnx", 1, exactly=True)(picture)[0]
+    image = numpy.random.default_rng(2).random((1, 3, *size), numpy.float32)
+    ours, theirs = models.from_network(network)(image)[0], models.from_onnx(folder / "int8.onnx", 1, exactly=True)(image)[0]
     assert numpy.abs(ours[4:] - theirs[4:]).max() < 0.02
     assert numpy.abs(ours[:4] - theirs[:4]).mean() < 2
 

@@ -31,8 +31,8 @@ def exported(tmp_path_factory):
 
 
 def deviation(network, path):
-    picture = numpy.random.default_rng(2).random((1, 3, 160, 224), numpy.float32)
-    return numpy.abs(models.from_network(network)(picture) - models.from_onnx(path, 1)(picture)).max()
+    image = numpy.random.default_rng(2).random((1, 3, 160, 224), numpy.float32)
+    return numpy.abs(models.from_network(network)(image) - models.from_onnx(path, 1)(image)).max()
 
 
 def test_a_converted_network_computes_what_the_file_computes(exported, tmp_path):
@@ -71,10 +71,10 @@ def test_training_continues_from_it_only_with_frozen_norms(exported, tmp_path):
     arguments.keep_norms = True
     training = begin(arguments)
     assert training.progress.images == 640
-    picture = torch.rand(1, 3, 96, 96)
+    image = torch.rand(1, 3, 96, 96)
     with torch.inference_mode():
-        trained = Exported(copy.deepcopy(training.network))(picture)
-        assert torch.allclose(trained, Exported(training.mean)(picture), atol=1e-4), "norms compute the same in training mode"
+        trained = Exported(copy.deepcopy(training.network))(image)
+        assert torch.allclose(trained, Exported(training.mean)(image), atol=1e-4), "norms compute the same in training mode"
 
 
 def test_other_files_are_refused(exported, tmp_path):

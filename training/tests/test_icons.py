@@ -62,9 +62,9 @@ def test_what_is_shown_of_a_box_is_square_and_stays_on_the_screen():
 
 
 def few() -> Icons:
-    pictures = numpy.stack([pictogram(svg) for svg in (CROSS, PLUS, MENU)])
+    icons = numpy.stack([pictogram(svg) for svg in (CROSS, PLUS, MENU)])
     meanings = numpy.array([MEANINGS.index("close"), MEANINGS.index("add"), OTHER])
-    return Icons(pictures, meanings, numpy.array(["drawn"] * 3), numpy.array(["train"] * 3))
+    return Icons(icons, meanings, numpy.array(["drawn"] * 3), numpy.array(["train"] * 3))
 
 
 def test_drawn_icons_differ_but_show():
@@ -100,9 +100,9 @@ def test_names_are_said_from_where_enough_are_right():
     other = len(MEANINGS)
     probabilities = sure_of(*[(0, 0.9)] * 9, (1, 0.8), (2, 0.5), (2, 0.4))
     target = torch.tensor([0] * 9 + [0, 3, other])
-    least = calibrate_threshold(probabilities, target)
-    assert least == pytest.approx(0.8)
-    figures = report(probabilities, target, least)
+    threshold = calibrate_threshold(probabilities, target)
+    assert threshold == pytest.approx(0.8)
+    figures = report(probabilities, target, threshold)
     assert figures["icons"] == 11 and figures["others"] == 1
     assert figures["top_1"] == pytest.approx(9 / 11, abs=1e-3)
     assert figures["named"] == pytest.approx(10 / 11, abs=1e-3) and figures["name_accuracy"] == 0.9

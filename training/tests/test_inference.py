@@ -26,7 +26,7 @@ class Model:
 def test_an_image_is_processed_at_full_size_up_to_a_limit(processor):
     model, pixels = Model(cell(20, 10, 8, 4, 0.9)), numpy.zeros((100, 200, 3), numpy.uint8)
     whole = detect(model, processor, pixels, 0.5)
-    halved = detect(model, processor, pixels, 0.5, most_pixels=5_000)
+    halved = detect(model, processor, pixels, 0.5, max_pixels=5_000)
     assert model.sizes == [(128, 224), (64, 128)]
     assert whole.boxes.tolist() == [[16, 8, 24, 12]]
     assert halved.boxes.tolist() == [[32, 16, 48, 24]]

@@ -7,9 +7,9 @@ SIZE = (128, 128)
 MIDDLES = torch.cat([middles_of(128 // stride, 128 // stride, stride) for stride in STRIDES])
 
 
-def truth(*boxes, pictures=None):
+def truth(*boxes, image_indices=None):
     count = len(boxes)
-    return GroundTruth(torch.tensor(boxes, dtype=torch.float32).reshape(-1, 4), torch.zeros(count, dtype=torch.long), torch.tensor(pictures or [0] * count, dtype=torch.long))
+    return GroundTruth(torch.tensor(boxes, dtype=torch.float32).reshape(-1, 4), torch.zeros(count, dtype=torch.long), torch.tensor(image_indices or [0] * count, dtype=torch.long))
 
 
 def answers(boxes, scores=0.0):
@@ -60,9 +60,9 @@ def test_a_cell_answers_for_one_element_only():
 
 def test_pictures_of_a_batch_do_not_mix():
     logits, boxes = answers((40, 40, 72, 72))
-    found = assign(logits.repeat(2, 1), boxes.repeat(2, 1), truth((40, 40, 72, 72), (40, 40, 72, 72), pictures=[0, 1]), SIZE)
-    picture_of = found.cells // len(MIDDLES)
-    assert torch.equal(picture_of, found.elements)
+    found = assign(logits.repeat(2, 1), boxes.repeat(2, 1), truth((40, 40, 72, 72), (40, 40, 72, 72), image_indices=[0, 1]), SIZE)
+    image_of = found.cells // len(MIDDLES)
+    assert torch.equal(image_of, found.elements)
 
 
 def test_no_elements_are_no_trouble():

@@ -4,7 +4,7 @@ import pytest
 from detector import classes, metrics
 from detector.detections import Detections
 from detector.screens import Screen
-from tests.pictures import kind
+from tests.synthetic_screens import kind
 
 
 def screen(*elements):

@@ -4,7 +4,7 @@ import numpy
 
 from detector import card, classes, evaluate, gallery
 from detector.detections import Detections
-from tests.pictures import draw, kind
+from tests.synthetic_screens import draw, kind
 
 BUTTON, ICON = (20, 20, 80, 50), (150, 100, 172, 122)
 
@@ -22,9 +22,9 @@ def seen(tmp_path, *boxes):
 
 
 def causes(tmp_path, *boxes):
-    pictures = seen(tmp_path, *boxes)
-    judged = evaluate.judge(pictures, 0.5)
-    return sorted(one.cause for one in gallery.mistakes(0, *pictures[0], judged[0], 0.5))
+    detected = seen(tmp_path, *boxes)
+    judged = evaluate.judge(detected, 0.5)
+    return sorted(one.cause for one in gallery.mistakes(0, *detected[0], judged[0], 0.5))
 
 
 def test_mistakes_have_causes(tmp_path):
@@ -37,20 +37,20 @@ def test_mistakes_have_causes(tmp_path):
 
 
 def test_the_gallery_shows_each_mistake(tmp_path):
-    pictures = seen(tmp_path, ("button", BUTTON, 0.9), ("icon", (200, 200, 220, 220), 0.8))
-    page = gallery.write(pictures, evaluate.judge(pictures, 0.5), 0.5, tmp_path / "gallery")
+    detected = seen(tmp_path, ("button", BUTTON, 0.9), ("icon", (200, 200, 220, 220), 0.8))
+    page = gallery.write(detected, evaluate.judge(detected, 0.5), 0.5, tmp_path / "gallery")
     text = page.read_text()
     assert "missed: not detected (1 of 2)" in text and "false: no element there (1 of 2)" in text
     assert sorted(file.name for file in page.parent.glob("*.png")) == ["00.png", "01.png"]
 
 
 def test_the_card_holds_what_was_measured(tmp_path):
-    pictures = seen(tmp_path, ("button", BUTTON, 0.9))
-    measured = evaluate.report(evaluate.judge(pictures, 0.5), 0.5)
+    detected = seen(tmp_path, ("button", BUTTON, 0.9))
+    measured = evaluate.report(evaluate.judge(detected, 0.5), 0.5)
     figures = {"split": "test", "applications": measured} | measured
     one = {"bytes": 7_000_000, "farthest_from_pytorch": {"score": 0.001, "pixels": 0.2}, "farthest_as_computed_here": {"score": 0.931, "pixels": 9.0}, "milliseconds_1_thread": 61.2, "milliseconds_2_threads": 44.4}
     export = {"parameters": 1_880_000, "float": one, "int8": one}
-    read = {split: [pictures[0][0]] for split in ("train", "validation", "test")}
+    read = {split: [detected[0][0]] for split in ("train", "validation", "test")}
     text = card.card(figures, export, {"images": 90_000, "finished": False, "screens": {"seed 1": 4_000, "seed 2": 500}}, read)
     for words in ("1,880,000", "90,000 samples", "not been decayed", "| all | 1 | 2 | 0.500 |", "| int8 | 7,000,000 | 61 | 44 | 0.001 | 0.2 | 0.931 |", "- switch: only 0", "- real applications, switch: only 0"):
         assert words in text, words

@@ -4,7 +4,7 @@ import pytest
 
 from detector import samples
 from detector.loader import SHAPES
-from tests.pictures import draw, some
+from tests.synthetic_screens import draw, some
 
 
 def spans(pixels, colour):

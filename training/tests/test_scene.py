@@ -28,13 +28,13 @@ def test_what_is_right_is_counted_of_what_was_found():
         ("link", (0, 50, 50, 70), None, {}),
         ("tab", (100, 50, 150, 70), "Mail", {}),
     )
-    said = [
+    predicted = [
         found("button", (1, 1, 50, 20), "SAVE!", focused=False),
         found("radio", (60, 0, 80, 20), "", checked=False),
         found("link", (0, 50, 50, 70), "anything"),
         found("icon", (170, 80, 190, 99)),
     ]
-    counted = counts(true, said)
+    counted = counts(true, predicted)
     assert json.loads(json.dumps(counted)) == {
         "elements": 4, "acting": 4, "false_positives": 1, "found": 3, "offered": 3, "class_correct": 2,
         "labelled": 1, "label_correct": 1, "states_predicted": 2, "states_correct": 1,

@@ -12,11 +12,11 @@ from detector.loader import Groups, Plan, groups
 from detector.loader import weights as chances
 from detector.network import Exported, Network
 from detector.postprocess import PostProcessor
-from detector.train import WARM_UP_IMAGES, Progress, Training, after, begins_to_finish, is_finished, mixed, pictures_for, share_of_rate, train
-from tests.pictures import draw, some
+from detector.train import WARM_UP_IMAGES, Progress, Training, after, begins_to_finish, images_per_group, is_finished, mixed, share_of_rate, train
+from tests.synthetic_screens import draw, some
 
 TINY = (16, 24, 32, 32)
-PLAN = Plan(seed=7, batch=4, pictures=4, samples=2, shapes=((128, 128), (96, 160)))
+PLAN = Plan(seed=7, batch=4, images=4, samples=2, shapes=((128, 128), (96, 160)))
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def test_a_tiny_network_learns_four_screens_by_heart(tmp_path):
     read = drawn(tmp_path)
     training = Training(tiny(), seed=1, rate=5e-3)
     training.progress.images = WARM_UP_IMAGES
-    plan = Plan(seed=1, batch=4, pictures=4, samples=4, shapes=((192, 192),), spoilt=False)
+    plan = Plan(seed=1, batch=4, images=4, samples=4, shapes=((192, 192),), spoilt=False)
     dataset = Groups(read, plan)
     losses = []
     for number in range(75):
@@ -66,21 +66,21 @@ def test_groups_are_the_same_whoever_makes_them_ready(tmp_path):
 
 def test_every_screen_comes_before_any_comes_again(tmp_path):
     dataset = Groups(drawn(tmp_path, 5), PLAN)
-    assert sorted(dataset.picture(number) for number in range(5)) == [0, 1, 2, 3, 4]
-    assert sorted(dataset.picture(number) for number in range(5, 10)) == [0, 1, 2, 3, 4]
+    assert sorted(dataset.screen_index(number) for number in range(5)) == [0, 1, 2, 3, 4]
+    assert sorted(dataset.screen_index(number) for number in range(5, 10)) == [0, 1, 2, 3, 4]
 
 
 def test_boxes_of_a_batch_stand_on_what_they_name(tmp_path):
     read = drawn(tmp_path)
-    plan = Plan(seed=2, batch=4, pictures=4, samples=2, shapes=((160, 160),), spoilt=False)
-    from tests.pictures import COLOURS, kind
+    plan = Plan(seed=2, batch=4, images=4, samples=2, shapes=((160, 160),), spoilt=False)
+    from tests.synthetic_screens import COLOURS, kind
 
     by_kind = {kind(name): colour for name, colour in COLOURS.items()}
     checked = 0
     for batch in Groups(read, plan)[0]:
-        for box, class_, picture in zip(batch.truth.boxes, batch.truth.classes, batch.truth.pictures):
+        for box, class_, image_index in zip(batch.truth.boxes, batch.truth.classes, batch.truth.image_indices):
             x, y = ((box[:2] + box[2:]) / 2).int().tolist()
-            assert batch.pixels[picture, y, x].tolist() == pytest.approx(by_kind[int(class_)], abs=12)
+            assert batch.pixels[image_index, y, x].tolist() == pytest.approx(by_kind[int(class_)], abs=12)
             checked += 1
     assert checked > 20
 
@@ -113,7 +113,7 @@ def test_a_run_stops_in_time_and_leaves_what_is_needed_to_go_on(tmp_path):
     arguments = argparse.Namespace(screens=tmp_path, run=tmp_path, minutes=0.05, finish=0, workers=0, applications=None, share=0.3)
     training = Training(tiny(), seed=1)
     train(training, PLAN, arguments)
-    assert training.progress.images == training.progress.group * PLAN.pictures * PLAN.samples > 0
+    assert training.progress.images == training.progress.group * PLAN.images * PLAN.samples > 0
 
 
 def test_the_rate_rises_stays_and_falls_when_it_is_to_end():
@@ -148,9 +148,9 @@ def test_weights_in_half_precision_see_the_same(tmp_path):
         torch.nn.init.normal_(parameter, std=0.2)
     weights.save(network, tmp_path / "weights.pt", {"images": 5})
     again, about = weights.load(tmp_path / "weights.pt")
-    picture = torch.rand(1, 3, 64, 96)
+    image = torch.rand(1, 3, 64, 96)
     with torch.inference_mode():
-        one, other = Exported(network.eval())(picture), Exported(again)(picture)
+        one, other = Exported(network.eval())(image), Exported(again)(image)
     assert about["images"] == 5
     assert torch.allclose(one[:, 4:], other[:, 4:], atol=0.02)
 
@@ -172,7 +172,7 @@ def test_between_two_networks_lies_their_mean(tmp_path):
 
 def test_a_group_has_samples_for_whole_batches():
     for batch in (8, 16, 64, 128):
-        assert Plan(seed=1, batch=batch, pictures=pictures_for(batch)).batches >= 1
+        assert Plan(seed=1, batch=batch, images=images_per_group(batch)).batches >= 1
     with pytest.raises(ValueError, match="do not fill whole batches of 48"):
         Plan(seed=1, batch=48)
 

@@ -1,7 +1,7 @@
 //! Server streams that survive broken connections: reconnecting with the last token loses and repeats nothing.
 //!
 //! A [`WatchedResource`] opens and reads its stream. This module handles resume tokens, retries and the end of the stream. A server
-//! that says nothing, not even a heartbeat, is told as an update and asked again for as long as the watch is read.
+//! that says nothing, not even a heartbeat, is reported as an update and asked again for as long as the watch is read.
 
 use std::future::Future;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(crate) trait WatchedResource: Send + 'static {
     /// Reads a message of the stream.
     fn read(&mut self, response: Self::Response) -> Received<Self::Update>;
 
-    /// Returns the update for a server that has said nothing for this long.
+    /// Returns the update for a server that has sent nothing for this long.
     fn silent(&self, silence: Duration) -> Self::Update;
 
     /// Returns the update for a server that answers again.
@@ -86,33 +86,33 @@ struct Watch<R: WatchedResource> {
     next: Option<R::Update>,
 }
 
-/// Time in which the server has said nothing.
+/// Time in which the server has sent nothing.
 struct Silence {
     allowed: Duration,
     /// Time of the last message, or of the first read.
-    heard: Option<Instant>,
-    /// Time since which the silence is to be told.
-    told: Option<Instant>,
+    last_message_at: Option<Instant>,
+    /// Time of the last report; `None` if the current silence is not reported yet.
+    reported_at: Option<Instant>,
 }
 
 impl Silence {
-    /// Returns the time at which the silence is told next.
+    /// Returns the time at which the silence is reported next.
     fn deadline(&mut self) -> Instant {
-        let heard = *self.heard.get_or_insert_with(Instant::now);
-        self.told.unwrap_or(heard) + self.allowed
+        let last_message_at = *self.last_message_at.get_or_insert_with(Instant::now);
+        self.reported_at.unwrap_or(last_message_at) + self.allowed
     }
 
     /// Begins the next silence, and returns how long this one lasts already.
-    fn tell(&mut self) -> Duration {
+    fn report(&mut self) -> Duration {
         let now = Instant::now();
-        self.told = Some(now);
-        self.heard.map_or(self.allowed, |heard| now - heard)
+        self.reported_at = Some(now);
+        self.last_message_at.map_or(self.allowed, |at| now - at)
     }
 
-    /// Ends the silence. Returns whether it was told.
+    /// Ends the silence. Returns whether it was reported.
     fn end(&mut self) -> bool {
-        self.heard = Some(Instant::now());
-        self.told.take().is_some()
+        self.last_message_at = Some(Instant::now());
+        self.reported_at.take().is_some()
     }
 }
 
@@ -131,8 +131,8 @@ pub(crate) fn updates<R: WatchedResource>(
         ended: false,
         silence: Silence {
             allowed: silence,
-            heard: None,
-            told: None,
+            last_message_at: None,
+            reported_at: None,
         },
         next: None,
     };
@@ -157,23 +157,23 @@ impl<R: WatchedResource> Watch<R> {
                     self.ended = true;
                     return Some(Err(report));
                 }
-                Err(_) => return Some(Ok(self.tell_silence())),
+                Err(_) => return Some(Ok(self.report_silence())),
             }
         }
         None
     }
 
-    /// Tells of the silence. The next attempt uses a new stream; it is no failure, so that a server that stands still is waited for.
-    fn tell_silence(&mut self) -> R::Update {
+    /// Reports the silence. The next attempt uses a new stream; it is no failure, so that a server that stands still is waited for.
+    fn report_silence(&mut self) -> R::Update {
         self.messages = None;
-        // A server that refuses connections is not silent, however short the silence that is told.
+        // A server that refuses connections is not silent, however short the silence that is reported.
         if self
             .failed_at
             .is_none_or(|at| at.elapsed() >= MIN_SILENCE_AFTER_FAILURE)
         {
             self.failures = 0;
         }
-        self.resource.silent(self.silence.tell())
+        self.resource.silent(self.silence.report())
     }
 
     /// Receives a message, or opens the stream again. Returns the update, if there is one. May be dropped at any time.
@@ -237,10 +237,10 @@ impl<R: WatchedResource> Watch<R> {
 
 /// Returns the pause after this number of consecutive failures.
 fn backoff(failures: u32) -> Duration {
-    let longest = INITIAL_BACKOFF
+    let max_pause = INITIAL_BACKOFF
         .saturating_mul(1 << failures.min(6))
         .min(MAX_BACKOFF);
-    longest.mul_f64(rand::rng().random_range(0.5..1.0))
+    max_pause.mul_f64(rand::rng().random_range(0.5..1.0))
 }
 
 /// Returns true if a new connection may resolve the error. Proxies and connections that reach their maximum age cause

@@ -19,7 +19,7 @@ pub enum Update {
         event: Box<wire::Event>,
         resume_token: String,
     },
-    /// The server has said nothing for this long, not even a heartbeat. The watch goes on trying, and tells it again.
+    /// The server has sent nothing for this long, not even a heartbeat. The watch goes on trying, and reports it again.
     Silent { silence: Duration },
     /// The server answers again after a silence.
     Restored,

@@ -28,14 +28,14 @@ impl Shutdown {
     pub fn on_signals() -> io::Result<Self> {
         let shutdown = Self::new();
         let mut signals = SignalListener::listen()?;
-        let told = shutdown.clone();
+        let trigger = shutdown.clone();
         tokio::spawn(async move {
             let signal = signals.next().await;
             info!(signal, "shutting down");
-            told.drain();
+            trigger.drain();
             let signal = signals.next().await;
             info!(signal, "stopping immediately");
-            told.stop();
+            trigger.stop();
         });
         Ok(shutdown)
     }

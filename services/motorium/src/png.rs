@@ -9,9 +9,9 @@ use image::ImageFormat;
 #[must_use]
 pub(crate) fn to_png(file_name: &str, content: Bytes) -> (String, Bytes) {
     let converted = file_name.strip_suffix(".webp").and_then(|stem| {
-        let picture = image::load_from_memory_with_format(&content, ImageFormat::WebP).ok()?;
+        let image = image::load_from_memory_with_format(&content, ImageFormat::WebP).ok()?;
         let mut png = Cursor::new(Vec::new());
-        picture.write_to(&mut png, ImageFormat::Png).ok()?;
+        image.write_to(&mut png, ImageFormat::Png).ok()?;
         Some((format!("{stem}.png"), Bytes::from(png.into_inner())))
     });
     converted.unwrap_or_else(|| (file_name.to_owned(), content))

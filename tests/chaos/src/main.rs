@@ -74,10 +74,10 @@ async fn run(scope: RunOptions, store: Store) -> ChaosReport {
     let crowd = Users::start(scope, &fleet, MAX_TASKS_PER_DESKTOP * scope.desktops);
     let mut breaker = FaultInjector::default();
     let mut faults = FaultSchedule::new(scope.seed, store);
-    let longest =
+    let run_timeout =
         MIN_RUN_TIMEOUT.max(TIMEOUT_PER_TASK * u32::try_from(scope.tasks).unwrap_or(u32::MAX));
     let mut next = faults.next();
-    while !crowd.has_finished() && began.elapsed() < longest {
+    while !crowd.has_finished() && began.elapsed() < run_timeout {
         breaker.recover_due(&mut fleet).await;
         if scope.breaks && began.elapsed() >= next.at {
             breaker.inject(&next, &mut fleet).await;
@@ -86,12 +86,12 @@ async fn run(scope: RunOptions, store: Store) -> ChaosReport {
         sleep(Duration::from_millis(20)).await;
     }
     breaker.recover_all(&mut fleet).await;
-    let told: Vec<UserReport> = crowd.end().await;
+    let reports: Vec<UserReport> = crowd.end().await;
     let elapsed = began.elapsed();
     let logs = fleet
-        .end(told.iter().map(|told| told.task.id.clone()))
+        .end(reports.iter().map(|report| report.task.id.clone()))
         .await;
-    report::count(scope, store, &told, &logs, breaker.counts(), elapsed)
+    report::count(scope, store, &reports, &logs, breaker.counts(), elapsed)
 }
 
 fn main() -> ExitCode {

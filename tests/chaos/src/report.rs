@@ -101,7 +101,7 @@ impl ChaosReport {
 pub(crate) fn count(
     scope: RunOptions,
     store: Store,
-    told: &[UserReport],
+    reports: &[UserReport],
     logs: &RunLogs,
     faults: BTreeMap<&'static str, usize>,
     elapsed: Duration,
@@ -124,18 +124,18 @@ pub(crate) fn count(
         .flat_map(|application| application.presses())
         .collect();
     let arrived = arrivals(&received, &mut counts);
-    for told in told {
+    for report in reports {
         let before = counts.violations.len();
         let log = logs
             .events
-            .get(&told.task.id)
+            .get(&report.task.id)
             .map_or(&[][..], Vec::as_slice);
         of_actions(log, &arrived, &mut counts);
-        of_watcher(told, log, &mut counts);
-        of_end(told, log, &presses, &mut counts);
+        of_watcher(report, log, &mut counts);
+        of_end(report, log, &presses, &mut counts);
         if let Some(what) = invariants::violation(log) {
             counts.invariant_violations += 1;
-            counts.complain(&told.task.id, &what);
+            counts.complain(&report.task.id, &what);
         }
         if counts.violations.len() > before {
             counts.explain(log);
@@ -185,33 +185,35 @@ fn of_actions(log: &[RecordedEvent], arrived: &BTreeSet<&str>, counts: &mut Chao
     }
 }
 
-fn of_watcher(told: &UserReport, log: &[RecordedEvent], counts: &mut ChaosReport) {
+fn of_watcher(report: &UserReport, log: &[RecordedEvent], counts: &mut ChaosReport) {
     let written: BTreeSet<i64> = log.iter().map(|recorded| recorded.seq.0).collect();
-    let lost = written.iter().filter(|seq| !told.events.contains_key(seq));
+    let lost = written
+        .iter()
+        .filter(|seq| !report.events.contains_key(seq));
     let lost = lost.count();
-    let repeated: usize = told.events.values().map(|times| times - 1).sum();
-    let invented = told.events.keys().filter(|seq| !written.contains(seq));
-    let out_of_order = told.out_of_order + invented.count();
+    let repeated: usize = report.events.values().map(|times| times - 1).sum();
+    let invented = report.events.keys().filter(|seq| !written.contains(seq));
+    let out_of_order = report.out_of_order + invented.count();
     counts.events.written += log.len();
     counts.events.lost += lost;
     counts.events.repeated += repeated;
     counts.events.out_of_order += out_of_order;
-    counts.events.reconnections += told.reconnections;
-    counts.questions += told.questions.len();
+    counts.events.reconnections += report.reconnections;
+    counts.questions += report.questions.len();
     if lost + repeated + out_of_order > 0 {
         let what = format!("events: {lost} lost, {repeated} repeated, {out_of_order} out of order");
-        counts.complain(&told.task.id, &what);
+        counts.complain(&report.task.id, &what);
     }
 }
 
 /// Checks that the task ended with an outcome that matches the desktop.
 fn of_end(
-    told: &UserReport,
+    report: &UserReport,
     log: &[RecordedEvent],
     presses: &[ButtonPress],
     counts: &mut ChaosReport,
 ) {
-    let id = &told.task.id;
+    let id = &report.task.id;
     let Some(task) = Task::from_events(log.iter().cloned()) else {
         counts.wrong_outcomes += 1;
         counts.complain(id, "was never created");
@@ -223,14 +225,14 @@ fn of_end(
         by.is_some_and(|by| by.starts_with(&prefix))
     });
     let mut pressed = by_name(own);
-    for number in &told.manual_presses {
+    for number in &report.manual_presses {
         *pressed
             .entry(crate::application::BUTTONS[*number])
             .or_default() += 1;
     }
     let (state, problem) = match &task.lifecycle {
-        Lifecycle::Succeeded { .. } if pressed != told.task.presses => {
-            let wanted = &told.task.presses;
+        Lifecycle::Succeeded { .. } if pressed != report.task.presses => {
+            let wanted = &report.task.presses;
             (
                 "succeeded",
                 Some(format!("wanted {wanted:?}, pressed {pressed:?}")),
@@ -242,7 +244,7 @@ fn of_end(
             *counts.failures.entry(why).or_default() += 1;
             ("failed", None)
         }
-        Lifecycle::Cancelled { .. } if told.cancelled => ("cancelled", None),
+        Lifecycle::Cancelled { .. } if report.cancelled => ("cancelled", None),
         Lifecycle::Cancelled { .. } => {
             ("cancelled", Some("cancelled without a request".to_owned()))
         }

@@ -118,7 +118,7 @@ fn frame(id: FrameId) -> Frame {
 }
 
 /// Returns an image whose bytes are unique to the frame.
-fn picture(frame: &Frame) -> Image {
+fn simulated_image(frame: &Frame) -> Image {
     let mut bytes = vec![7; IMAGE_BYTES];
     let stamp = format!("{} {:?}", frame.id, frame.captured_at);
     bytes[..stamp.len()].copy_from_slice(stamp.as_bytes());
@@ -203,7 +203,7 @@ impl Perception for SimulatedPerception {
 
     async fn capture(&self, request: CaptureRequest) -> Result<CapturedFrame> {
         let (frame, _) = self.look();
-        let image = request.image.map(|_| picture(&frame));
+        let image = request.image.map(|_| simulated_image(&frame));
         Ok(CapturedFrame { frame, image })
     }
 
@@ -211,8 +211,8 @@ impl Perception for SimulatedPerception {
         sleep(PARSE_TIME).await;
         let (frame, shown) = self.look();
         Ok(Observation {
-            image: request.capture.image.map(|_| picture(&frame)),
-            annotated_image: request.annotated_image.map(|_| picture(&frame)),
+            image: request.capture.image.map(|_| simulated_image(&frame)),
+            annotated_image: request.annotated_image.map(|_| simulated_image(&frame)),
             scene: scene(&frame, &shown),
             frame,
             prompt_lines: vec![],
@@ -283,7 +283,7 @@ impl Perception for SimulatedPerception {
     async fn get_frame(&self, request: FrameRequest) -> Result<CapturedFrame> {
         self.kept(&request.frame)?;
         let frame = frame(request.frame);
-        let image = Some(picture(&frame));
+        let image = Some(simulated_image(&frame));
         Ok(CapturedFrame { frame, image })
     }
 }

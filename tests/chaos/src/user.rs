@@ -53,7 +53,7 @@ pub(crate) struct UserReport {
 #[derive(Debug)]
 pub(crate) struct Users {
     users: Vec<JoinHandle<()>>,
-    told: Vec<Arc<std::sync::Mutex<UserReport>>>,
+    reports: Vec<Arc<std::sync::Mutex<UserReport>>>,
 }
 
 impl Users {
@@ -61,7 +61,7 @@ impl Users {
     pub(crate) fn start(scope: RunOptions, fleet: &Fleet, at_a_time: usize) -> Self {
         let turns = Arc::new(Semaphore::new(at_a_time));
         let channels: Vec<Service> = fleet.user_urls.iter().map(|url| service(url)).collect();
-        let (mut users, mut told) = (Vec::new(), Vec::new());
+        let (mut users, mut reports) = (Vec::new(), Vec::new());
         for number in 0..scope.tasks {
             let notes = Arc::new(std::sync::Mutex::new(UserReport {
                 task: planned_task(scope.seed, number),
@@ -73,7 +73,7 @@ impl Users {
                 has_ended: false,
                 questions: Vec::new(),
             }));
-            told.push(notes.clone());
+            reports.push(notes.clone());
             let user = User {
                 services: channels.clone(),
                 applications: fleet.applications.clone(),
@@ -85,7 +85,7 @@ impl Users {
                 user.run().await;
             }));
         }
-        Self { users, told }
+        Self { users, reports }
     }
 
     pub(crate) fn has_finished(&self) -> bool {
@@ -103,7 +103,7 @@ impl Users {
                 std::panic::resume_unwind(error.into_panic());
             }
         }
-        let notes = self.told.iter();
+        let notes = self.reports.iter();
         notes
             .map(|notes| notes.lock().expect("the lock is not poisoned").clone())
             .collect()
@@ -141,12 +141,12 @@ impl User {
     }
 
     fn name(&self) -> String {
-        self.note(|told| format!("tasks/{}", told.task.id))
+        self.note(|report| format!("tasks/{}", report.task.id))
     }
 
     async fn run(self) {
         self.submit().await;
-        let cancelled_after = self.note(|told| told.task.cancelled_after);
+        let cancelled_after = self.note(|report| report.task.cancelled_after);
         let loses_interest = async {
             match cancelled_after {
                 Some(after) => sleep(after).await,
@@ -177,12 +177,12 @@ impl User {
     }
 
     async fn submit(&self) {
-        let request = self.note(|told| wire::CreateTaskRequest {
+        let request = self.note(|report| wire::CreateTaskRequest {
             task: Some(wire::Task {
-                goal: told.task.goal.clone(),
+                goal: report.task.goal.clone(),
                 ..wire::Task::default()
             }),
-            task_id: told.task.id.clone(),
+            task_id: report.task.id.clone(),
             request_id: Uuid::new_v4().to_string(),
         });
         let created = self.call_with_retry(|mut service| {
@@ -198,7 +198,7 @@ impl User {
             reason: "never mind".to_owned(),
             request_id: Uuid::new_v4().to_string(),
         };
-        self.note(|told| told.cancelled = true);
+        self.note(|report| report.cancelled = true);
         let cancelled = self.call_with_retry(|mut service| {
             let request = request.clone();
             async move { service.cancel_task(request).await }
@@ -231,20 +231,25 @@ impl User {
                     self.handle_event(event, &mut seen).await;
                 }
             }
-            if self.note(|told| told.has_ended) {
+            if self.note(|report| report.has_ended) {
                 return;
             }
-            self.note(|told| told.reconnections += 1);
+            self.note(|report| report.reconnections += 1);
             sleep(RETRY_INTERVAL).await;
         }
     }
 
     async fn handle_event(&self, event: wire::Event, seen: &mut WatchState) {
         let name = self.name();
-        self.note(|told| {
-            let last = told.events.keys().next_back().copied().unwrap_or_default();
-            told.out_of_order += usize::from(event.sequence < last || event.task != name);
-            *told.events.entry(event.sequence).or_default() += 1;
+        self.note(|report| {
+            let last = report
+                .events
+                .keys()
+                .next_back()
+                .copied()
+                .unwrap_or_default();
+            report.out_of_order += usize::from(event.sequence < last || event.task != name);
+            *report.events.entry(event.sequence).or_default() += 1;
         });
         match event.kind {
             Some(Kind::DesktopAcquired(acquired)) => {
@@ -254,7 +259,7 @@ impl User {
             Some(Kind::ActionIntended(intended)) => seen.intended = Some(intended),
             Some(Kind::UserAsked(asked)) => self.answer(asked, seen).await,
             Some(Kind::Succeeded(_) | Kind::Failed(_) | Kind::Cancelled(_)) => {
-                self.note(|told| told.has_ended = true);
+                self.note(|report| report.has_ended = true);
             }
             _ => {}
         }
@@ -263,7 +268,7 @@ impl User {
     /// Answers a question: checks the last intended action, completes it if it is missing, and acknowledges.
     async fn answer(&self, asked: wire::UserAsked, seen: &WatchState) {
         let message = asked.request.map(|request| request.message);
-        self.note(|told| told.questions.push(message.unwrap_or_default()));
+        self.note(|report| report.questions.push(message.unwrap_or_default()));
         if let (Some(desktop), Some(intended)) = (seen.desktop, &seen.intended) {
             // By then the effects of input in flight are visible.
             sleep(Duration::from_secs(1)).await;
@@ -298,7 +303,7 @@ impl User {
         let meant = (0..BUTTONS.len()).find(|number| button(*number).contains(centre));
         if let Some(number) = meant {
             application.press_manually(number);
-            self.note(|told| told.manual_presses.push(number));
+            self.note(|report| report.manual_presses.push(number));
         }
     }
 }

@@ -13,7 +13,7 @@ import pytest
 import sdk_responses
 from sdk_requests import problems
 
-PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
 
 ANTHROPIC = {
     "model": "claude-opus-5-5",
@@ -24,7 +24,7 @@ ANTHROPIC = {
         {"name": "finish", "description": "d", "input_schema": {"type": "object", "properties": {}}},
     ],
     "messages": [
-        {"role": "user", "content": [{"type": "text", "text": "Save."}, PICTURE]},
+        {"role": "user", "content": [{"type": "text", "text": "Save."}, IMAGE]},
         {
             "role": "assistant",
             "content": [
@@ -39,7 +39,7 @@ ANTHROPIC = {
             "role": "user",
             "content": [{
                 "type": "tool_result", "tool_use_id": "toolu_1", "toolset_name": "computer",
-                "content": [{"type": "text", "text": "Done."}, PICTURE], "cache_control": {"type": "ephemeral"},
+                "content": [{"type": "text", "text": "Done."}, IMAGE], "cache_control": {"type": "ephemeral"},
             }],
         },
     ],

@@ -14,7 +14,7 @@ ORCHESTRATOR = SERVICES["orchestrator"]
 GOAL = {"task": {"goal": 'click "Save"'}}
 
 
-def said(*command: str) -> str:
+def output_of(*command: str) -> str:
     finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert finished.returncode == 0, f"{shlex.join(command)}:\n{finished.stderr}"
     return finished.stdout
@@ -31,20 +31,20 @@ def documents(text: str) -> list[dict]:
 
 
 def grpcurl(server, method: str, message: dict) -> str:
-    return said("grpcurl", "-plaintext", "-d", json.dumps(message), server.address, f"{ORCHESTRATOR}/{method}")
+    return output_of("grpcurl", "-plaintext", "-d", json.dumps(message), server.address, f"{ORCHESTRATOR}/{method}")
 
 
 def buf_curl(server, method: str, message: dict) -> str:
     address = f"http://{server.address}/{ORCHESTRATOR}/{method}"
-    return said("buf", "curl", "--protocol", "grpc", "--http2-prior-knowledge", "--data", json.dumps(message), address)
+    return output_of("buf", "curl", "--protocol", "grpc", "--http2-prior-knowledge", "--data", json.dumps(message), address)
 
 
 def list_with_grpcurl(server) -> str:
-    return said("grpcurl", "-plaintext", server.address, "list")
+    return output_of("grpcurl", "-plaintext", server.address, "list")
 
 
 def list_with_buf(server) -> str:
-    return said("buf", "curl", "--protocol", "grpc", "--http2-prior-knowledge", "--list-services", f"http://{server.address}")
+    return output_of("buf", "curl", "--protocol", "grpc", "--http2-prior-knowledge", "--list-services", f"http://{server.address}")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_task_is_created_and_watched(start, list_services, call):
 def test_every_message_and_call_is_described(start):
     server = start("orchestrator")
 
-    described = said("grpcurl", "-plaintext", server.address, "describe", "motorium.orchestrator.v1.Task")
+    described = output_of("grpcurl", "-plaintext", server.address, "describe", "motorium.orchestrator.v1.Task")
 
     assert "string goal" in described
 
@@ -90,4 +90,4 @@ def test_the_documented_lines_work(start, service):
 
     for line in lines:
         words = [re.sub(r"^(127\.0\.0\.1|localhost):\d+$", server.address, word) for word in shlex.split(line)]
-        said(*(word.replace("tasks/TASK", created) for word in words))
+        output_of(*(word.replace("tasks/TASK", created) for word in words))

@@ -31,8 +31,8 @@ struct ConfusionCounts {
 }
 
 impl ConfusionCounts {
-    fn add(&mut self, had_effect: bool, said: Option<bool>) {
-        *match (had_effect, said) {
+    fn add(&mut self, had_effect: bool, predicted: Option<bool>) {
+        *match (had_effect, predicted) {
             (_, None) => &mut self.unknown,
             (true, Some(true)) => &mut self.true_positives,
             (true, Some(false)) => &mut self.false_negatives,
@@ -84,14 +84,14 @@ impl EffectScore {
             return;
         };
         let verdict = judged.effect.as_ref().map(Effect::verdict);
-        let said = verdict.and_then(says_effect);
-        self.all.add(label.had_effect, said);
+        let predicted = verdict.and_then(says_effect);
+        self.all.add(label.had_effect, predicted);
         if !label.moves_anyway.is_empty() {
-            self.moving.add(label.had_effect, said);
+            self.moving.add(label.had_effect, predicted);
         }
         let what = self.by_what.entry(label.what.clone()).or_default();
-        what.add(label.had_effect, said);
-        if said != Some(label.had_effect) {
+        what.add(label.had_effect, predicted);
+        if predicted != Some(label.had_effect) {
             let verdict = verdict.map_or("none", |verdict| verdict.as_str_name());
             let words = judged.effect.map(|effect| effect.explanation);
             let moves = judged.label.moves_anyway.join(" ");
@@ -116,8 +116,8 @@ impl EffectScore {
         self
     }
 
-    pub(crate) fn is_at_least(&self, least: f64) -> bool {
-        self.all.precision() >= least && self.all.recall() >= least
+    pub(crate) fn is_at_least(&self, min_score: f64) -> bool {
+        self.all.precision() >= min_score && self.all.recall() >= min_score
     }
 
     /// Formats the counts by category, and the wrong verdicts.

@@ -247,7 +247,7 @@ fn main() -> ExitCode {
     let films = recording::list(&motorium_tests::root().join("tests/fixtures/effects"));
     let films: Vec<_> = films.into_iter().filter(is_wanted).collect();
     let count = number("AT_A_TIME").unwrap_or(4.0) as usize;
-    let least = number("LEAST").unwrap_or(0.97);
+    let min_score = number("LEAST").unwrap_or(0.97);
     let runtime = tokio::runtime::Runtime::new().expect("threads");
     let score = runtime.block_on(async {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -256,7 +256,7 @@ fn main() -> ExitCode {
     });
     print!("{}", score.table());
     println!("{}", score.json());
-    if score.is_at_least(least) {
+    if score.is_at_least(min_score) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

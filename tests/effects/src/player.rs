@@ -112,31 +112,28 @@ impl Player {
     }
 
     /// Draws the regions of an image that differ from the current one.
-    pub(crate) fn show(&mut self, picture: &Arc<RgbaImage>) {
+    pub(crate) fn show(&mut self, image: &Arc<RgbaImage>) {
         let everything = || {
-            let size = (
-                picture.width().cast_signed(),
-                picture.height().cast_signed(),
-            );
+            let size = (image.width().cast_signed(), image.height().cast_signed());
             vec![CaptureRect::new(CapturePoint::zero(), size.into())]
         };
         let changed = match &self.shown {
-            Some(shown) => changed_boxes(shown, picture).unwrap_or_else(everything),
+            Some(shown) => changed_boxes(shown, image).unwrap_or_else(everything),
             None => everything(),
         };
         for place in changed {
-            self.draw(picture, place);
+            self.draw(image, place);
         }
         self.connection.sync().expect("the display replies");
-        self.shown = Some(Arc::clone(picture));
+        self.shown = Some(Arc::clone(image));
     }
 
-    fn draw(&self, picture: &RgbaImage, place: CaptureRect) {
+    fn draw(&self, image: &RgbaImage, place: CaptureRect) {
         let (width, height) = (place.width(), place.height());
         let mut bytes = Vec::with_capacity(4 * (width * height).unsigned_abs() as usize);
         for y in place.min.y..place.max.y {
             for x in place.min.x..place.max.x {
-                let [red, green, blue, _] = picture.get_pixel(x.unsigned_abs(), y.unsigned_abs()).0;
+                let [red, green, blue, _] = image.get_pixel(x.unsigned_abs(), y.unsigned_abs()).0;
                 bytes.extend([blue, green, red, 0]);
             }
         }
@@ -162,9 +159,9 @@ impl Player {
     pub(crate) async fn play(&mut self, part: &[TimedImage], skip: Duration) {
         let began = Instant::now();
         let current = part.iter().rposition(|(at, _)| *at <= skip).unwrap_or(0);
-        for (at, picture) in &part[current..] {
+        for (at, image) in &part[current..] {
             sleep_until(began + at.saturating_sub(skip)).await;
-            self.show(picture);
+            self.show(image);
         }
     }
 }

@@ -170,14 +170,13 @@ pub(crate) fn read(path: &Path, mut take: impl FnMut(Clip)) {
             ..
         } = clip.label;
         loop {
-            if let Some((from, picture)) = &current {
+            if let Some((from, image)) = &current {
                 let ms = |from: u64, since: u64| Duration::from_millis(from.saturating_sub(since));
                 if *from < acted_ms && until > started_ms {
-                    clip.before
-                        .push((ms(*from, started_ms), Arc::clone(picture)));
+                    clip.before.push((ms(*from, started_ms), Arc::clone(image)));
                 }
                 if *from < ended_ms && until > acted_ms {
-                    clip.after.push((ms(*from, acted_ms), Arc::clone(picture)));
+                    clip.after.push((ms(*from, acted_ms), Arc::clone(image)));
                 }
             }
             if until >= ended_ms {

@@ -12,9 +12,9 @@ use rustix::process::Signal;
 
 #[track_caller]
 fn check(finished: &ProgramResult, code: i32, part: &str) {
-    let said = format!("{}{}", finished.stdout, finished.stderr);
-    assert_eq!(finished.code, Some(code), "{said}");
-    assert!(said.contains(part), "{said}");
+    let output = format!("{}{}", finished.stdout, finished.stderr);
+    assert_eq!(finished.code, Some(code), "{output}");
+    assert!(output.contains(part), "{output}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

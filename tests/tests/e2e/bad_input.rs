@@ -5,11 +5,11 @@ use std::process::Command;
 
 use motorium_client::Client;
 use motorium_proto::error::ErrorReport;
-use motorium_proto::v1::executor as hands;
+use motorium_proto::v1::executor as wire_executor;
 use motorium_proto::v1::executor::executor_service_client::ExecutorServiceClient;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
-use motorium_proto::v1::perception as eye;
+use motorium_proto::v1::perception as wire_perception;
 use motorium_proto::v1::perception::perception_service_client::PerceptionServiceClient;
 use motorium_tests::desktop::TestDesktop;
 use motorium_tests::multi_step_task::MultiStepTask;
@@ -178,7 +178,7 @@ async fn missing_models() {
     let mut perception = PerceptionServiceClient::new(server.channel());
 
     let status = perception
-        .observe(eye::ObserveRequest::default())
+        .observe(wire_perception::ObserveRequest::default())
         .await
         .unwrap_err();
     let error = ErrorReport::from_status(&status);
@@ -192,14 +192,14 @@ async fn missing_models() {
 
     // Capturing needs no models, and parsing works as soon as the files exist.
     perception
-        .capture(eye::CaptureRequest::default())
+        .capture(wire_perception::CaptureRequest::default())
         .await
         .unwrap();
     let other = TestSetup::on(&desktop);
     let installed = std::fs::read_link(other.data().join("models")).unwrap();
     std::os::unix::fs::symlink(installed, setup.data().join("models")).unwrap();
     perception
-        .observe(eye::ObserveRequest::default())
+        .observe(wire_perception::ObserveRequest::default())
         .await
         .unwrap();
 }
@@ -208,9 +208,9 @@ async fn missing_models() {
 async fn no_display() {
     let setup = TestSetup::without_display();
     let perception = Server::start(&setup, "perception", &[]).await;
-    let mut eyes = PerceptionServiceClient::new(perception.channel());
-    let status = eyes
-        .capture(eye::CaptureRequest::default())
+    let mut perception_client = PerceptionServiceClient::new(perception.channel());
+    let status = perception_client
+        .capture(wire_perception::CaptureRequest::default())
         .await
         .unwrap_err();
     let error = ErrorReport::from_status(&status);
@@ -222,11 +222,11 @@ async fn no_display() {
     );
 
     let executor = Server::start(&setup, "executor", &[]).await;
-    let mut hands_client = ExecutorServiceClient::new(executor.channel());
-    let status = hands_client
-        .acquire_desktop(hands::AcquireDesktopRequest {
+    let mut executor_client = ExecutorServiceClient::new(executor.channel());
+    let status = executor_client
+        .acquire_desktop(wire_executor::AcquireDesktopRequest {
             holder: "tasks/a".to_owned(),
-            ..hands::AcquireDesktopRequest::default()
+            ..wire_executor::AcquireDesktopRequest::default()
         })
         .await
         .unwrap_err();
@@ -273,7 +273,7 @@ async fn the_display_goes_away_in_the_middle_of_a_task() {
     );
 
     let status = PerceptionServiceClient::new(errand.services.perception.channel())
-        .capture(eye::CaptureRequest::default())
+        .capture(wire_perception::CaptureRequest::default())
         .await
         .unwrap_err();
     let error = ErrorReport::from_status(&status);

@@ -49,11 +49,11 @@ async fn a_task_is_run_listed_shown_and_saved() {
     assert!(done.stdout.contains("Harbour"), "{}", done.stdout);
     assert_eq!(site.fields().await["harbour"], "pressed");
     let is_png = |path: &Path| path.extension().is_some_and(|end| end == "png");
-    let pictures: Vec<_> = walk(&folder)
+    let screenshots: Vec<_> = walk(&folder)
         .into_iter()
         .filter(|path| is_png(path))
         .collect();
-    assert!(!pictures.is_empty(), "no screenshots in {saved}");
+    assert!(!screenshots.is_empty(), "no screenshots in {saved}");
 
     let failed = motorium(&["run", "click \"Nothing of that name\""]).await;
     assert_code(&failed, 1);
@@ -195,10 +195,10 @@ async fn a_task_needs_no_server() {
         ])
         .await;
     assert!(matches!(unknown.code, Some(1 | 2)), "{unknown:?}");
-    let said = format!("{}{}", unknown.stdout, unknown.stderr);
+    let output = format!("{}{}", unknown.stdout, unknown.stderr);
     assert!(
-        said.contains("oracle") && said.contains("phrasebook"),
-        "{said}"
+        output.contains("oracle") && output.contains("phrasebook"),
+        "{output}"
     );
 }
 
@@ -216,9 +216,9 @@ async fn see_prints_the_scene() {
     assert_code(&seen, 0);
     let of_screen: Value = serde_json::from_str(&seen.stdout).expect("the output is JSON");
     check_scene(&of_screen);
-    let picture = image::open(&marked).unwrap();
+    let image = image::open(&marked).unwrap();
     assert_eq!(
-        (picture.width(), picture.height()),
+        (image.width(), image.height()),
         motorium_tests::desktop::SIZE
     );
 

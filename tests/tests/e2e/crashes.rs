@@ -28,13 +28,13 @@ async fn kill_at_each_journal_point() {
     let undisturbed = errand.run(CrashSchedule::Never).await;
     assert_eq!(undisturbed.questions, 0);
     for kind in JOURNAL_POINTS {
-        let told = errand.run(CrashSchedule::OnEvent(kind)).await;
-        tell(&told);
+        let report = errand.run(CrashSchedule::OnEvent(kind)).await;
+        print_report(&report);
         assert!(
-            told.crashes.len() >= CLAUSES,
+            report.crashes.len() >= CLAUSES,
             "killed only at {:?}:\n{}",
-            told.crashes,
-            tasks::describe(&told.events)
+            report.crashes,
+            tasks::describe(&report.events)
         );
     }
 }
@@ -46,20 +46,20 @@ async fn kill_at_random_times() {
     let mut random = StdRng::seed_from_u64(seed);
     let times = (0..5).map(|_| Duration::from_millis(random.random_range(0..1500)));
     let mut errand = MultiStepTask::start().await;
-    let told = errand
+    let report = errand
         .run(CrashSchedule::AfterDelays(times.collect()))
         .await;
-    tell(&told);
+    print_report(&report);
 }
 
-fn tell(told: &TaskReport) {
+fn print_report(report: &TaskReport) {
     eprintln!(
         "{} crashes, {} questions, {} manual actions, {} events: {}",
-        told.crashes.len(),
-        told.questions,
-        told.manual_actions,
-        told.events.len(),
-        told.crashes.join(", ")
+        report.crashes.len(),
+        report.questions,
+        report.manual_actions,
+        report.events.len(),
+        report.crashes.join(", ")
     );
 }
 

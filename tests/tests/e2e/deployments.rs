@@ -25,13 +25,13 @@ async fn up_and_four_programs_make_the_same_events() {
     assert_eq!(up.display, desktop.display, "it uses the existing display");
     let of_one = tasks::run_task(&up.client(), &multi_step_task::goal()).await;
 
-    let (four, one) = (told(&of_four), told(&of_one));
+    let (four, one) = (shared_parts(&of_four), shared_parts(&of_one));
     assert_eq!(four, one, "\n{}", tasks::describe(&of_one));
     assert_eq!(inputs_of_four, inputs(&site), "the page received the same");
 }
 
 /// Returns the parts of the events that both deployments must share: all but names, times, images and screen positions.
-fn told(events: &[wire::Event]) -> Vec<String> {
+fn shared_parts(events: &[wire::Event]) -> Vec<String> {
     events
         .iter()
         .map(|event| {

@@ -1,5 +1,5 @@
 //! Instructions on pages that mislead: dead, covered and disabled buttons, moving layouts, fields that take other text,
-//! editors and lists that complete. A task that ends in success has done what it was told.
+//! editors and lists that complete. A task that ends in success has done what its goal asks for.
 //!
 //! `MOTORIUM_CASES=200` draws that many pages of all kinds (default: one of each kind), from the number
 //! `MOTORIUM_FIRST_CASE` (0) on, and `--nocapture` shows the outcomes.

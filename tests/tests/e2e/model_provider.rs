@@ -143,9 +143,9 @@ async fn a_providers_wait_is_kept_and_its_words_reach_the_user() {
     let provider = Provider::start(vec![closed]).await;
     let failed = run(&desktop, &provider, &["--max-time", "60s"]).await;
     assert_eq!(failed.code, Some(1), "{failed:?}");
-    let said = format!("{}{}", failed.stdout, failed.stderr);
+    let output = format!("{}{}", failed.stdout, failed.stderr);
     for words in ["the kitchen is closed", "3600 s", "--max-time"] {
-        assert!(said.contains(words), "{words} is not in {said}");
+        assert!(output.contains(words), "{words} is not in {output}");
     }
     assert_eq!(
         provider.asked_at().len(),

@@ -23,8 +23,8 @@ const CAREFUL: &str = "--set=orchestrator.policy=careful";
 
 #[track_caller]
 fn assert_code(finished: &ProgramResult, code: i32) {
-    let said = format!("{}\n{}", finished.stdout, finished.stderr);
-    assert_eq!(finished.code, Some(code), "{said}");
+    let output = format!("{}\n{}", finished.stdout, finished.stderr);
+    assert_eq!(finished.code, Some(code), "{output}");
 }
 
 struct Scene {
@@ -151,14 +151,14 @@ async fn a_run_that_is_ended_cancels_its_task() {
     let mut queued = scene.started(&["run", RISKY]);
     scene.newest_in(State::Pending).await;
     let output = queued.stdout.clone();
-    let told = |line: &str| {
+    let queue_reason = |line: &str| {
         line.contains("place 1 in the queue")
             .then(|| line.to_owned())
     };
-    let told = queued.line("the reason", &output, told).await;
+    let reason = queued.line("the reason", &output, queue_reason).await;
     assert!(
-        told.contains(&format!("desktops/local is held by {holder}")),
-        "{told}"
+        reason.contains(&format!("desktops/local is held by {holder}")),
+        "{reason}"
     );
     queued.signal(Signal::TERM);
     assert_eq!(queued.ended().await.code(), Some(130));
@@ -178,7 +178,7 @@ async fn a_run_that_is_ended_cancels_its_task() {
     let output = watching.stderr.clone();
     let asked = |line: &str| line.contains("tasks answer").then_some(());
     watching.line("the question", &output, asked).await;
-    check_silence_is_told(&scene, &mut watching).await;
+    check_silence_is_reported(&scene, &mut watching).await;
     watching.signal(Signal::TERM);
     assert_eq!(watching.ended().await.code(), Some(130));
     assert_eq!(scene.newest_in(State::AwaitingUser).await, name);
@@ -187,15 +187,18 @@ async fn a_run_that_is_ended_cancels_its_task() {
 
 /// Stops the server as a debugger or a full machine does: its connections stay, and nothing comes. The watch says so within 40 s, and
 /// goes on.
-async fn check_silence_is_told(scene: &Scene, watching: &mut Process) {
+async fn check_silence_is_reported(scene: &Scene, watching: &mut Process) {
     let output = watching.stderr.clone();
     scene.up.process.signal(Signal::STOP);
     let began = Instant::now();
     let silent = |line: &str| line.contains("no response from").then_some(());
     watching.line("the silence", &output, silent).await;
-    let told_after = began.elapsed();
+    let reported_after = began.elapsed();
     scene.up.process.signal(Signal::CONT);
-    assert!(told_after < Duration::from_secs(40), "{told_after:?}");
+    assert!(
+        reported_after < Duration::from_secs(40),
+        "{reported_after:?}"
+    );
     let again = |line: &str| line.contains("answers again").then_some(());
     watching
         .line("the end of the silence", &output, again)
@@ -280,10 +283,10 @@ async fn a_prompt_stands_still_and_ctrl_c_ends_it() {
     let pressed = Instant::now();
     terminal.press("\u{3}");
     terminal.shows("Ctrl-C: cancelling the task", 1).await;
-    let said = pressed.elapsed();
+    let acknowledged = pressed.elapsed();
     assert_eq!(terminal.ended().await, Some(130));
     let ended = pressed.elapsed();
-    eprintln!("Ctrl-C: said after {said:?}, ended after {ended:?} (target: 100 ms)");
+    eprintln!("Ctrl-C: said after {acknowledged:?}, ended after {ended:?} (target: 100 ms)");
     scene.newest_in(State::Cancelled).await;
 
     let mut terminal = AtTerminal::start(&scene.up.setup, &run);

@@ -135,8 +135,8 @@ class Window:
         return getattr(self, self.chance.choice(("table", "tree", "rows", "form")))()
 
     def notebook(self) -> Gtk.Widget:
-        book = Gtk.Notebook(scrollable=True, border_width=self.chance.choice((0, 0, 6, 12)))
-        book.set_tab_pos(self.chance.choice((Gtk.PositionType.TOP,) * 6 + (Gtk.PositionType.LEFT, Gtk.PositionType.BOTTOM)))
+        notebook = Gtk.Notebook(scrollable=True, border_width=self.chance.choice((0, 0, 6, 12)))
+        notebook.set_tab_pos(self.chance.choice((Gtk.PositionType.TOP,) * 6 + (Gtk.PositionType.LEFT, Gtk.PositionType.BOTTOM)))
         closing = self.chance.maybe(0.3)
         for _ in range(self.chance.randint(1, 7)):
             head = Gtk.Label(label=self.chance.words(1, 2))
@@ -148,8 +148,8 @@ class Window:
                 box.pack_start(close, False, False, 0)
                 box.show_all()
                 head = box
-            book.append_page(self.page(), head)
-        return book
+            notebook.append_page(self.page(), head)
+        return notebook
 
     def page(self) -> Gtk.Widget:
         return getattr(self, self.chance.choice(PAGES))()
@@ -255,10 +255,10 @@ class Window:
                 branches.append(inside)
         view = Gtk.TreeView(model=store, headers_visible=False)
         column = Gtk.TreeViewColumn()
-        picture, text = Gtk.CellRendererPixbuf(), Gtk.CellRendererText()
-        column.pack_start(picture, False)
+        icon, text = Gtk.CellRendererPixbuf(), Gtk.CellRendererText()
+        column.pack_start(icon, False)
         column.pack_start(text, True)
-        column.add_attribute(picture, "icon-name", 0)
+        column.add_attribute(icon, "icon-name", 0)
         column.add_attribute(text, "text", 1)
         view.append_column(column)
         view.expand_all()

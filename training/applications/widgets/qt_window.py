@@ -169,12 +169,12 @@ class Window(QMainWindow):
     def body(self) -> QWidget:
         way = self.chance.random()
         if way < 0.3:
-            book = QTabWidget()
-            book.setTabsClosable(self.chance.maybe(0.3))
-            book.setDocumentMode(self.chance.maybe(0.3))
+            tabs = QTabWidget()
+            tabs.setTabsClosable(self.chance.maybe(0.3))
+            tabs.setDocumentMode(self.chance.maybe(0.3))
             for _ in range(self.chance.randint(1, 7)):
-                book.addTab(self.leaf(), self.chance.words(1, 2))
-            return book
+                tabs.addTab(self.leaf(), self.chance.words(1, 2))
+            return tabs
         if way < 0.55:
             panes = QSplitter(self.lying())
             panes.addWidget(getattr(self, self.chance.choice(("list", "tree", "table", "form")))())

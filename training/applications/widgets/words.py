@@ -31,8 +31,8 @@ class Chance(random.Random):
     def maybe(self, share: float) -> bool:
         return self.random() < share
 
-    def words(self, least: int = 1, most: int = 2) -> str:
-        return " ".join(self.choices(self.vocabulary, k=self.randint(least, most)))
+    def words(self, min_count: int = 1, max_count: int = 2) -> str:
+        return " ".join(self.choices(self.vocabulary, k=self.randint(min_count, max_count)))
 
     def file(self) -> str:
         return f"{self.choice(self.vocabulary).lower()}-{self.randint(1, 99)}.{self.choice(EXTENSIONS)}"

@@ -3,7 +3,7 @@
 export const layouts = {
   checkout: (b) =>
     b.scrolled(
-      `<div style="display:flex;gap:28px;padding:24px 6%;align-items:flex-start"><div style="flex:1;min-width:0">${b.heading(1.5)}${b.r.many(4, 8, () => b.labelled(b.field({ width: b.r.int(160, 300) }), true)).join('')}${b.r.many(2, 3, (i) => `<div class="dk-card" style="padding:10px;margin:6px 0">${b.choice('radio', { on: i === 0 })}</div>`).join('')}${b.choice('checkbox')}${b.row(b.dropDown({ width: 90 }) + b.dropDown({ width: 90 }))}</div><div class="dk-panel" style="width:280px;flex:none;padding:14px">${b.r.many(1, 4, () => `<div style="display:flex;gap:8px;margin-bottom:8px">${b.picture(52, 52, { acts: true })}<div style="flex:1">${b.link()}${b.make('spin_box', { drawn: true })}</div>${b.bare()}</div>`).join('')}<hr style="border:0;${b.edge('top')}">${b.line(`<b style="flex:1">${b.text()}</b><b>${b.t.number()}</b>`)}${b.button({ style: 'main' })}</div></div>`,
+      `<div style="display:flex;gap:28px;padding:24px 6%;align-items:flex-start"><div style="flex:1;min-width:0">${b.heading(1.5)}${b.r.many(4, 8, () => b.labelled(b.field({ width: b.r.int(160, 300) }), true)).join('')}${b.r.many(2, 3, (i) => `<div class="dk-card" style="padding:10px;margin:6px 0">${b.choice('radio', { on: i === 0 })}</div>`).join('')}${b.choice('checkbox')}${b.row(b.dropDown({ width: 90 }) + b.dropDown({ width: 90 }))}</div><div class="dk-panel" style="width:280px;flex:none;padding:14px">${b.r.many(1, 4, () => `<div style="display:flex;gap:8px;margin-bottom:8px">${b.image(52, 52, { acts: true })}<div style="flex:1">${b.link()}${b.make('spin_box', { drawn: true })}</div>${b.bare()}</div>`).join('')}<hr style="border:0;${b.edge('top')}">${b.line(`<b style="flex:1">${b.text()}</b><b>${b.t.number()}</b>`)}${b.button({ style: 'main' })}</div></div>`,
     ),
 
   controlCentre: (b) =>
@@ -63,7 +63,7 @@ export const layouts = {
         b.across(
           `<div class="dk-panel" style="width:${b.r.int(140, 190)}px;flex:none;overflow:hidden;padding-top:6px">${b.entries(b.r.int(5, 12), { icons: true, pad: 5 })}</div>` +
             b.scrolled(
-              `<div style="display:grid;grid-template-columns:repeat(auto-fill,${b.r.pick([96, 112, 128])}px);gap:18px;padding:18px;justify-content:center">${b.r.many(6, 34, () => `<div ${b.label('list_item', { selected: false })} style="text-align:center;padding:6px;overflow:hidden">${b.r.maybe(0.35) ? b.picture(72, 54) : `<div style="font-size:44px;display:flex;justify-content:center;color:${b.f.accent}">${b.pictogram()}</div>`}<div style="overflow-wrap:anywhere">${b.escape(b.t.file())}</div></div>`).join('')}</div>`,
+              `<div style="display:grid;grid-template-columns:repeat(auto-fill,${b.r.pick([96, 112, 128])}px);gap:18px;padding:18px;justify-content:center">${b.r.many(6, 34, () => `<div ${b.label('list_item', { selected: false })} style="text-align:center;padding:6px;overflow:hidden">${b.r.maybe(0.35) ? b.image(72, 54) : `<div style="font-size:44px;display:flex;justify-content:center;color:${b.f.accent}">${b.pictogram()}</div>`}<div style="overflow-wrap:anywhere">${b.escape(b.t.file())}</div></div>`).join('')}</div>`,
             ),
         ),
     ),
@@ -107,7 +107,7 @@ export const layouts = {
 
   portal: (b) =>
     b.scrolled(
-      `<div style="display:flex;align-items:center;gap:16px;padding:12px 5%;${b.edge('bottom')}">${b.bare()}<b style="font-size:1.6em">${b.text(1, 1)}</b><span style="flex:1"></span>${b.r.many(3, 5, () => b.link()).join('')}${b.button()}</div><div style="display:flex;gap:26px;padding:20px 5%"><div style="flex:2;min-width:0">${b.picture(Math.round(b.width * 0.5), Math.round(b.height * 0.35), { acts: true })}<div style="font-size:1.7em">${b.link({ text: b.t.words(3, 5) })}</div>${b.r.many(2, 4, b.paragraph).join('')}${b.r.many(1, 4, () => `<div style="display:flex;gap:12px;padding:10px 0;${b.edge('top')}">${b.picture(120, 76, { acts: true })}<div>${b.link({ text: b.t.words(2, 5) })}<div>${b.sentence()}</div></div></div>`).join('')}</div><div style="flex:1;min-width:0"><b>${b.text()}</b><ol>${b.r.many(4, 9, () => `<li>${b.link({ text: b.t.words(2, 4) })}</li>`).join('')}</ol>${b.field({ width: 180 })}${b.button()}${b.r.many(1, 3, b.fold).join('')}</div></div>`,
+      `<div style="display:flex;align-items:center;gap:16px;padding:12px 5%;${b.edge('bottom')}">${b.bare()}<b style="font-size:1.6em">${b.text(1, 1)}</b><span style="flex:1"></span>${b.r.many(3, 5, () => b.link()).join('')}${b.button()}</div><div style="display:flex;gap:26px;padding:20px 5%"><div style="flex:2;min-width:0">${b.image(Math.round(b.width * 0.5), Math.round(b.height * 0.35), { acts: true })}<div style="font-size:1.7em">${b.link({ text: b.t.words(3, 5) })}</div>${b.r.many(2, 4, b.paragraph).join('')}${b.r.many(1, 4, () => `<div style="display:flex;gap:12px;padding:10px 0;${b.edge('top')}">${b.image(120, 76, { acts: true })}<div>${b.link({ text: b.t.words(2, 5) })}<div>${b.sentence()}</div></div></div>`).join('')}</div><div style="flex:1;min-width:0"><b>${b.text()}</b><ol>${b.r.many(4, 9, () => `<li>${b.link({ text: b.t.words(2, 4) })}</li>`).join('')}</ol>${b.field({ width: 180 })}${b.button()}${b.r.many(1, 3, b.fold).join('')}</div></div>`,
     ),
 
   ledger: (b) =>
@@ -150,20 +150,20 @@ export const layouts = {
   routePlanner: (b) =>
     b.across(
       `<div class="dk-base" style="width:${b.r.int(230, 320)}px;flex:none;padding:10px;overflow:hidden;box-sizing:border-box">${b.segments()}${b.r.times(2, () => `<div style="margin:6px 0">${b.field({ width: 190 })}</div>`).join('')}${b.button({ style: 'main' })}${b.entries(b.r.int(2, 6), { pad: 10 })}</div>` +
-        `<div style="position:relative;flex:1;overflow:hidden">${b.picture(b.width, b.height, { kind: 'map' })}<div style="position:absolute;right:10px;top:10px">${b.icon({ framed: true })}</div><div style="position:absolute;right:10px;bottom:16px;display:flex;flex-direction:column">${b.icon({ framed: true })}${b.icon({ framed: true })}</div></div>`,
+        `<div style="position:relative;flex:1;overflow:hidden">${b.image(b.width, b.height, { kind: 'map' })}<div style="position:absolute;right:10px;top:10px">${b.icon({ framed: true })}</div><div style="position:absolute;right:10px;bottom:16px;display:flex;flex-direction:column">${b.icon({ framed: true })}${b.icon({ framed: true })}</div></div>`,
     ),
 
   albums: (b) =>
     b.column(
       `<div style="display:flex;gap:10px;align-items:center;padding:8px 14px;flex:none">${b.tabs()}<span style="flex:1"></span>${b.field({ width: 150 })}</div>` +
         b.scrolled(
-          `<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(130px,1fr));gap:16px;padding:14px">${b.r.many(6, 20, () => `<div>${b.picture(128, 128, { acts: true })}<b style="display:block">${b.text()}</b><small>${b.text()}</small></div>`).join('')}</div>`,
+          `<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(130px,1fr));gap:16px;padding:14px">${b.r.many(6, 20, () => `<div>${b.image(128, 128, { acts: true })}<b style="display:block">${b.text()}</b><small>${b.text()}</small></div>`).join('')}</div>`,
         ) +
         `<div class="dk-panel" style="display:flex;align-items:center;gap:12px;padding:8px 14px;flex:none;overflow:hidden;${b.edge('top')}">${b.bare()}${b.bare()}${b.bare()}<span>0:5${b.r.int(0, 9)}</span>${b.make('slider', { long: b.r.int(160, 320) })}${b.bare()}${b.make('slider', { long: 70 })}</div>`,
     ),
 
   signIn: (b) =>
-    `<div style="flex:1;display:flex;min-height:0"><div style="flex:1;overflow:hidden">${b.picture(Math.round(b.width * 0.5), b.height, { kind: 'landscape' })}</div><div style="flex:1;display:flex;flex-direction:column;justify-content:center;align-items:flex-start;padding:0 8%;gap:8px;overflow:hidden">${b.heading(1.8)}${b.field({ width: 230, empty: true })}${b.field({ width: 230, empty: true })}${b.line(b.choice('checkbox') + b.link())}${b.button({ style: 'main' })}${b.row(b.r.many(2, 4, () => b.icon({ framed: true })).join(''))}</div></div>`,
+    `<div style="flex:1;display:flex;min-height:0"><div style="flex:1;overflow:hidden">${b.image(Math.round(b.width * 0.5), b.height, { kind: 'landscape' })}</div><div style="flex:1;display:flex;flex-direction:column;justify-content:center;align-items:flex-start;padding:0 8%;gap:8px;overflow:hidden">${b.heading(1.8)}${b.field({ width: 230, empty: true })}${b.field({ width: 230, empty: true })}${b.line(b.choice('checkbox') + b.link())}${b.button({ style: 'main' })}${b.row(b.r.many(2, 4, () => b.icon({ framed: true })).join(''))}</div></div>`,
 
   steps: (b) =>
     b.across(

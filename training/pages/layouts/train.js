@@ -326,7 +326,7 @@ export const layouts = {
                     b.r.int(6, 40),
                     b.r.pick([72, 90, 110]),
                     () =>
-                      `<div ${b.label('list_item', { selected: false })}>${b.r.maybe(0.3) ? b.picture(48, 40) : `<div style="font-size:36px;display:flex;justify-content:center;color:${b.f.accent}">${b.pictogram()}</div>`}<div>${b.escape(b.t.file())}</div></div>`,
+                      `<div ${b.label('list_item', { selected: false })}>${b.r.maybe(0.3) ? b.image(48, 40) : `<div style="font-size:36px;display:flex;justify-content:center;color:${b.f.accent}">${b.pictogram()}</div>`}<div>${b.escape(b.t.file())}</div></div>`,
                   )
                 : b.table(b.r.int(8, 26)),
             ),
@@ -354,7 +354,7 @@ export const layouts = {
       b.sideBar() +
         b.column(
           b.scrolled(
-            `<div style="padding:10px">${b.r.many(3, 12, () => `<div style="display:flex;gap:8px;margin:8px 0;${b.r.maybe(0.4) ? 'flex-direction:row-reverse' : ''}">${b.face(32)}<div class="dk-panel" style="padding:6px 10px;border-radius:10px;max-width:60%">${b.sentence()}${b.r.maybe(0.15) ? b.picture(160, 110, { acts: true }) : ''}</div></div>`).join('')}</div>`,
+            `<div style="padding:10px">${b.r.many(3, 12, () => `<div style="display:flex;gap:8px;margin:8px 0;${b.r.maybe(0.4) ? 'flex-direction:row-reverse' : ''}">${b.face(32)}<div class="dk-panel" style="padding:6px 10px;border-radius:10px;max-width:60%">${b.sentence()}${b.r.maybe(0.15) ? b.image(160, 110, { acts: true }) : ''}</div></div>`).join('')}</div>`,
           ) + b.line(b.bare() + b.field({ width: b.r.int(200, 500) }) + b.icon() + b.button(), 'padding:8px'),
           'flex:1',
         ),
@@ -362,7 +362,7 @@ export const layouts = {
 
   channels: (b) =>
     b.across(
-      `<div class="dk-panel" style="width:64px;flex:none;overflow:hidden;padding:8px;box-sizing:border-box">${b.r.many(3, 9, () => `<div style="margin-bottom:8px">${b.picture(46, 46, { round: b.r.maybe(0.5), acts: true })}</div>`).join('')}${b.bare()}</div>` +
+      `<div class="dk-panel" style="width:64px;flex:none;overflow:hidden;padding:8px;box-sizing:border-box">${b.r.many(3, 9, () => `<div style="margin-bottom:8px">${b.image(46, 46, { round: b.r.maybe(0.5), acts: true })}</div>`).join('')}${b.bare()}</div>` +
         b.sideBar(b.r.int(160, 240), b.heading(1.1) + b.entries(b.r.int(4, 14), { pad: 3 })) +
         b.column(
           b.line(
@@ -458,10 +458,10 @@ export const layouts = {
         b.across(
           `<div class="dk-panel" style="flex:none;width:${b.r.int(36, 90)}px;overflow:hidden">${b.r.many(5, 18, () => b.bare()).join('')}${b.swatches()}</div>` +
             b.scrolled(
-              `<div style="padding:20px">${b.picture(b.r.int(240, 640), b.r.int(200, 440))}</div>`,
+              `<div style="padding:20px">${b.image(b.r.int(240, 640), b.r.int(200, 440))}</div>`,
               'background:#888',
             ) +
-            `<div class="dk-panel" style="width:240px;flex:none;overflow:hidden;padding:6px">${b.r.many(2, 4, () => b.labelled(b.make('slider', { long: 90, width: 90 }), false)).join('')}${b.entries(b.r.int(2, 6), { inner: () => b.make('checkbox', { on: true }) + b.picture(30, 22) + b.text() })}${b.line(b.r.many(3, 6, () => b.bare()).join(''))}</div>`,
+            `<div class="dk-panel" style="width:240px;flex:none;overflow:hidden;padding:6px">${b.r.many(2, 4, () => b.labelled(b.make('slider', { long: 90, width: 90 }), false)).join('')}${b.entries(b.r.int(2, 6), { inner: () => b.make('checkbox', { on: true }) + b.image(30, 22) + b.text() })}${b.line(b.r.many(3, 6, () => b.bare()).join(''))}</div>`,
         ) +
         b.statusBar(),
     ),
@@ -498,12 +498,12 @@ export const layouts = {
   },
 
   streetMap: (b) =>
-    `<div style="position:relative;flex:1;overflow:hidden">${b.picture(b.width, b.height, { kind: 'map' })}<div style="position:absolute;left:12px;top:12px;padding:6px" class="dk-panel">${b.line(b.field({ drawn: true }) + b.icon({ framed: true }))}${b.r.maybe(0.5) ? b.entries(b.r.int(2, 6)) : ''}</div><div style="position:absolute;right:12px;bottom:40px;display:flex;flex-direction:column;gap:4px">${b.r.many(2, 5, () => b.icon({ framed: true })).join('')}</div></div>`,
+    `<div style="position:relative;flex:1;overflow:hidden">${b.image(b.width, b.height, { kind: 'map' })}<div style="position:absolute;left:12px;top:12px;padding:6px" class="dk-panel">${b.line(b.field({ drawn: true }) + b.icon({ framed: true }))}${b.r.maybe(0.5) ? b.entries(b.r.int(2, 6)) : ''}</div><div style="position:absolute;right:12px;bottom:40px;display:flex;flex-direction:column;gap:4px">${b.r.many(2, 5, () => b.icon({ framed: true })).join('')}</div></div>`,
 
   player: (b) =>
     b.column(
       b.across(
-        `<div style="flex:1;display:flex;align-items:center;justify-content:center;background:#111;min-width:0;overflow:hidden">${b.picture(b.r.int(300, 700), b.r.int(180, 400))}</div>${b.r.maybe(0.5) ? b.sideBar() : ''}`,
+        `<div style="flex:1;display:flex;align-items:center;justify-content:center;background:#111;min-width:0;overflow:hidden">${b.image(b.r.int(300, 700), b.r.int(180, 400))}</div>${b.r.maybe(0.5) ? b.sideBar() : ''}`,
       ) +
         `<div class="dk-panel" style="padding:8px;flex:none">${b.line(`${b.r.many(3, 6, () => b.bare()).join('')}${b.make('slider', { long: b.r.int(140, 400) })}<span>1:24</span>${b.bare()}${b.make('slider', { long: 70, width: 70 })}${b.bare()}`)}</div>`,
     ),
@@ -518,22 +518,22 @@ export const layouts = {
                   b.r.int(6, 24),
                   b.r.pick([110, 140, 170]),
                   () =>
-                    `<div ${b.label('list_item')}>${b.picture(b.r.pick([96, 110]), 96)}<div>${b.text()}</div></div>`,
+                    `<div ${b.label('list_item')}>${b.image(b.r.pick([96, 110]), 96)}<div>${b.text()}</div></div>`,
                 )
               : b.table(b.r.int(10, 30)),
           ),
       ) +
-        `<div class="dk-panel" style="padding:8px;flex:none;${b.edge('top')}">${b.line(`${b.picture(40, 40)}<span style="width:120px;overflow:hidden;white-space:nowrap">${b.text(2, 4)}</span>${b.r.times(5, () => b.bare()).join('')}${b.make('slider', { long: b.r.int(100, 300) })}${b.bare()}${b.make('slider', { long: 70 })}`)}</div>`,
+        `<div class="dk-panel" style="padding:8px;flex:none;${b.edge('top')}">${b.line(`${b.image(40, 40)}<span style="width:120px;overflow:hidden;white-space:nowrap">${b.text(2, 4)}</span>${b.r.times(5, () => b.bare()).join('')}${b.make('slider', { long: b.r.int(100, 300) })}${b.bare()}${b.make('slider', { long: 70 })}`)}</div>`,
     ),
 
   article: (b) =>
     b.scrolled(
-      `<div style="padding:${b.r.int(10, 50)}px">${b.row(b.r.many(3, 7, () => b.link()).join(''))}<h1>${b.text(2, 5)}</h1>${b.r.many(2, 8, () => (b.r.maybe(0.2) ? b.picture(b.r.int(160, 420), b.r.int(90, 260)) : b.paragraph())).join('')}<ul>${b.r.many(2, 7, () => `<li>${b.link({ text: b.t.words(1, 4) })}</li>`).join('')}</ul>${b.row(b.button() + b.button())}</div>`,
+      `<div style="padding:${b.r.int(10, 50)}px">${b.row(b.r.many(3, 7, () => b.link()).join(''))}<h1>${b.text(2, 5)}</h1>${b.r.many(2, 8, () => (b.r.maybe(0.2) ? b.image(b.r.int(160, 420), b.r.int(90, 260)) : b.paragraph())).join('')}<ul>${b.r.many(2, 7, () => `<li>${b.link({ text: b.t.words(1, 4) })}</li>`).join('')}</ul>${b.row(b.button() + b.button())}</div>`,
     ),
 
   newsPage: (b) =>
     b.scrolled(
-      `<div class="dk-panel" style="display:flex;gap:18px;align-items:center;padding:10px 24px;${b.edge('bottom')}"><b style="font-size:1.4em">${b.text(1, 1)}</b>${b.r.many(4, 8, () => b.link()).join('')}<span style="flex:1"></span>${b.field({ width: 150 })}${b.button()}</div><div style="display:grid;grid-template-columns:repeat(${b.width > 1200 ? 4 : b.width > 700 ? 3 : 2},1fr);gap:18px;padding:18px 24px">${b.r.many(4, 14, () => `<div>${b.picture(b.r.int(140, 260), b.r.int(80, 150), { acts: true, style: 'max-width:100%' })}<div style="font-size:1.15em;margin:4px 0">${b.link({ text: b.t.words(3, 7) }).replace('white-space:nowrap', '')}</div><div>${b.sentence()}</div></div>`).join('')}</div><div class="dk-panel" style="padding:18px 24px;columns:3">${b.r.many(6, 18, () => `<div>${b.link()}</div>`).join('')}</div>`,
+      `<div class="dk-panel" style="display:flex;gap:18px;align-items:center;padding:10px 24px;${b.edge('bottom')}"><b style="font-size:1.4em">${b.text(1, 1)}</b>${b.r.many(4, 8, () => b.link()).join('')}<span style="flex:1"></span>${b.field({ width: 150 })}${b.button()}</div><div style="display:grid;grid-template-columns:repeat(${b.width > 1200 ? 4 : b.width > 700 ? 3 : 2},1fr);gap:18px;padding:18px 24px">${b.r.many(4, 14, () => `<div>${b.image(b.r.int(140, 260), b.r.int(80, 150), { acts: true, style: 'max-width:100%' })}<div style="font-size:1.15em;margin:4px 0">${b.link({ text: b.t.words(3, 7) }).replace('white-space:nowrap', '')}</div><div>${b.sentence()}</div></div>`).join('')}</div><div class="dk-panel" style="padding:18px 24px;columns:3">${b.r.many(6, 18, () => `<div>${b.link()}</div>`).join('')}</div>`,
     ),
 
   staticTable: (b) =>
@@ -552,7 +552,7 @@ export const layouts = {
             ? `<div style="width:190px;flex:none;overflow:hidden;padding:10px">${b.heading(1)}${b.r.many(3, 8, () => `<div>${b.choice('checkbox')}</div>`).join('')}${b.make('slider', { width: 140 })}${b.stars()}${b.swatches()}</div>`
             : '') +
             b.scrolled(
-              `<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(${b.r.int(150, 230)}px,1fr));gap:14px;padding:12px">${b.r.many(4, 18, () => `<div class="dk-card" style="padding:10px">${b.picture(b.r.int(110, 140), b.r.int(90, 130), { acts: true })}<div>${b.link()}</div>${b.r.maybe(0.4) ? b.stars() : ''}<b>${b.t.number()}</b>${b.line(b.button() + (b.r.maybe(0.4) ? b.bare() : ''))}</div>`).join('')}</div>`,
+              `<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(${b.r.int(150, 230)}px,1fr));gap:14px;padding:12px">${b.r.many(4, 18, () => `<div class="dk-card" style="padding:10px">${b.image(b.r.int(110, 140), b.r.int(90, 130), { acts: true })}<div>${b.link()}</div>${b.r.maybe(0.4) ? b.stars() : ''}<b>${b.t.number()}</b>${b.line(b.button() + (b.r.maybe(0.4) ? b.bare() : ''))}</div>`).join('')}</div>`,
             ),
         ),
     ),
@@ -655,10 +655,10 @@ export const layouts = {
   board: (b) =>
     b.column(
       b.line(
-        `${b.heading()}${b.r.times(3, () => b.picture(26, 26, { round: true })).join('')}<span style="flex:1"></span>${b.segments()}${b.button()}`,
+        `${b.heading()}${b.r.times(3, () => b.image(26, 26, { round: true })).join('')}<span style="flex:1"></span>${b.segments()}${b.button()}`,
         'padding:8px 12px',
       ) +
-        `<div style="flex:1;display:flex;gap:10px;padding:10px;overflow:hidden;min-height:0">${b.r.many(3, 5, () => `<div class="dk-panel" style="width:${b.r.int(180, 260)}px;flex:none;padding:8px;overflow:hidden">${b.line(`<b>${b.text()}</b><span style="flex:1"></span>${b.bare()}`)}${b.r.many(1, 6, () => `<div class="dk-card" style="padding:8px;margin-top:8px" ${b.label('control')}>${b.text(2, 6)}${b.r.maybe(0.3) ? b.picture(150, 70) : ''}${b.r.maybe(0.5) ? `<div style="display:flex;justify-content:flex-end">${b.face(22)}</div>` : ''}</div>`).join('')}${b.button({ style: 'text' })}</div>`).join('')}</div>`,
+        `<div style="flex:1;display:flex;gap:10px;padding:10px;overflow:hidden;min-height:0">${b.r.many(3, 5, () => `<div class="dk-panel" style="width:${b.r.int(180, 260)}px;flex:none;padding:8px;overflow:hidden">${b.line(`<b>${b.text()}</b><span style="flex:1"></span>${b.bare()}`)}${b.r.many(1, 6, () => `<div class="dk-card" style="padding:8px;margin-top:8px" ${b.label('control')}>${b.text(2, 6)}${b.r.maybe(0.3) ? b.image(150, 70) : ''}${b.r.maybe(0.5) ? `<div style="display:flex;justify-content:flex-end">${b.face(22)}</div>` : ''}</div>`).join('')}${b.button({ style: 'text' })}</div>`).join('')}</div>`,
     ),
 
   systemMonitor: (b) =>
@@ -710,7 +710,7 @@ export const layouts = {
 
   video: (b) =>
     b.scrolled(
-      `<div style="display:flex;gap:18px;padding:14px 20px"><div style="flex:1;min-width:0"><div style="position:relative;background:#000;overflow:hidden">${b.picture(Math.round(b.width * 0.55), Math.round(b.height * 0.5))}<div style="position:absolute;left:0;right:0;bottom:0;background:#0009;color:#fff;padding:4px">${b.line(`${b.bare()}${b.bare()}<span>0:4${b.r.int(0, 9)}</span><span style="flex:1"></span>${b.bare()}${b.bare()}`)}</div></div>${b.heading()}${b.line(`${b.face(36)}<b>${b.text()}</b>${b.button()}<span style="flex:1"></span>${b.segments()}${b.icon()}`)}<p>${b.sentence()}</p>${b.field({ width: 320 })}</div><div style="width:300px;flex:none">${b.r.many(3, 8, () => `<div style="display:flex;gap:8px;margin-bottom:8px">${b.picture(140, 80, { acts: true })}<div style="min-width:0">${b.link({ text: b.t.words(2, 3) })}<div><small>${b.text()}</small></div></div></div>`).join('')}</div></div>`,
+      `<div style="display:flex;gap:18px;padding:14px 20px"><div style="flex:1;min-width:0"><div style="position:relative;background:#000;overflow:hidden">${b.image(Math.round(b.width * 0.55), Math.round(b.height * 0.5))}<div style="position:absolute;left:0;right:0;bottom:0;background:#0009;color:#fff;padding:4px">${b.line(`${b.bare()}${b.bare()}<span>0:4${b.r.int(0, 9)}</span><span style="flex:1"></span>${b.bare()}${b.bare()}`)}</div></div>${b.heading()}${b.line(`${b.face(36)}<b>${b.text()}</b>${b.button()}<span style="flex:1"></span>${b.segments()}${b.icon()}`)}<p>${b.sentence()}</p>${b.field({ width: 320 })}</div><div style="width:300px;flex:none">${b.r.many(3, 8, () => `<div style="display:flex;gap:8px;margin-bottom:8px">${b.image(140, 80, { acts: true })}<div style="min-width:0">${b.link({ text: b.t.words(2, 3) })}<div><small>${b.text()}</small></div></div></div>`).join('')}</div></div>`,
     ),
 
   searchResults: (b) =>

@@ -48,7 +48,7 @@ export const layouts = {
                 `<div style="position:relative;width:${b.r.int(150, 220)}px;flex:none;overflow:hidden;${b.edge('inline-end')}">${b.entries(b.r.int(4, 22), { pad: 3 })}${b.r.maybe(0.3) ? b.scrollBar() : ''}</div>`,
             )
             .join('') +
-            `<div style="padding:16px;flex:1">${b.picture(120, 120)}<p>${b.text(2, 4)}</p>${b.row(b.button() + b.button())}</div>`,
+            `<div style="padding:16px;flex:1">${b.image(120, 120)}<p>${b.text(2, 4)}</p>${b.row(b.button() + b.button())}</div>`,
         ) +
         b.statusBar(),
     ),
@@ -91,11 +91,11 @@ export const layouts = {
 
   radio: (b) =>
     b.column(
-      `<div style="flex:1;display:flex;align-items:center;justify-content:center;gap:30px;overflow:hidden">${b.picture(b.r.int(140, 260), b.r.int(140, 260))}<div>${b.heading(1.5)}<div>${b.text(2, 4)}</div>${b.make('slider')}${b.row(b.r.times(5, () => b.bare('font-size:24px')).join(''))}<div style="display:flex;gap:20px;margin-top:12px">${b.r.many(3, 8, () => b.make('slider', { tall: true, drawn: true })).join('')}</div></div></div>`,
+      `<div style="flex:1;display:flex;align-items:center;justify-content:center;gap:30px;overflow:hidden">${b.image(b.r.int(140, 260), b.r.int(140, 260))}<div>${b.heading(1.5)}<div>${b.text(2, 4)}</div>${b.make('slider')}${b.row(b.r.times(5, () => b.bare('font-size:24px')).join(''))}<div style="display:flex;gap:20px;margin-top:12px">${b.r.many(3, 8, () => b.make('slider', { tall: true, drawn: true })).join('')}</div></div></div>`,
     ),
 
   travelPage: (b) =>
     b.scrolled(
-      `<div style="position:relative;height:240px;overflow:hidden">${b.picture(b.width, 240, { kind: 'landscape' })}<div class="dk-card" style="position:absolute;left:8%;right:8%;bottom:20px;padding:14px">${b.tabs()}${b.row(b.field({ width: 150 }) + b.field({ width: 150 }) + b.dropDown({ width: 110 }) + b.button({ style: 'main' }))}</div></div><div style="display:flex;flex-wrap:wrap;gap:16px;padding:18px 8%">${b.r.many(3, 9, () => `<div class="dk-card" style="width:200px" ${b.label('control')}>${b.picture(200, 110)}<div style="padding:8px"><b>${b.text()}</b><div>${b.sentence()}</div></div></div>`).join('')}</div>`,
+      `<div style="position:relative;height:240px;overflow:hidden">${b.image(b.width, 240, { kind: 'landscape' })}<div class="dk-card" style="position:absolute;left:8%;right:8%;bottom:20px;padding:14px">${b.tabs()}${b.row(b.field({ width: 150 }) + b.field({ width: 150 }) + b.dropDown({ width: 110 }) + b.button({ style: 'main' }))}</div></div><div style="display:flex;flex-wrap:wrap;gap:16px;padding:18px 8%">${b.r.many(3, 9, () => `<div class="dk-card" style="width:200px" ${b.label('control')}>${b.image(200, 110)}<div style="padding:8px"><b>${b.text()}</b><div>${b.sentence()}</div></div></div>`).join('')}</div>`,
     ),
 };

@@ -47,20 +47,20 @@ def _warn_of_silence(seconds: float) -> None:
 
 
 class _Silence(Exception):
-    """The server says nothing. It was told; the watch goes on."""
+    """The server sends nothing. It was reported; the watch goes on."""
 
 
 class _Listener:
-    """Receives the messages of calls, and ends a call whose server says nothing, not even a heartbeat."""
+    """Receives the messages of calls, and ends a call whose server sends nothing, not even a heartbeat."""
 
     def __init__(self, silence_seconds: float, on_silence: Callable[[float], None]) -> None:
         self.silence_seconds = silence_seconds
         self._on_silence = on_silence
         self._is_silent = False
-        self._heard = time.monotonic()
+        self._last_message_at = time.monotonic()
 
     def messages(self, call: grpc.Call) -> Iterator[_Message]:
-        """Yields the messages of a call. Tells if the server says nothing, and raises `_Silence`."""
+        """Yields the messages of a call. Reports a server that sends nothing, and raises `_Silence`."""
         waiting_since: list[float] = []
         was_ended = threading.Event()
         is_over = threading.Event()
@@ -76,7 +76,7 @@ class _Listener:
                     return
 
         if not self._is_silent:
-            self._heard = time.monotonic()
+            self._last_message_at = time.monotonic()
         threading.Thread(target=watch, daemon=True).start()
         received = iter(call)
         try:
@@ -88,19 +88,19 @@ class _Listener:
                     return
                 finally:
                     waiting_since.clear()
-                self._hear()
+                self._on_message()
                 yield message
         except grpc.RpcError:
             if not was_ended.is_set():
                 raise
             self._is_silent = True
-            self._on_silence(time.monotonic() - self._heard)
+            self._on_silence(time.monotonic() - self._last_message_at)
             raise _Silence from None
         finally:
             is_over.set()
 
-    def _hear(self) -> None:
-        self._heard = time.monotonic()
+    def _on_message(self) -> None:
+        self._last_message_at = time.monotonic()
         if self._is_silent:
             self._is_silent = False
             _LOG.warning("the server answers again")
@@ -118,8 +118,8 @@ def watch_task(
 
     Without a token, the first message is a snapshot of the task. All others are events, each with the token to resume a
     watch after it. A broken connection is re-established without losing or repeating an event. Heartbeats are filtered
-    out. A server that says nothing for `silence_seconds` is told with `on_silence`, which gets the time since its last message
-    and by default logs a warning; the watch goes on trying.
+    out. A server that sends nothing for `silence_seconds` is reported to `on_silence`, which gets the time since its last
+    message and by default logs a warning; the watch goes on trying.
 
     Raises `grpc.RpcError` if reconnecting cannot resolve the error (there is no such task, the token has expired), or
     after eight consecutive failed attempts.
@@ -128,7 +128,7 @@ def watch_task(
     failures = 0
     listener = _Listener(silence_seconds, on_silence)
     while True:
-        heard_an_event = False
+        received_event = False
         call = stub.WatchTask(messages.WatchTaskRequest(name=name, resume_token=resume_token))
         try:
             for message in listener.messages(call):
@@ -136,13 +136,13 @@ def watch_task(
                 resume_token = message.resume_token or resume_token
                 if message.WhichOneof("content") == "heartbeat":
                     continue
-                heard_an_event |= message.HasField("event")
+                received_event |= message.HasField("event")
                 yield message
                 if message.event.state in _ENDED:
                     return
             # The server occasionally ends long watches. If the task had ended before this watch started and the watch
             # delivered nothing, the task's last event is before the token.
-            if has_ended and not heard_an_event:
+            if has_ended and not received_event:
                 return
             request = messages.GetTaskRequest(name=name)
             has_ended = stub.GetTask(request, timeout=silence_seconds).task.state in _ENDED
@@ -168,7 +168,7 @@ def watch_session(
     """Yields the events of all tasks of the session `sessions/{session}`, also of tasks that are created later.
 
     Without a token, the first message is a snapshot of the session. All others are events, each with the token to resume
-    a watch after it. Connections are re-established, and silence is told, as in `watch_task`. The iterator does not end
+    a watch after it. Connections are re-established, and silence is reported, as in `watch_task`. The iterator does not end
     with the tasks.
 
     Raises `grpc.RpcError` if reconnecting cannot resolve the error, or after eight consecutive failed attempts.
@@ -197,5 +197,5 @@ def watch_session(
 
 
 def _pause(failures: int) -> None:
-    longest = min(_FIRST_PAUSE_SECONDS * 2 ** (failures - 1), _MAX_PAUSE_SECONDS)
-    time.sleep(longest * random.uniform(0.5, 1.0))
+    max_pause = min(_FIRST_PAUSE_SECONDS * 2 ** (failures - 1), _MAX_PAUSE_SECONDS)
+    time.sleep(max_pause * random.uniform(0.5, 1.0))

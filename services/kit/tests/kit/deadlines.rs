@@ -124,14 +124,14 @@ async fn a_nested_call_gets_less() {
 #[tokio::test]
 async fn the_tightest_of_own_and_callers_deadline_counts() {
     let (server, _) = plain().await;
-    for (own, callers, most) in [(5_000, 60_000, 5_000), (60_000, 5_000, 4_980)] {
+    for (own, callers, max_ms) in [(5_000, 60_000, 5_000), (60_000, 5_000, 4_980)] {
         let deadline = Deadline::after(Duration::from_millis(callers));
         let left = deadline
             .scope(send(channel(&server), "Left", within(own)))
             .await
             .unwrap();
         assert!(
-            (1..=most * 1000).contains(&micros(&left)),
+            (1..=max_ms * 1000).contains(&micros(&left)),
             "own {own} ms, caller's {callers} ms: {} µs",
             micros(&left)
         );

@@ -64,9 +64,15 @@ async fn what_does_not_end_is_ended_after_the_grace() {
         .await
         .unwrap();
     shutdown.drain();
-    let told = (Code::Unavailable, reason::SHUTTING_DOWN.to_owned());
-    assert_eq!(code_and_reason(with_timeout(stream.message()).await), told);
-    assert_eq!(code_and_reason(with_timeout(hanging).await.unwrap()), told);
+    let expected = (Code::Unavailable, reason::SHUTTING_DOWN.to_owned());
+    assert_eq!(
+        code_and_reason(with_timeout(stream.message()).await),
+        expected
+    );
+    assert_eq!(
+        code_and_reason(with_timeout(hanging).await.unwrap()),
+        expected
+    );
     with_timeout(server.join()).await.unwrap();
     assert_eq!(probe.seen().borrow().dropped, 2);
 }

@@ -45,10 +45,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
 /// Performs the action and prints its outcome. The exit code is 0 only if it was performed.
 pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, Error> {
     let action = action_of(args.action)?;
-    let hands = ExecutorHandle::connect(loaded, args.executor.as_deref(), args.in_process).await?;
+    let handle = ExecutorHandle::connect(loaded, args.executor.as_deref(), args.in_process).await?;
     let display = args.display.map(DisplayId::new);
-    let outcome = perform(hands.executor.as_ref(), display, action).await;
-    let losses = hands.close().await;
+    let outcome = perform(handle.executor.as_ref(), display, action).await;
+    let losses = handle.close().await;
     let outcome = outcome?;
     output::line(&outcome_line(&outcome));
     for loss in losses {
@@ -249,8 +249,8 @@ async fn with_lease_renewal<T>(
     }
 }
 
-fn action_of(deed: ActionCommand) -> Result<Action<CapturePoint>, Error> {
-    Ok(match deed {
+fn action_of(command: ActionCommand) -> Result<Action<CapturePoint>, Error> {
+    Ok(match command {
         ActionCommand::Move { x, y } => Action::Move {
             to: CapturePoint::new(x, y),
         },

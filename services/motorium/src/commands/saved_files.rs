@@ -25,12 +25,12 @@ pub(crate) async fn save(client: &Client<Channel>, task: &str, folder: &Path) ->
         // The screen after any other step is the one before the next step.
         let is_extra = number == count && step.frame_after != step.frame_before;
         let after = Some(&step.frame_after).filter(|_| is_extra);
-        let pictures = [
+        let artifacts = [
             (&step.frame_before, "before"),
             (&step.annotated_frame, "annotated"),
             (&step.responses, "responses"),
         ];
-        for (artifact, which) in pictures
+        for (artifact, which) in artifacts
             .into_iter()
             .chain(after.map(|after| (after, "after")))
             .filter(|(artifact, _)| !artifact.is_empty())

@@ -114,7 +114,7 @@ struct Watcher<'a> {
     cancelling: Option<Cancellation>,
     /// The exit code of a task that this command cancels.
     exit: Option<Exit>,
-    /// It was told that the server does not answer.
+    /// A warning that the server does not answer was shown.
     is_silent: bool,
 }
 
@@ -190,7 +190,7 @@ impl<'a> Watcher<'a> {
             Update::Event { event, .. } => event,
             Update::Snapshot(_) => return Ok(None),
             Update::Silent { silence } => {
-                self.tell_silence(silence);
+                self.report_silence(silence);
                 return Ok(None);
             }
             Update::Restored => {
@@ -216,12 +216,12 @@ impl<'a> Watcher<'a> {
         Ok(None)
     }
 
-    /// Tells once that the server does not answer; the watch goes on trying.
-    fn tell_silence(&mut self, silence: Duration) {
+    /// Warns once that the server does not answer; the watch goes on trying.
+    fn report_silence(&mut self, silence: Duration) {
         if !self.is_silent {
             self.is_silent = true;
-            let told = silent_server(&self.connection.address, silence, self.options.language);
-            self.screen.remark(&told);
+            let warning = silent_server(&self.connection.address, silence, self.options.language);
+            self.screen.remark(&warning);
         }
     }
 

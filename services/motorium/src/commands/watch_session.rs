@@ -36,17 +36,17 @@ pub(crate) async fn watch(connection: &Connection, session: &str) -> Result<Exit
             SessionUpdate::Event { event, .. } => event,
             SessionUpdate::Snapshot(_) => continue,
             SessionUpdate::Silent { silence } => {
-                let told = silent_server(&connection.address, silence, terminal_language());
+                let warning = silent_server(&connection.address, silence, terminal_language());
                 if !std::mem::replace(&mut is_silent, true) {
-                    output::remark(&format!("{told}\n"));
+                    output::remark(&format!("{warning}\n"));
                 }
                 continue;
             }
             SessionUpdate::Restored => {
                 is_silent = false;
                 let server = &connection.address;
-                let told = Message::ServerAnswersAgain { server }.text(terminal_language());
-                output::remark(&format!("{told}\n"));
+                let notice = Message::ServerAnswersAgain { server }.text(terminal_language());
+                output::remark(&format!("{notice}\n"));
                 continue;
             }
         };

@@ -656,13 +656,13 @@ mod tests {
                 ..Default::default()
             })
         };
-        let mut told = |outcome| progress.apply(&event(1, 5, returned(outcome)));
+        let mut update_for = |outcome| progress.apply(&event(1, 5, returned(outcome)));
         assert_eq!(
-            told(Outcome::ResultJson("{\"notes\":1}".to_owned())),
+            update_for(Outcome::ResultJson("{\"notes\":1}".to_owned())),
             ProgressUpdate::Line("    notes_note returned {\"notes\":1}".to_owned())
         );
         assert_eq!(
-            told(Outcome::Error("it is full".to_owned())),
+            update_for(Outcome::Error("it is full".to_owned())),
             ProgressUpdate::Line("    notes_fail failed: it is full".to_owned())
         );
     }

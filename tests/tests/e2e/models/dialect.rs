@@ -180,13 +180,13 @@ fn chat(content: &str, model: &str) -> Value {
         "usage": {"prompt_tokens": 1400, "completion_tokens": 40, "total_tokens": 1440}})
 }
 
-/// Multiple of pixels to which Qwen2.5-VL's processor rounds both sides of a picture.
+/// Multiple of pixels to which Qwen2.5-VL's processor rounds both sides of an image.
 const PATCH: f64 = 28.0;
 
-/// Points are pixels of the picture as the model's own processor resizes it.
+/// Points are pixels of the image as the model's own processor resizes it.
 fn opencua(decision: &Move, sight: &Sight) -> String {
     let (width, height) = sight.screen.dimensions();
-    // The picture is far from the processor's limits of area.
+    // The image is far from the processor's limits of area.
     let resized = |side: u32| (f64::from(side) / PATCH).round() * PATCH;
     let code = match decision {
         Move::Click(_, (x, y)) => {

@@ -1,4 +1,4 @@
-//! Sight of a model: the texts of a request, and the membership form on its last screenshot, told by colours.
+//! Sight of a model: the texts of a request, and the membership form on its last screenshot, identified by colours.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -34,17 +34,17 @@ async fn exceeded_limits_fail_the_task() {
         max_steps: 3,
         ..wire::Limits::default()
     };
-    let told = stage.run_task(limited(limits), for_ever()).await;
-    stage.save_screenshots("limit-steps", &told.events).await;
-    let (reason, message) = told.events.failure();
+    let run = stage.run_task(limited(limits), for_ever()).await;
+    stage.save_screenshots("limit-steps", &run.events).await;
+    let (reason, message) = run.events.failure();
     assert_eq!(reason, "STEP_LIMIT", "{message}");
     assert!(message.contains("the limit of 3 steps"), "{message}");
     assert_eq!(
-        told.plan_requests.len(),
+        run.plan_requests.len(),
         3,
         "the planner is not called beyond the limit"
     );
-    stage.assert_clicks_match(&told.events).await;
+    stage.assert_clicks_match(&run.events).await;
     assert_eq!(stage.presses().len(), 3);
 
     stage.site.reload_page().await;
@@ -53,14 +53,14 @@ async fn exceeded_limits_fail_the_task() {
         max_duration: Some(limit.try_into().expect("it is short")),
         ..wire::Limits::default()
     };
-    let told = stage.run_task(limited(limits), for_ever()).await;
-    stage.save_screenshots("limit-duration", &told.events).await;
-    let (reason, message) = told.events.failure();
+    let run = stage.run_task(limited(limits), for_ever()).await;
+    stage.save_screenshots("limit-duration", &run.events).await;
+    let (reason, message) = run.events.failure();
     assert_eq!(reason, "TIME_LIMIT", "{message}");
     assert!(message.contains("the time limit of 2 s"), "{message}");
-    stage.assert_clicks_match(&told.events).await;
+    stage.assert_clicks_match(&run.events).await;
     assert_eq!(stage.desktop.pressed(), Vec::<String>::new());
-    let took = duration(&told);
+    let took = duration(&run);
     // The limit counts from the start of the task, shortly after its creation.
     assert!(took >= limit, "{took:?}");
     // The current step is still completed, which takes a busy machine some seconds.
@@ -68,14 +68,14 @@ async fn exceeded_limits_fail_the_task() {
 }
 
 /// Returns the time from the first event to the last.
-fn duration(told: &TaskRun) -> Duration {
+fn duration(run: &TaskRun) -> Duration {
     let time = |event: Option<&wire::Event>| {
         let time = event
             .and_then(|event| event.time)
             .expect("events have times");
         SystemTime::try_from(time).expect("it is after 1970")
     };
-    let (first, last) = (told.events.0.first(), told.events.0.last());
+    let (first, last) = (run.events.0.first(), run.events.0.last());
     time(last)
         .duration_since(time(first))
         .expect("events are in order")
@@ -88,9 +88,9 @@ const NOWHERE: CapturePoint = CapturePoint::new(1150, 400);
 async fn a_repeated_click_is_reported_then_rejected_then_asked_about() {
     let mut stage = Testbed::start().await;
     let again_and_again = iter::repeat_with(|| act(click_point(NOWHERE)));
-    let told = stage.run_task(task("click"), again_and_again).await;
-    stage.save_screenshots("circles", &told.events).await;
-    let noticed = told.events.filter_map(|kind| match kind {
+    let run = stage.run_task(task("click"), again_and_again).await;
+    stage.save_screenshots("circles", &run.events).await;
+    let noticed = run.events.filter_map(|kind| match kind {
         Kind::LoopDetected(noticed) => Some((noticed.pattern(), noticed.mitigation())),
         _ => None,
     });
@@ -100,17 +100,17 @@ async fn a_repeated_click_is_reported_then_rejected_then_asked_about() {
         Mitigation::AskUser,
     ];
     let repetitions = measures.map(|measure| (Pattern::Repetition, measure));
-    assert_eq!(noticed, repetitions, "\n{}", told.events.text());
+    assert_eq!(noticed, repetitions, "\n{}", run.events.text());
     // Three times, and twice more after the planner was notified; then the action is rejected.
-    let acted = told.events.clicks();
-    let firsts = told.events.filter_map(|kind| match kind {
+    let acted = run.events.clicks();
+    let firsts = run.events.filter_map(|kind| match kind {
         Kind::ActionIntended(intended) => intended.retry_of.is_empty().then_some(()),
         _ => None,
     });
-    assert_eq!(firsts.len(), 5, "\n{}", told.events.text());
-    stage.assert_clicks_match(&told.events).await;
+    assert_eq!(firsts.len(), 5, "\n{}", run.events.text());
+    stage.assert_clicks_match(&run.events).await;
     assert_eq!(stage.presses().len(), acted.len());
-    let notices = |nth: usize| told.plan_requests[nth].notices.join("; ");
+    let notices = |nth: usize| run.plan_requests[nth].notices.join("; ");
     assert!(
         notices(3).contains("consider another way"),
         "{}",
@@ -119,10 +119,10 @@ async fn a_repeated_click_is_reported_then_rejected_then_asked_about() {
     assert!(notices(5).contains("choose another way"), "{}", notices(5));
 
     let client = stage.client();
-    let asked = client.get_task(&told.task).await.unwrap().user_request;
+    let asked = client.get_task(&run.task).await.unwrap().user_request;
     let question = asked.expect("the user is asked").message;
     assert!(question.contains("How shall I go on?"), "{question}");
-    client.cancel_task(&told.task, "enough").await.unwrap();
+    client.cancel_task(&run.task, "enough").await.unwrap();
 }
 
 fn expecting(expectations: [Expectation; 2]) -> wire::Task {
@@ -143,8 +143,8 @@ fn stored() -> wire::Task {
 }
 
 /// Returns for each completion check whether it passed, and the unmet expectations.
-fn checks(told: &TaskRun) -> Vec<(bool, String)> {
-    told.events.filter_map(|kind| match kind {
+fn checks(run: &TaskRun) -> Vec<(bool, String)> {
+    run.events.filter_map(|kind| match kind {
         Kind::CompletionChecked(checked) => {
             Some((checked.passed, checked.unmet_expectations.join("; ")))
         }
@@ -158,42 +158,36 @@ async fn declared_success_is_verified() {
     let claim = || done("everything is stored");
 
     // Two false declarations of success.
-    let told = stage.run_task(stored(), [claim(), claim()]).await;
-    stage.save_screenshots("claim-false", &told.events).await;
-    let (reason, message) = told.events.failure();
+    let run = stage.run_task(stored(), [claim(), claim()]).await;
+    stage.save_screenshots("claim-false", &run.events).await;
+    let (reason, message) = run.events.failure();
     assert_eq!(reason, "EXPECTATION_NOT_MET", "{message}");
     assert_eq!(
-        told.plan_requests.len(),
+        run.plan_requests.len(),
         2,
         "the planner gets one more chance"
     );
-    let back = told.plan_requests[1].notices.join("; ");
+    let back = run.plan_requests[1].notices.join("; ");
     for missing in ["Everything is stored", "Finished"] {
         assert!(message.contains(missing), "{message}");
         assert!(back.contains(missing), "{back}");
     }
-    let refused: Vec<bool> = checks(&told)
-        .into_iter()
-        .map(|(passed, _)| passed)
-        .collect();
+    let refused: Vec<bool> = checks(&run).into_iter().map(|(passed, _)| passed).collect();
     assert_eq!(refused, [false, false]);
     assert_eq!(stage.presses(), [], "no action was requested");
 
     // One false declaration, then the missing action.
     let repaired = [claim(), act(click("Finish")), claim()];
-    let told = stage.run_task(stored(), repaired).await;
-    stage.save_screenshots("claim-repaired", &told.events).await;
-    assert_eq!(tasks::answer(&told.events.0), "everything is stored");
-    let passed: Vec<bool> = checks(&told)
-        .into_iter()
-        .map(|(passed, _)| passed)
-        .collect();
+    let run = stage.run_task(stored(), repaired).await;
+    stage.save_screenshots("claim-repaired", &run.events).await;
+    assert_eq!(tasks::answer(&run.events.0), "everything is stored");
+    let passed: Vec<bool> = checks(&run).into_iter().map(|(passed, _)| passed).collect();
     assert_eq!(passed, [false, true]);
-    stage.assert_clicks_match(&told.events).await;
+    stage.assert_clicks_match(&run.events).await;
 
     // A correct declaration at once.
-    let told = stage.run_task(stored(), [claim()]).await;
-    stage.save_screenshots("claim-true", &told.events).await;
-    assert_eq!(tasks::answer(&told.events.0), "everything is stored");
-    assert_eq!(checks(&told), [(true, String::new())]);
+    let run = stage.run_task(stored(), [claim()]).await;
+    stage.save_screenshots("claim-true", &run.events).await;
+    assert_eq!(tasks::answer(&run.events.0), "everything is stored");
+    assert_eq!(checks(&run), [(true, String::new())]);
 }

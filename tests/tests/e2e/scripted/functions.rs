@@ -106,31 +106,31 @@ async fn functions_are_called_fail_and_hang_between_actions() {
         ]),
         done("lit and noted"),
     ];
-    let told = stage.run_task(task, decisions).await;
-    stage.save_screenshots("functions", &told.events).await;
-    let text = told.events.text();
-    assert_eq!(told.plan_requests.len(), 4, "{text}");
+    let run = stage.run_task(task, decisions).await;
+    stage.save_screenshots("functions", &run.events).await;
+    let text = run.events.text();
+    assert_eq!(run.plan_requests.len(), 4, "{text}");
 
-    let offered = told.plan_requests[0].functions.iter();
+    let offered = run.plan_requests[0].functions.iter();
     let offered: Vec<&str> = offered.map(|one| one.name.as_str()).collect();
     assert!(
         offered.contains(&"oracle_hang") && offered.contains(&"notes_note"),
         "{offered:?}"
     );
-    let [said, failed, hung] = &told.plan_requests[1].history[0].function_results[..] else {
+    let [succeeded, failed, hung] = &run.plan_requests[1].history[0].function_results[..] else {
         panic!("each call has one result:\n{text}");
     };
-    assert_eq!(said.outcome, Ok("\"Beacon\"".to_owned()));
+    assert_eq!(succeeded.outcome, Ok("\"Beacon\"".to_owned()));
     let failed = failed.outcome.clone().unwrap_err();
     assert!(failed.contains("the oracle sleeps"), "{failed}");
     let hung = hung.outcome.clone().unwrap_err();
     assert!(hung.contains("unknown whether"), "{hung}");
     assert_ne!(
-        told.plan_requests[0].frame.id, told.plan_requests[1].frame.id,
+        run.plan_requests[0].frame.id, run.plan_requests[1].frame.id,
         "it observes again"
     );
-    stage.assert_clicks_match(&told.events).await;
-    let [noted, failed, hung] = &told.plan_requests[3].history[2].function_results[..] else {
+    stage.assert_clicks_match(&run.events).await;
+    let [noted, failed, hung] = &run.plan_requests[3].history[2].function_results[..] else {
         panic!("each call has one result:\n{text}");
     };
     assert_eq!(noted.outcome, Ok("{\"kept\": \"it is lit\"}".to_owned()));

@@ -56,25 +56,25 @@ async fn a_hook_in_another_process_denies_a_click_and_hides_a_window() {
     let settings = [hooks.as_str(), "orchestrator.policy=free"];
     stage.services.restart_orchestrator(&settings).await;
 
-    let told = stage
+    let run = stage
         .run_task(task("finish"), [act(click("Finish")), done("left")])
         .await;
-    assert_eq!(stage.presses(), [], "{}", told.events.text());
-    let notices = told.plan_requests[1].notices.join("\n");
+    assert_eq!(stage.presses(), [], "{}", run.events.text());
+    let notices = run.plan_requests[1].notices.join("\n");
     assert!(
         notices.contains("denied by the hook guard: a person finishes"),
         "{notices}"
     );
-    let denied = told.events.filter_map(|kind| match kind {
+    let denied = run.events.filter_map(|kind| match kind {
         Kind::HookIntervened(event) if event.denied => Some(event.point.clone()),
         _ => None,
     });
     assert_eq!(denied, ["BEFORE_ACTION"]);
 
     let decisions = [act(open_editor()), act(typing(SECRET)), done("written")];
-    let told = stage.run_task(task("write it down"), decisions).await;
-    stage.save_screenshots("hidden-window", &told.events).await;
-    let last = told.plan_requests.last().unwrap();
+    let run = stage.run_task(task("write it down"), decisions).await;
+    stage.save_screenshots("hidden-window", &run.events).await;
+    let last = run.plan_requests.last().unwrap();
     let windows = &last.frame.windows;
     let editor = windows
         .iter()
@@ -86,10 +86,10 @@ async fn a_hook_in_another_process_denies_a_click_and_hides_a_window() {
     hook.kill();
     let settings = ["orchestrator.policy=free"];
     stage.services.restart_orchestrator(&settings).await;
-    let told = stage.run_task(task("read it"), [done("read")]).await;
+    let run = stage.run_task(task("read it"), [done("read")]).await;
     assert!(
-        shows_secret(&told.plan_requests[0]),
+        shows_secret(&run.plan_requests[0]),
         "{:?}",
-        told.plan_requests[0].scene
+        run.plan_requests[0].scene
     );
 }

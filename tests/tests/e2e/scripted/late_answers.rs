@@ -13,14 +13,14 @@ use super::task;
 async fn click_all(stage: &mut Testbed, names: &[&str]) -> TaskRun {
     stage.site.reload_page().await;
     let decisions = names.iter().map(|name| act(click(name)));
-    let told = stage
+    let run = stage
         .run_task(task("click"), decisions.chain([done("all are clicked")]))
         .await;
     stage
-        .save_screenshots(&format!("late-{}", names[0]), &told.events)
+        .save_screenshots(&format!("late-{}", names[0]), &run.events)
         .await;
-    stage.assert_clicks_match(&told.events).await;
-    told
+    stage.assert_clicks_match(&run.events).await;
+    run
 }
 
 /// Returns the number of clicks that each button received.
@@ -50,17 +50,12 @@ async fn a_button_that_answers_late_is_clicked_once() {
         "Amber", "Birch", "Cedar", "Damson", "Elder", "Fennel", "Ginger", "Hazel", "Juniper",
         "Saffron", "Fennel",
     ];
-    let told = click_all(&mut stage, &names).await;
-    assert_eq!(
-        told.events.retry_strategies(),
-        [],
-        "\n{}",
-        told.events.text()
-    );
+    let run = click_all(&mut stage, &names).await;
+    assert_eq!(run.events.retry_strategies(), [], "\n{}", run.events.text());
     assert!(
-        told.events.verdicts().into_iter().all(is_effect),
+        run.events.verdicts().into_iter().all(is_effect),
         "\n{}",
-        told.events.text()
+        run.events.text()
     );
     let counts = click_counts(&stage);
     assert_eq!(counts["fennel"], 2);
@@ -68,41 +63,36 @@ async fn a_button_that_answers_late_is_clicked_once() {
 
     // Beyond it: one more click at most, and the answer is found.
     let names = ["Lavender", "Mulberry", "Nutmeg", "Orchid"];
-    let told = click_all(&mut stage, &names).await;
+    let run = click_all(&mut stage, &names).await;
     let counts = click_counts(&stage);
     assert!(counts.values().all(|count| *count <= 2), "{counts:?}");
     assert_eq!(
         counts["orchid"], 1,
         "the highlight shows that the click arrived"
     );
-    let found = told
+    let found = run
         .events
         .verdicts()
         .into_iter()
         .filter(|verdict| is_effect(*verdict));
-    assert_eq!(found.count(), names.len(), "\n{}", told.events.text());
+    assert_eq!(found.count(), names.len(), "\n{}", run.events.text());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_look_under_the_pointer_is_no_effect_and_a_toggle_is_one() {
     let mut stage = Testbed::start_with_page("late.html").await;
-    let told = click_all(&mut stage, &["Pepper", "Quince", "Rosemary"]).await;
+    let run = click_all(&mut stage, &["Pepper", "Quince", "Rosemary"]).await;
     assert_eq!(
-        told.events.verdicts(),
+        run.events.verdicts(),
         [
             EffectVerdict::NoEffect,
             EffectVerdict::NoEffect,
             EffectVerdict::Confirmed
         ],
         "\n{}",
-        told.events.text()
+        run.events.text()
     );
-    assert_eq!(
-        told.events.retry_strategies(),
-        [],
-        "\n{}",
-        told.events.text()
-    );
+    assert_eq!(run.events.retry_strategies(), [], "\n{}", run.events.text());
     assert!(click_counts(&stage).values().all(|count| *count == 1));
 }
 
@@ -110,30 +100,30 @@ async fn a_look_under_the_pointer_is_no_effect_and_a_toggle_is_one() {
 async fn a_page_that_moves_under_a_click_is_not_its_effect() {
     let mut stage = Testbed::start_with_page("shifting.html").await;
     stage.site.send_command("focus").await;
-    let told = stage
+    let run = stage
         .run_task(task("save"), [act(click("Save")), done("it is saved")])
         .await;
-    stage.save_screenshots("shifting-save", &told.events).await;
+    stage.save_screenshots("shifting-save", &run.events).await;
     assert_eq!(
-        told.events.verdicts(),
+        run.events.verdicts(),
         [EffectVerdict::TargetMoved],
         "\n{}",
-        told.events.text()
+        run.events.text()
     );
-    assert_eq!(told.events.retry_strategies(), []);
+    assert_eq!(run.events.retry_strategies(), []);
     let saved = stage.site.inputs().into_iter();
     let saved = saved.filter(|entry| entry.kind == "click" && entry.target == "save");
     assert_eq!(saved.count(), 0, "the button had moved away from the click");
 
     // What a button inserts above itself is its effect.
-    let told = stage
+    let run = stage
         .run_task(task("more"), [act(click("More")), done("there is more")])
         .await;
-    stage.save_screenshots("shifting-more", &told.events).await;
-    let verdicts = told.events.verdicts();
+    stage.save_screenshots("shifting-more", &run.events).await;
+    let verdicts = run.events.verdicts();
     assert!(
         matches!(verdicts[..], [verdict] if is_effect(verdict)),
         "\n{}",
-        told.events.text()
+        run.events.text()
     );
 }

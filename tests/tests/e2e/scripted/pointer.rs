@@ -45,19 +45,19 @@ fn watch_pointer(stage: &Testbed, nudge: PointerDisturbance) -> Arc<PointerDistu
 
 /// Returns the only pointer check of the task.
 #[track_caller]
-fn the_check(told: &TaskRun) -> wire::PointerChecked {
-    let checks = told.events.filter_map(|kind| match kind {
+fn the_check(run: &TaskRun) -> wire::PointerChecked {
+    let checks = run.events.filter_map(|kind| match kind {
         Kind::PointerChecked(checked) => Some(checked.clone()),
         _ => None,
     });
     let [checked] = &checks[..] else {
-        panic!("{} checks:\n{}", checks.len(), told.events.text());
+        panic!("{} checks:\n{}", checks.len(), run.events.text());
     };
     checked.clone()
 }
 
 /// Returns whether the ring that marks the pointer is around this point. Its colour is nowhere else on the page.
-fn is_marked(picture: &RgbImage, (x, y): (i32, i32)) -> bool {
+fn is_marked(screenshot: &RgbImage, (x, y): (i32, i32)) -> bool {
     let is_ring = |pixel: &Rgb<u8>| {
         let [red, green, blue] = pixel.0;
         red > 200 && green < 100 && blue < 100
@@ -69,7 +69,7 @@ fn is_marked(picture: &RgbImage, (x, y): (i32, i32)) -> bool {
             let place = (x + right, y + down);
             let place = u32::try_from(place.0).ok().zip(u32::try_from(place.1).ok());
             place
-                .and_then(|(x, y)| picture.get_pixel_checked(x, y))
+                .and_then(|(x, y)| screenshot.get_pixel_checked(x, y))
                 .is_some_and(is_ring)
         })
 }
@@ -78,13 +78,13 @@ fn is_marked(picture: &RgbImage, (x, y): (i32, i32)) -> bool {
 async fn assert_marked(
     stage: &Testbed,
     title: &str,
-    told: &TaskRun,
+    run: &TaskRun,
     checked: &wire::PointerChecked,
 ) {
-    let pictures = stage.save_screenshots(title, &told.events).await;
-    let marked = pictures
+    let screenshots = stage.save_screenshots(title, &run.events).await;
+    let marked = screenshots
         .iter()
-        .find(|picture| picture.name.ends_with("-pointer"));
+        .find(|screenshot| screenshot.name.ends_with("-pointer"));
     let marked = marked.expect("the annotated screenshot is saved");
     let pointer = checked.pointer.expect("it was read");
     assert!(
@@ -107,13 +107,13 @@ async fn corrected(stage: &mut Testbed) {
         .disturb_pointer(|nth| (nth == 0).then_some((0, PUSH)));
     let nudge = watch_pointer(stage, nudge);
     let decisions = [act(click_verified("Beacon")), done("it is clicked")];
-    let told = stage.run_task(task("click"), decisions).await;
-    let checked = the_check(&told);
-    assert!(checked.on_target, "\n{}", told.events.text());
+    let run = stage.run_task(task("click"), decisions).await;
+    let checked = the_check(&run);
+    assert!(checked.on_target, "\n{}", run.events.text());
     // The first correction overshoots, because the displacement happens only once; the second one fixes that.
-    assert_eq!(checked.corrections, 2, "\n{}", told.events.text());
-    assert_marked(stage, "pointer-corrected", &told, &checked).await;
-    stage.assert_clicks_match(&told.events).await;
+    assert_eq!(checked.corrections, 2, "\n{}", run.events.text());
+    assert_marked(stage, "pointer-corrected", &run, &checked).await;
+    stage.assert_clicks_match(&run.events).await;
     assert_eq!(stage.presses().len(), 1);
     assert_eq!(stage.clicked_elements(), ["beacon".to_owned()].into());
     assert_eq!(nudge.pointer().await, stage.presses()[0]);
@@ -125,21 +125,21 @@ async fn given_up(stage: &mut Testbed) {
     let sides = |nth: usize| Some((0, if nth.is_multiple_of(2) { PUSH } else { -PUSH }));
     let _nudge = watch_pointer(stage, stage.desktop.disturb_pointer(sides));
     let decisions = [act(click_verified("Beacon"))];
-    let told = stage.run_task(task("click"), decisions).await;
-    let checked = the_check(&told);
-    assert!(!checked.on_target, "\n{}", told.events.text());
-    assert_eq!(checked.corrections, 4, "\n{}", told.events.text());
-    assert_marked(stage, "pointer-given-up", &told, &checked).await;
+    let run = stage.run_task(task("click"), decisions).await;
+    let checked = the_check(&run);
+    assert!(!checked.on_target, "\n{}", run.events.text());
+    assert_eq!(checked.corrections, 4, "\n{}", run.events.text());
+    assert_marked(stage, "pointer-given-up", &run, &checked).await;
 
     let client = stage.client();
-    let asked = client.get_task(&told.task).await.unwrap().user_request;
+    let asked = client.get_task(&run.task).await.unwrap().user_request;
     let asked = asked.expect("the user is asked");
     assert_eq!(asked.kind(), user_request::Kind::ManualAction);
     assert!(asked.message.contains("Nothing was clicked"), "{asked:?}");
 
     // The user performs the action, and the planner is notified.
     let done_by_hand = wire::AcknowledgeUserActionRequest {
-        name: told.task.clone(),
+        name: run.task.clone(),
         ..wire::AcknowledgeUserActionRequest::default()
     };
     client
@@ -153,13 +153,13 @@ async fn given_up(stage: &mut Testbed) {
         next.request
             .notices
             .iter()
-            .any(|said| said.contains("pointer")),
+            .any(|notice| notice.contains("pointer")),
         "{:?}",
         next.request.notices
     );
     next.decide(done("the user has done it"));
     until("the end", || async {
-        client.get_task(&told.task).await.unwrap().end_time
+        client.get_task(&run.task).await.unwrap().end_time
     })
     .await;
     assert_eq!(stage.presses(), [], "nothing was clicked");

@@ -12,27 +12,27 @@ use super::task;
 /// Clicks the element with this text, saves the screenshots, and asserts that the page received the clicks of the events.
 async fn click_on(stage: &mut Testbed, text: &str, title: &str) -> TaskRun {
     stage.site.reload_page().await;
-    let told = stage
+    let run = stage
         .run_task(task("click"), [act(click(text)), done("it is clicked")])
         .await;
     stage
-        .save_screenshots(&format!("ladder-{title}"), &told.events)
+        .save_screenshots(&format!("ladder-{title}"), &run.events)
         .await;
-    stage.assert_clicks_match(&told.events).await;
-    told
+    stage.assert_clicks_match(&run.events).await;
+    run
 }
 
 #[track_caller]
-fn check(told: &TaskRun, ways: &[RetryStrategy], last: EffectVerdict) {
+fn check(run: &TaskRun, ways: &[RetryStrategy], last: EffectVerdict) {
     assert_eq!(
-        told.events.retry_strategies(),
+        run.events.retry_strategies(),
         ways,
         "\n{}",
-        told.events.text()
+        run.events.text()
     );
     let mut verdicts = vec![EffectVerdict::NoEffect; ways.len()];
     verdicts.push(last);
-    assert_eq!(told.events.verdicts(), verdicts, "\n{}", told.events.text());
+    assert_eq!(run.events.verdicts(), verdicts, "\n{}", run.events.text());
 }
 
 /// Returns the distance of two clicks (Chebyshev), in pixels.
@@ -46,13 +46,13 @@ async fn a_click_without_effect_is_retried_with_each_strategy() {
 
     let mut stage = Testbed::start().await;
 
-    let told = click_on(&mut stage, "Harbour", "moved").await;
-    check(&told, &[OffsetPoint], EffectVerdict::Confirmed);
+    let run = click_on(&mut stage, "Harbour", "moved").await;
+    check(&run, &[OffsetPoint], EffectVerdict::Confirmed);
     let clicks = stage.presses();
     assert!((1..=3).contains(&apart(clicks[0], clicks[1])), "{clicks:?}");
 
-    let told = click_on(&mut stage, "Lantern", "other-point").await;
-    check(&told, &[OffsetPoint, OtherPoint], EffectVerdict::Confirmed);
+    let run = click_on(&mut stage, "Lantern", "other-point").await;
+    check(&run, &[OffsetPoint, OtherPoint], EffectVerdict::Confirmed);
     let clicks = stage.presses();
     assert!(apart(clicks[0], clicks[2]) >= 8, "{clicks:?}");
 
@@ -60,13 +60,13 @@ async fn a_click_without_effect_is_retried_with_each_strategy() {
     moved_meanwhile(&mut stage).await;
 
     // All retries fail, and the planner is notified.
-    let told = click_on(&mut stage, "Quarry", "in-vain").await;
+    let run = click_on(&mut stage, "Quarry", "in-vain").await;
     check(
-        &told,
+        &run,
         &[OffsetPoint, OtherPoint, RelocatedTarget],
         EffectVerdict::NoEffect,
     );
-    let past = &told.plan_requests[1].history[0].actions[0];
+    let past = &run.plan_requests[1].history[0].actions[0];
     assert_eq!(past.retries, 3);
     let verdict = past.effect.as_ref().map(|effect| effect.verdict);
     assert_eq!(verdict, Some(Verdict::NoEffect));
@@ -79,24 +79,24 @@ async fn click_the_meadow_after(stage: &mut Testbed, order: &str, title: &str) -
     let asked = stage.script.next_request().await;
     stage.site.send_command(order).await;
     asked.decide(act(click("Meadow")));
-    let told = stage.continue_task(name, []).await;
-    stage.save_screenshots(title, &told.events).await;
-    stage.assert_clicks_match(&told.events).await;
+    let run = stage.continue_task(name, []).await;
+    stage.save_screenshots(title, &run.events).await;
+    stage.assert_clicks_match(&run.events).await;
     let pressed = stage.site.inputs();
     let pressed = pressed
         .iter()
         .any(|entry| entry.kind == "click" && entry.target == "meadow");
-    assert!(pressed, "\n{}", told.events.text());
-    told
+    assert!(pressed, "\n{}", run.events.text());
+    run
 }
 
 /// The last retry, after a new observation, has an effect.
 async fn second_look(stage: &mut Testbed) {
     use RetryStrategy::{OffsetPoint, OtherPoint, RelocatedTarget};
 
-    let told = click_the_meadow_after(stage, "stall", "ladder-second-look").await;
+    let run = click_the_meadow_after(stage, "stall", "ladder-second-look").await;
     check(
-        &told,
+        &run,
         &[OffsetPoint, OtherPoint, RelocatedTarget],
         EffectVerdict::Confirmed,
     );
@@ -104,8 +104,8 @@ async fn second_look(stage: &mut Testbed) {
 
 /// The button moves after the observation: it is clicked at its new position.
 async fn moved_meanwhile(stage: &mut Testbed) {
-    let told = click_the_meadow_after(stage, "shift", "ladder-moved-meanwhile").await;
-    check(&told, &[], EffectVerdict::Confirmed);
+    let run = click_the_meadow_after(stage, "shift", "ladder-moved-meanwhile").await;
+    check(&run, &[], EffectVerdict::Confirmed);
     assert_eq!(stage.presses().len(), 1);
 }
 
@@ -136,9 +136,9 @@ async fn scroll_at_the_end(stage: &mut Testbed, title: &str) -> TaskRun {
     stage.site.reload_page().await;
     stage.site.send_command("end").await;
     let decisions = [act(scroll_down("Entry 58")), done("it is scrolled")];
-    let told = stage.run_task(task("scroll"), decisions).await;
-    stage.save_screenshots(title, &told.events).await;
-    told
+    let run = stage.run_task(task("scroll"), decisions).await;
+    stage.save_screenshots(title, &run.events).await;
+    run
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -151,16 +151,16 @@ async fn unsafe_or_useless_retries_are_not_made() {
         act(typing("marmalade")),
         done("it is typed"),
     ];
-    let told = stage.run_task(task("type"), decisions).await;
-    stage.save_screenshots("ladder-text", &told.events).await;
+    let run = stage.run_task(task("type"), decisions).await;
+    stage.save_screenshots("ladder-text", &run.events).await;
     assert_eq!(
-        told.events.retry_strategies(),
+        run.events.retry_strategies(),
         [RetryStrategy::ReobservedEffect],
         "\n{}",
-        told.events.text()
+        run.events.text()
     );
-    assert_eq!(told.events.results(), [ActionResult::Performed; 2]);
-    let past = &told.plan_requests[2].history[1].actions[0];
+    assert_eq!(run.events.results(), [ActionResult::Performed; 2]);
+    let past = &run.plan_requests[2].history[1].actions[0];
     assert_eq!(past.retries, 0);
     let typed = || {
         let inputs = stage.site.inputs().into_iter();
@@ -171,9 +171,9 @@ async fn unsafe_or_useless_retries_are_not_made() {
     assert_eq!(typed(), "marmalade");
 
     // A scroll is not retried at the end of a list …
-    let told = scroll_at_the_end(&mut stage, "ladder-end").await;
-    check(&told, &[], EffectVerdict::EndReached);
-    let past = &told.plan_requests[1].history[0].actions[0];
+    let run = scroll_at_the_end(&mut stage, "ladder-end").await;
+    check(&run, &[], EffectVerdict::EndReached);
+    let past = &run.plan_requests[1].history[0].actions[0];
     let verdict = past.effect.as_ref().map(|effect| effect.verdict);
     assert_eq!(
         verdict,
@@ -187,12 +187,12 @@ async fn unsafe_or_useless_retries_are_not_made() {
         .services
         .restart_orchestrator(&["orchestrator.reverse_scroll_at_end=true"])
         .await;
-    let told = scroll_at_the_end(&mut stage, "ladder-back").await;
+    let run = scroll_at_the_end(&mut stage, "ladder-back").await;
     assert_eq!(
-        told.events.retry_strategies(),
+        run.events.retry_strategies(),
         [RetryStrategy::ReversedScroll]
     );
     let verdicts = [EffectVerdict::EndReached, EffectVerdict::Confirmed];
-    assert_eq!(told.events.verdicts(), verdicts, "\n{}", told.events.text());
+    assert_eq!(run.events.verdicts(), verdicts, "\n{}", run.events.text());
     turned(&stage, (THREE_NOTCHES, THREE_NOTCHES)).await;
 }

@@ -122,9 +122,9 @@ async fn stop(
 async fn wait_for_idle_input(input: &InputListener) -> InputSummary {
     let since = Instant::now();
     until("idle input", || async {
-        let heard = input.summary();
-        let silent = heard.last.max(since).elapsed() >= IDLE_TIME;
-        silent.then_some(heard)
+        let summary = input.summary();
+        let silent = summary.last.max(since).elapsed() >= IDLE_TIME;
+        silent.then_some(summary)
     })
     .await
 }

@@ -29,9 +29,9 @@ fn user_action_description(kind: &Kind) -> Option<String> {
 /// Returns the position of an element of the page on the screen.
 async fn place_of(stage: &mut Testbed, element: &str) -> (i32, i32) {
     let found = [act(click(element)), done("found")];
-    let told = stage.run_task(task("find it"), found).await;
+    let run = stage.run_task(task("find it"), found).await;
     stage.site.reload_page().await;
-    told.events.clicks()[0]
+    run.events.clicks()[0]
 }
 
 async fn take_over(stage: &Testbed, name: &str) {
@@ -53,10 +53,15 @@ async fn hand_back(stage: &Testbed, name: &str, message: &str) {
 }
 
 /// Clicks until the task reports it: monitoring of input starts a moment after the take-over.
-async fn click_until_told(person: &SimulatedUser, at: (i32, i32), words: &str, task: &WatchedTask) {
+async fn click_until_reported(
+    person: &SimulatedUser,
+    at: (i32, i32),
+    words: &str,
+    task: &WatchedTask,
+) {
     loop {
         person.click(at);
-        let told = task.wait_for_event(words, |event| {
+        let reported = task.wait_for_event(words, |event| {
             event
                 .kind
                 .as_ref()
@@ -64,7 +69,7 @@ async fn click_until_told(person: &SimulatedUser, at: (i32, i32), words: &str, t
                 .as_deref()
                 == Some(words)
         });
-        if tokio::time::timeout(CLICK_INTERVAL, told).await.is_ok() {
+        if tokio::time::timeout(CLICK_INTERVAL, reported).await.is_ok() {
             return;
         }
     }
@@ -84,7 +89,7 @@ async fn a_user_takes_over_and_hands_back() {
     thinks.cancelled().await;
     let (x, y) = beacon;
     let clicked = format!("clicked \"Beacon\" at ({x}, {y})");
-    click_until_told(&person, beacon, &clicked, &watched).await;
+    click_until_reported(&person, beacon, &clicked, &watched).await;
     stage.site.send_command("focus").await;
     person.type_letters("open sesame");
     let counted = "typed 11 characters";
@@ -105,23 +110,23 @@ async fn a_user_takes_over_and_hands_back() {
     hand_back(&stage, &name, "the beacon is lit by hand").await;
 
     let decisions = [act(click("Finish")), done("finished")];
-    let told = stage.continue_task(name, decisions).await;
-    stage.save_screenshots("take-over", &told.events).await;
-    let said = told.plan_requests[0].user_messages.join("\n");
-    assert!(said.contains(&clicked), "{said}");
-    assert!(said.contains(counted), "{said}");
-    assert!(said.contains("the beacon is lit by hand"), "{said}");
-    let text = told.events.text();
+    let run = stage.continue_task(name, decisions).await;
+    stage.save_screenshots("take-over", &run.events).await;
+    let messages = run.plan_requests[0].user_messages.join("\n");
+    assert!(messages.contains(&clicked), "{messages}");
+    assert!(messages.contains(counted), "{messages}");
+    assert!(messages.contains("the beacon is lit by hand"), "{messages}");
+    let text = run.events.text();
     assert!(
         !text.contains("sesame"),
         "the typed text must not be recorded:\n{text}"
     );
-    assert_eq!(told.events.clicks().len(), 1, "only the agent's click");
+    assert_eq!(run.events.clicks().len(), 1, "only the agent's click");
 }
 
 /// Returns the states of approvals, in order.
-fn approvals(told: &TaskRun) -> Vec<State> {
-    told.events.filter_map(|kind| match kind {
+fn approvals(run: &TaskRun) -> Vec<State> {
+    run.events.filter_map(|kind| match kind {
         Kind::ApprovalRequested(event) => event.approval.as_ref().map(|one| one.state()),
         Kind::ApprovalResolved(event) => event.approval.as_ref().map(|one| one.state()),
         _ => None,
@@ -179,39 +184,39 @@ async fn a_payment_requires_approval() {
     let (watched, approval) = wants_approval(&mut stage, pay()).await;
     assert_eq!(approval.rules, ["pay"]);
     resolve(&stage, &approval, true).await;
-    let told = stage
+    let run = stage
         .continue_task(watched.name.clone(), [done("bought")])
         .await;
-    stage.save_screenshots("approval-given", &told.events).await;
-    assert_eq!(approvals(&told), [State::Pending, State::Approved]);
+    stage.save_screenshots("approval-given", &run.events).await;
+    assert_eq!(approvals(&run), [State::Pending, State::Approved]);
     assert_eq!(stage.clicked_elements().len(), 1);
-    stage.assert_clicks_match(&told.events).await;
+    stage.assert_clicks_match(&run.events).await;
 
     let (watched, approval) = wants_approval(&mut stage, pay()).await;
     resolve(&stage, &approval, false).await;
-    let told = stage
+    let run = stage
         .continue_task(watched.name.clone(), [done("left")])
         .await;
     stage
-        .save_screenshots("approval-refused", &told.events)
+        .save_screenshots("approval-refused", &run.events)
         .await;
-    assert_eq!(approvals(&told), [State::Pending, State::Denied]);
+    assert_eq!(approvals(&run), [State::Pending, State::Denied]);
     assert_eq!(stage.presses(), []);
-    let notices = told.plan_requests[0].notices.join("\n");
+    let notices = run.plan_requests[0].notices.join("\n");
     assert!(notices.contains("it is too much"), "{notices}");
 
     let (watched, approval) = wants_approval(&mut stage, pay()).await;
     // The button changes while the approval is pending.
     stage.site.send_command("repaint").await;
     resolve(&stage, &approval, true).await;
-    let told = stage
+    let run = stage
         .continue_task(watched.name.clone(), [done("left")])
         .await;
-    stage.save_screenshots("approval-stale", &told.events).await;
+    stage.save_screenshots("approval-stale", &run.events).await;
     let expected = [State::Pending, State::Approved, State::Invalidated];
-    assert_eq!(approvals(&told), expected);
+    assert_eq!(approvals(&run), expected);
     assert_eq!(stage.presses(), []);
-    let notices = told.plan_requests[0].notices.join("\n");
+    let notices = run.plan_requests[0].notices.join("\n");
     assert!(notices.contains("has changed"), "{notices}");
 }
 
@@ -223,13 +228,13 @@ async fn a_hover_style_does_not_invalidate_an_approval() {
     stage.site.send_command("glow").await;
     let (watched, approval) = asks_to(&mut stage, act(click("Pay now"))).await;
     resolve(&stage, &approval, true).await;
-    let told = stage
+    let run = stage
         .continue_task(watched.name.clone(), [done("bought")])
         .await;
     stage
-        .save_screenshots("approval-lights-up", &told.events)
+        .save_screenshots("approval-lights-up", &run.events)
         .await;
-    assert_eq!(approvals(&told), [State::Pending, State::Approved]);
+    assert_eq!(approvals(&run), [State::Pending, State::Approved]);
     assert_eq!(stage.clicked_elements().len(), 1);
 }
 
@@ -241,8 +246,8 @@ async fn a_button_changed_by_hover_invalidates_the_approval() {
         .services
         .restart_orchestrator(&["orchestrator.policy=free"])
         .await;
-    let told = stage.run_task(task("find it"), found).await;
-    let (x, y) = told.events.clicks()[0];
+    let run = stage.run_task(task("find it"), found).await;
+    let (x, y) = run.events.clicks()[0];
     stage.services.restart_orchestrator(&[]).await;
     let by_place = || PlannedAction {
         action: Action::Click {
@@ -268,17 +273,17 @@ async fn a_button_changed_by_hover_invalidates_the_approval() {
         let (watched, approval) = asks_to(&mut stage, act(pay)).await;
         assert_eq!(approval.rules, ["pay"]);
         resolve(&stage, &approval, true).await;
-        let told = stage
+        let run = stage
             .continue_task(watched.name.clone(), [done("left")])
             .await;
-        stage.save_screenshots("approval-trap", &told.events).await;
-        assert_eq!(stage.presses(), [], "{}", told.events.text());
+        stage.save_screenshots("approval-trap", &run.events).await;
+        assert_eq!(stage.presses(), [], "{}", run.events.text());
         // By text the element is not found any more; by position the approval is invalidated.
         let mut expected = vec![State::Pending, State::Approved];
         if !by_words {
             expected.push(State::Invalidated);
         }
-        assert_eq!(approvals(&told), expected);
+        assert_eq!(approvals(&run), expected);
     }
 }
 
@@ -315,18 +320,18 @@ async fn an_approval_of_a_text_holds_while_its_field_has_the_keyboard() {
             stage.site.send_command("leave").await;
         }
         resolve(&stage, &approval, true).await;
-        let told = stage.continue_task(name, [done("left")]).await;
+        let run = stage.continue_task(name, [done("left")]).await;
         let title = if stays {
             "approval-of-a-text"
         } else {
             "approval-of-a-text-stale"
         };
-        stage.save_screenshots(title, &told.events).await;
+        stage.save_screenshots(title, &run.events).await;
         let mut expected = vec![State::Pending, State::Approved];
         if !stays {
             expected.push(State::Invalidated);
         }
-        assert_eq!(approvals(&told), expected);
+        assert_eq!(approvals(&run), expected);
         assert_eq!(struck(&stage) > 0, stays);
     }
 }
@@ -353,16 +358,16 @@ async fn policy_applies_to_the_current_button_not_the_observed_one() {
     assert_eq!(approval.rules, ["delete"]);
     assert_eq!(stage.presses(), [], "nothing was pressed yet");
     resolve(&stage, &approval, false).await;
-    let told = stage.continue_task(name, [done("left")]).await;
-    stage.save_screenshots("swapped", &told.events).await;
+    let run = stage.continue_task(name, [done("left")]).await;
+    stage.save_screenshots("swapped", &run.events).await;
     assert_eq!(stage.presses(), []);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expired_approval_skips_the_action_and_the_task_continues() {
     let mut stage = Testbed::start().await;
-    let patience = ["orchestrator.approval_timeout=3s"];
-    stage.services.restart_orchestrator(&patience).await;
+    let settings = ["orchestrator.approval_timeout=3s"];
+    stage.services.restart_orchestrator(&settings).await;
     let (watched, approval) = wants_approval(&mut stage, act(click("Pay now"))).await;
     assert_eq!(approval.state(), State::Pending);
     // The approval expires. A later answer is rejected.
@@ -388,20 +393,20 @@ async fn an_expired_approval_skips_the_action_and_the_task_continues() {
     asked.decide(act(click("Beacon")));
 
     let answer = "not bought: nobody approved it";
-    let told = stage
+    let run = stage
         .continue_task(watched.name.clone(), [done(answer)])
         .await;
     stage
-        .save_screenshots("approval-expired", &told.events)
+        .save_screenshots("approval-expired", &run.events)
         .await;
-    assert_eq!(approvals(&told), [State::Pending, State::Expired]);
-    let answers = told.events.filter_map(|kind| match kind {
+    assert_eq!(approvals(&run), [State::Pending, State::Expired]);
+    let answers = run.events.filter_map(|kind| match kind {
         Kind::Succeeded(end) => Some(end.answer.clone()),
         _ => None,
     });
     assert_eq!(answers, [answer]);
     assert_eq!(stage.clicked_elements().len(), 1, "the beacon alone");
-    stage.assert_clicks_match(&told.events).await;
+    stage.assert_clicks_match(&run.events).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -420,9 +425,9 @@ async fn safety_checks_and_injections_require_approval() {
     assert_eq!(approval.rules, ["provider"]);
     assert_eq!(stage.presses(), [], "nothing was pressed yet");
     resolve(&stage, &approval, true).await;
-    let told = stage.continue_task(name, [done("lit")]).await;
+    let run = stage.continue_task(name, [done("lit")]).await;
     stage
-        .save_screenshots("provider-warning", &told.events)
+        .save_screenshots("provider-warning", &run.events)
         .await;
     assert_eq!(stage.presses().len(), 1);
 
@@ -436,20 +441,16 @@ async fn safety_checks_and_injections_require_approval() {
     let approval = waiting(&stage, &watched).await;
     assert_eq!(approval.rules, ["injection"]);
     resolve(&stage, &approval, false).await;
-    let told = stage.continue_task(name, [done("left")]).await;
-    let pictures = stage.save_screenshots("orders-on-the-screen", &told.events);
-    let pictures = pictures.await;
-    let crop = pictures
+    let run = stage.continue_task(name, [done("left")]).await;
+    let screenshots = stage.save_screenshots("orders-on-the-screen", &run.events);
+    let screenshots = screenshots.await;
+    let crop = screenshots
         .iter()
-        .find(|picture| picture.name.contains("suspicion"))
+        .find(|screenshot| screenshot.name.contains("suspicion"))
         .expect("the evidence image is saved");
     assert!(crop.pixels.width() > 100, "{}", crop.pixels.width());
     assert_eq!(stage.presses(), []);
-    assert!(
-        told.events.text().contains(orders),
-        "{}",
-        told.events.text()
-    );
+    assert!(run.events.text().contains(orders), "{}", run.events.text());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -474,9 +475,9 @@ async fn manual_input_pauses_the_task() {
     };
     assert!(!stage.clicked_elements().contains("beacon"), "it is paused");
     stage.client().raw().resume_task(resume).await.unwrap();
-    let told = stage.continue_task(name, [done("lit")]).await;
+    let run = stage.continue_task(name, [done("lit")]).await;
     stage
-        .save_screenshots("noticed-a-person", &told.events)
+        .save_screenshots("noticed-a-person", &run.events)
         .await;
     assert!(stage.clicked_elements().contains("beacon"));
 }
@@ -508,7 +509,7 @@ async fn a_question_is_answered_and_a_message_heard() {
     };
     client.send_message(message).await.unwrap();
     asked.decide(act(click("Meadow")));
-    let told = stage.continue_task(name, [done("pressed")]).await;
-    stage.save_screenshots("question", &told.events).await;
-    assert_eq!(told.plan_requests[0].user_messages, ["and be quick"]);
+    let run = stage.continue_task(name, [done("pressed")]).await;
+    stage.save_screenshots("question", &run.events).await;
+    assert_eq!(run.plan_requests[0].user_messages, ["and be quick"]);
 }
