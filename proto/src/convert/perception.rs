@@ -142,8 +142,8 @@ impl TryFrom<wire::ParseOptions> for ParseOptions {
             0 | 1 => None,
             times if times <= Self::MAX_MAGNIFICATION => Some(times),
             times => {
-                let most = Self::MAX_MAGNIFICATION;
-                let problem = format!("is {times}; must be at most {most}");
+                let max = Self::MAX_MAGNIFICATION;
+                let problem = format!("is {times}; must be at most {max}");
                 return Err(FieldError::new("magnification", problem));
             }
         };

@@ -289,11 +289,11 @@ fn check_text(text: &Text) -> Result<(), FieldError> {
     }
 }
 
-fn check_max(field: &str, given: usize, most: usize) -> Result<(), FieldError> {
-    if given <= most {
+fn check_max(field: &str, given: usize, max: usize) -> Result<(), FieldError> {
+    if given <= max {
         return Ok(());
     }
-    let problem = format!("{given} exceeds the maximum of {most}");
+    let problem = format!("{given} exceeds the maximum of {max}");
     Err(FieldError::new(field, problem))
 }
 

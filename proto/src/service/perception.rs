@@ -132,8 +132,8 @@ impl ParseOptions {
     /// Returns true if an image of this size, in pixels, may be enlarged by a factor.
     #[must_use]
     pub const fn may_magnify(width: u32, height: u32, factor: u32) -> bool {
-        let longest = if width > height { width } else { height };
-        longest.saturating_mul(factor) <= Self::MAX_MAGNIFIED_SIDE
+        let long_side = if width > height { width } else { height };
+        long_side.saturating_mul(factor) <= Self::MAX_MAGNIFIED_SIDE
     }
 }
 

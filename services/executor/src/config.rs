@@ -453,7 +453,7 @@ impl StaticConfig {
     /// Wraps the driver in a browser driver if DevTools are configured. A dry run controls no browser.
     fn with_browser_driver(
         &self,
-        hands: Arc<dyn Driver>,
+        driver: Arc<dyn Driver>,
         display: &DisplayId,
         launcher: &Launcher,
         addresses: &watch::Receiver<Arc<UrlRules>>,
@@ -466,9 +466,9 @@ impl StaticConfig {
                     launcher: launcher.clone(),
                     addresses: addresses.clone(),
                 };
-                Arc::new(BrowserDriver::start(hands, options))
+                Arc::new(BrowserDriver::start(driver, options))
             }
-            _ => hands,
+            _ => driver,
         }
     }
 

@@ -82,9 +82,9 @@ impl Desktop {
     pub async fn start(parts: DesktopParts) -> Result<Arc<Self>, Error> {
         let folder = Arc::new(parts.folder);
         let clock = MonotonicClock::start();
-        let book = lease::load(&folder, clock.now())?;
+        let lease_state = lease::load(&folder, clock.now())?;
         let journal = Journal::open(folder.clone(), parts.retention, clock.now())?;
-        let (lease_ends, ends) = watch::channel(book.expires_at());
+        let (lease_ends, ends) = watch::channel(lease_state.expires_at());
         let desktop = Arc::new(Self {
             display: parts.display,
             driver: parts.driver,
@@ -92,7 +92,7 @@ impl Desktop {
             files: parts.files,
             folder,
             journal: Mutex::new(journal),
-            lease_state: tokio::sync::Mutex::new(book),
+            lease_state: tokio::sync::Mutex::new(lease_state),
             lease_expiry: lease_ends,
             clock,
             action_lock: tokio::sync::Mutex::new(()),
@@ -128,8 +128,8 @@ impl Desktop {
     /// # Errors
     /// If another holder has the lease, the display cannot be reached, or the new epoch cannot be stored.
     pub async fn acquire(self: &Arc<Self>, request: AcquireRequest) -> Result<Lease, Error> {
-        let mut book = self.lease_state.lock().await;
-        let mut next = book.clone();
+        let mut state = self.lease_state.lock().await;
+        let mut next = state.clone();
         let epoch = next.acquire(
             &request.holder,
             request.ttl,
@@ -138,9 +138,9 @@ impl Desktop {
         )?;
         self.stop_everything();
         self.driver.release_all().await?;
-        self.store_lease(&mut book, next).await?;
+        self.store_lease(&mut state, next).await?;
         tracing::info!(display = %self.display, epoch = epoch.0, holder = request.holder, "leased");
-        Ok(self.lease(&book, epoch))
+        Ok(self.lease(&state, epoch))
     }
 
     /// Renews a lease.
@@ -152,11 +152,11 @@ impl Desktop {
         epoch: DesktopEpoch,
         ttl: Duration,
     ) -> Result<Lease, Error> {
-        let mut book = self.lease_state.lock().await;
-        let mut next = book.clone();
+        let mut state = self.lease_state.lock().await;
+        let mut next = state.clone();
         next.renew(epoch, ttl, self.clock.now())?;
-        self.store_lease(&mut book, next).await?;
-        Ok(self.lease(&book, epoch))
+        self.store_lease(&mut state, next).await?;
+        Ok(self.lease(&state, epoch))
     }
 
     /// Releases a lease and everything that is pressed.
@@ -164,20 +164,22 @@ impl Desktop {
     /// # Errors
     /// If the epoch is unknown, or the release cannot be stored.
     pub async fn release(self: &Arc<Self>, epoch: DesktopEpoch) -> Result<(), Error> {
-        let mut book = self.lease_state.lock().await;
-        let mut next = book.clone();
+        let mut state = self.lease_state.lock().await;
+        let mut next = state.clone();
         if !next.release(epoch)? {
             return Ok(());
         }
-        self.store_lease(&mut book, next).await?;
+        self.store_lease(&mut state, next).await?;
         self.stop_and_release("released").await;
         Ok(())
     }
 
     /// Ends the lease if it has expired.
     async fn expire(self: &Arc<Self>) {
-        let book = self.lease_state.lock().await;
-        let ended = book.expires_at().is_some_and(|end| end <= self.clock.now());
+        let state = self.lease_state.lock().await;
+        let ended = state
+            .expires_at()
+            .is_some_and(|end| end <= self.clock.now());
         if ended {
             self.stop_and_release("expired").await;
         }
@@ -192,18 +194,18 @@ impl Desktop {
 
     async fn store_lease(
         self: &Arc<Self>,
-        book: &mut LeaseState,
+        state: &mut LeaseState,
         next: LeaseState,
     ) -> Result<(), Error> {
         let (folder, written) = (self.folder.clone(), next.clone());
         blocking(move || lease::save(&folder, &written)).await??;
         self.lease_expiry.send_replace(next.expires_at());
-        *book = next;
+        *state = next;
         Ok(())
     }
 
-    fn lease(&self, book: &LeaseState, epoch: DesktopEpoch) -> Lease {
-        let expires_at = book.expires_at().unwrap_or_else(|| self.clock.now());
+    fn lease(&self, state: &LeaseState, epoch: DesktopEpoch) -> Lease {
+        let expires_at = state.expires_at().unwrap_or_else(|| self.clock.now());
         Lease {
             display: self.display.clone(),
             epoch,
@@ -456,8 +458,8 @@ impl Desktop {
         let in_force = self.in_force();
         let masks = blocking(move || in_force.policy.secrets.masks()).await?;
         // A value that the limit would cut could not be recognised.
-        let most = max_characters + masks.longest();
-        let page = self.driver.read_page(most).await?;
+        let limit = max_characters + masks.longest();
+        let page = self.driver.read_page(limit).await?;
         let page = page.ok_or_else(|| Error::NotServed {
             driver: self.driver_name(),
             call: "ReadPage",

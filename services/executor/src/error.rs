@@ -193,9 +193,9 @@ fn driver_report(error: &drivers::Error, message: String) -> ErrorReport {
         drivers::Error::DisplayTimedOut { display: name, .. } => {
             display(reason::DISPLAY_TIMED_OUT, name)
         }
-        drivers::Error::TooManyWatchers { most } => {
+        drivers::Error::TooManyWatchers { max } => {
             ErrorReport::new(Code::ResourceExhausted, reason::TOO_MANY_WATCHERS, message)
-                .with("most", most)
+                .with("most", max)
         }
         drivers::Error::BrowserUnreachable { .. } | drivers::Error::BrowserDisconnected => {
             ErrorReport::new(Code::Unavailable, reason::BROWSER_UNREACHABLE, message)
@@ -336,12 +336,12 @@ mod tests {
             screen(
                 drivers::Error::DisplayTimedOut {
                     display,
-                    patience: Duration::from_secs(2),
+                    timeout: Duration::from_secs(2),
                 },
                 reason::DISPLAY_TIMED_OUT,
             ),
             (
-                Error::Driver(drivers::Error::TooManyWatchers { most: 16 }),
+                Error::Driver(drivers::Error::TooManyWatchers { max: 16 }),
                 Code::ResourceExhausted,
                 reason::TOO_MANY_WATCHERS,
             ),

@@ -54,11 +54,11 @@ pub struct Files {
 }
 
 impl Files {
-    /// Opens the folder, creating it if necessary. `largest` is in bytes.
+    /// Opens the folder, creating it if necessary. A file has at most `max_bytes`.
     ///
     /// # Errors
     /// If the folder cannot be created or opened.
-    pub fn open(path: &Path, largest: u64) -> Result<Self, Error> {
+    pub fn open(path: &Path, max_bytes: u64) -> Result<Self, Error> {
         let io = |source| Error::Io {
             folder: path.to_owned(),
             source,
@@ -75,7 +75,7 @@ impl Files {
         Ok(Self {
             path,
             folder,
-            max_bytes: largest,
+            max_bytes,
         })
     }
 

@@ -60,15 +60,15 @@ impl ActivePolicy {
 
     /// Takes one token of the rate limit.
     pub(crate) fn check_rate(&self) -> Result<(), Refusal> {
-        let most = self.policy.max_actions_per_second;
-        let Some((rate, most)) = self.rate.as_ref().zip(most) else {
+        let limit = self.policy.max_actions_per_second;
+        let Some((rate, limit)) = self.rate.as_ref().zip(limit) else {
             return Ok(());
         };
         let mut rate = rate.lock().unwrap_or_else(PoisonError::into_inner);
         if rate.try_acquire(Instant::now()) {
             return Ok(());
         }
-        let reason = format!("the rate limit of {most} actions per second is exceeded");
+        let reason = format!("the rate limit of {limit} actions per second is exceeded");
         Err(Refusal {
             rule: "rules.max_actions_per_second",
             reason,

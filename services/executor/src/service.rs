@@ -92,12 +92,8 @@ fn check_ttl(ttl: Duration) -> std::result::Result<(), Error> {
     if (MIN_TTL..=MAX_TTL).contains(&ttl) {
         return Ok(());
     }
-    let (shortest, longest) = (MIN_TTL.as_secs(), MAX_TTL.as_secs());
-    Err(FieldError::new(
-        "ttl",
-        format!("must be between {shortest} s and {longest} s"),
-    )
-    .into())
+    let (min, max) = (MIN_TTL.as_secs(), MAX_TTL.as_secs());
+    Err(FieldError::new("ttl", format!("must be between {min} s and {max} s")).into())
 }
 
 // Every method of the contract is served: a default would hide a forgotten one.
@@ -156,8 +152,8 @@ impl Executor for ExecutorService {
 
     async fn read_page(&self, request: ReadPageRequest) -> Result<PageText> {
         let desktop = self.desktop(request.display.as_ref())?;
-        let most = request.max_characters.min(MAX_PAGE_CHARACTERS);
-        Ok(desktop.read_page(most).await?)
+        let max_characters = request.max_characters.min(MAX_PAGE_CHARACTERS);
+        Ok(desktop.read_page(max_characters).await?)
     }
 
     async fn put_file(&self, file: PutFile) -> Result<FileInfo> {
@@ -187,10 +183,10 @@ impl Executor for ExecutorService {
         display: Option<DisplayId>,
     ) -> Result<ResultStream<HumanInput>> {
         let watch = self.desktop(display.as_ref())?.watch_human().await?;
-        let told = futures::stream::unfold(watch, |mut watch| async move {
-            let told = watch.recv().await?;
-            Some((told.map_err(|error| Error::from(error).into()), watch))
+        let inputs = futures::stream::unfold(watch, |mut watch| async move {
+            let input = watch.recv().await?;
+            Some((input.map_err(|error| Error::from(error).into()), watch))
         });
-        Ok(Box::pin(told))
+        Ok(Box::pin(inputs))
     }
 }

@@ -162,5 +162,5 @@ fn drawing_150_marks(bencher: Bencher<'_, '_>) {
     let (lines, pixels): (Vec<Mark>, _) = (lines.collect(), desktop());
     bencher
         .with_inputs(|| pixels.clone())
-        .bench_local_values(|mut picture| draw(&mut picture, black_box(&lines)));
+        .bench_local_values(|mut image| draw(&mut image, black_box(&lines)));
 }

@@ -167,9 +167,9 @@ pub fn decode(data: &[u8]) -> Result<RgbaImage, CodecError> {
     if decoder.color_type() == ColorType::Rgb8 {
         return decode_rgb(decoder).map_err(|error| unreadable(format, error));
     }
-    let picture = DynamicImage::from_decoder(decoder).map_err(|error| unreadable(format, error))?;
-    let has_alpha = picture.color().has_alpha();
-    let mut pixels = picture.into_rgba8();
+    let image = DynamicImage::from_decoder(decoder).map_err(|error| unreadable(format, error))?;
+    let has_alpha = image.color().has_alpha();
+    let mut pixels = image.into_rgba8();
     if has_alpha {
         flatten_on_white(&mut pixels);
     }
@@ -504,11 +504,11 @@ mod tests {
 
     #[test]
     fn pictures_of_all_kinds_become_opaque_pixels_of_8_bits() {
-        let check = |picture: DynamicImage, expected: [u8; 4]| {
+        let check = |image: DynamicImage, expected: [u8; 4]| {
             let mut data = Cursor::new(Vec::new());
-            picture.write_to(&mut data, ImageFormat::Png).unwrap();
+            image.write_to(&mut data, ImageFormat::Png).unwrap();
             let pixels = decode(data.get_ref()).unwrap();
-            assert_eq!(pixels.get_pixel(1, 1).0, expected, "{:?}", picture.color());
+            assert_eq!(pixels.get_pixel(1, 1).0, expected, "{:?}", image.color());
         };
         let deep = image::Rgb([0x1234u16, 0x8000, 0xffff]);
         check(

@@ -92,19 +92,19 @@ pub fn render(frame: &RgbaImage, space: &ModelSpace) -> Result<RgbaImage, Resize
 
 /// Enlarges an image by an integer factor.
 #[must_use]
-pub fn enlarge(picture: &RgbaImage, times: u32) -> RgbaImage {
-    let (width, height) = (picture.width() * times, picture.height() * times);
-    scaled(picture, width, height)
+pub fn enlarge(image: &RgbaImage, times: u32) -> RgbaImage {
+    let (width, height) = (image.width() * times, image.height() * times);
+    scaled(image, width, height)
 }
 
-fn scaled(picture: &RgbaImage, width: u32, height: u32) -> RgbaImage {
+fn scaled(image: &RgbaImage, width: u32, height: u32) -> RgbaImage {
     // Frames are opaque, so weighting by alpha would cost time without effect.
     let options = ResizeOptions::new()
         .resize_alg(ResizeAlg::Convolution(FILTER))
         .use_alpha(false);
-    let size = (picture.width(), picture.height());
+    let size = (image.width(), image.height());
     let target = RgbaResizer::default()
-        .resize(picture.as_raw(), size, (width, height), &options)
+        .resize(image.as_raw(), size, (width, height), &options)
         .expect("a picture's buffer has the size of the picture");
     RgbaImage::from_raw(width, height, target).expect("the buffer was made for this size")
 }
@@ -165,10 +165,10 @@ mod tests {
         let frame = halves(1920, 1080);
         let space =
             ModelSpace::whole(CaptureSize::new(1920, 1080), ImageSize::new(1280, 720)).unwrap();
-        let picture = render(&frame, &space).unwrap();
-        assert_eq!(picture.dimensions(), (1280, 720));
-        assert_eq!(picture.get_pixel(100, 360).0, [255, 0, 0, 255]);
-        assert_eq!(picture.get_pixel(1200, 360).0, [0, 0, 255, 255]);
+        let image = render(&frame, &space).unwrap();
+        assert_eq!(image.dimensions(), (1280, 720));
+        assert_eq!(image.get_pixel(100, 360).0, [255, 0, 0, 255]);
+        assert_eq!(image.get_pixel(1200, 360).0, [0, 0, 255, 255]);
     }
 
     #[test]
@@ -176,8 +176,8 @@ mod tests {
         let frame = halves(200, 100);
         let space =
             ModelSpace::for_region(region(100, 0, 200, 100), ImageSize::new(400, 400)).unwrap();
-        let picture = render(&frame, &space).unwrap();
-        assert!(picture.pixels().all(|pixel| pixel.0 == [0, 0, 255, 255]));
+        let image = render(&frame, &space).unwrap();
+        assert!(image.pixels().all(|pixel| pixel.0 == [0, 0, 255, 255]));
     }
 
     #[test]
@@ -211,10 +211,10 @@ mod tests {
                 if inside { Rgba([255, 255, 255, 255]) } else { Rgba([0, 0, 0, 255]) }
             });
             let space = ModelSpace::whole(CaptureSize::new(168, 128), ImageSize::new(width, height)).unwrap();
-            let picture = render(&frame, &space).unwrap();
+            let image = render(&frame, &space).unwrap();
             let shown = space.to_model(CapturePoint::new(x + 4, y + 4));
             let (px, py) = (shown.x.round() as u32, shown.y.round() as u32);
-            prop_assert!(picture.get_pixel(px.min(width - 1), py.min(height - 1)).0[0] > 100);
+            prop_assert!(image.get_pixel(px.min(width - 1), py.min(height - 1)).0[0] > 100);
         }
     }
 }

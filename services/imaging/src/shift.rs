@@ -73,10 +73,10 @@ fn without_edge(region: CaptureRect) -> CaptureRect {
 fn is_recognisable(frame: &PlanarFrame, region: CaptureRect) -> bool {
     let (columns, rows) = frame.spans(region);
     let pixels = rows.flat_map(|y| frame.row(y, columns.clone()));
-    let (least, most) = pixels.fold((u8::MAX, 0), |(least, most), &pixel| {
-        (least.min(pixel), most.max(pixel))
+    let (darkest, brightest) = pixels.fold((u8::MAX, 0), |(darkest, brightest), &pixel| {
+        (darkest.min(pixel), brightest.max(pixel))
     });
-    most.saturating_sub(least) >= MIN_CONTRAST
+    brightest.saturating_sub(darkest) >= MIN_CONTRAST
 }
 
 /// Returns whether a region shows the same in the later frame, moved down by `shift` pixels.

@@ -184,7 +184,7 @@ pub fn centre(bounds: &NormalisedRect, frame: CaptureSize) -> CapturePoint {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelSpace {
     region: CaptureRect,
-    picture: ImageSize,
+    image_size: ImageSize,
 }
 
 impl ModelSpace {
@@ -192,23 +192,23 @@ impl ModelSpace {
     ///
     /// # Errors
     /// If the frame or the image is empty.
-    pub fn whole(frame: CaptureSize, picture: ImageSize) -> Result<Self, SpaceError> {
-        Self::for_region(CaptureRect::from_size(frame), picture)
+    pub fn whole(frame: CaptureSize, image_size: ImageSize) -> Result<Self, SpaceError> {
+        Self::for_region(CaptureRect::from_size(frame), image_size)
     }
 
     /// Creates the space of an image of a region, for zooming.
     ///
     /// # Errors
     /// If the region or the image is empty.
-    pub fn for_region(region: CaptureRect, picture: ImageSize) -> Result<Self, SpaceError> {
+    pub fn for_region(region: CaptureRect, image_size: ImageSize) -> Result<Self, SpaceError> {
         check_frame(region.size())?;
-        if picture.is_empty() {
+        if image_size.is_empty() {
             return Err(SpaceError::EmptyImage {
-                width: picture.width,
-                height: picture.height,
+                width: image_size.width,
+                height: image_size.height,
             });
         }
-        Ok(Self { region, picture })
+        Ok(Self { region, image_size })
     }
 
     /// Region of the frame that the image shows.
@@ -220,13 +220,13 @@ impl ModelSpace {
     /// Size of the image in whole pixels.
     #[must_use]
     pub fn image_size(&self) -> ImageSize {
-        self.picture
+        self.image_size
     }
 
     /// Size of the image.
     #[must_use]
     pub fn model_size(&self) -> ModelSize {
-        self.picture.to_f64()
+        self.image_size.to_f64()
     }
 
     /// Returns whether a model's point is inside the image. [`ModelSpace::to_capture`] clamps, so callers that reject
@@ -430,7 +430,7 @@ mod tests {
         ]
     }
 
-    fn picture() -> impl Strategy<Value = ImageSize> {
+    fn image_size() -> impl Strategy<Value = ImageSize> {
         (1u32..=8000, 1u32..=8000).prop_map(|(width, height)| ImageSize::new(width, height))
     }
 
@@ -488,8 +488,8 @@ mod tests {
         }
 
         #[test]
-        fn a_pixel_comes_back_from_the_model((region, pixel) in region_and_pixel(), picture in picture()) {
-            let space = ModelSpace::for_region(region, picture).unwrap();
+        fn a_pixel_comes_back_from_the_model((region, pixel) in region_and_pixel(), image_size in image_size()) {
+            let space = ModelSpace::for_region(region, image_size).unwrap();
             let shown = space.to_model(pixel);
             prop_assert!(space.contains(shown));
             prop_assert_eq!(space.to_capture(shown), pixel);
@@ -497,9 +497,9 @@ mod tests {
 
         #[test]
         fn a_whole_model_pixel_comes_back_within_a_pixel(
-            (_, region) in frame_and_box(), picture in picture(), x in 0.0..1.0, y in 0.0..1.0
+            (_, region) in frame_and_box(), image_size in image_size(), x in 0.0..1.0, y in 0.0..1.0
         ) {
-            let space = ModelSpace::for_region(region, picture).unwrap();
+            let space = ModelSpace::for_region(region, image_size).unwrap();
             let size = space.model_size();
             let (x, y): (f64, f64) = (x * size.width, y * size.height);
             let answered = ModelPoint::new(x.floor(), y.floor());
@@ -512,16 +512,16 @@ mod tests {
 
         #[test]
         fn any_model_point_lands_inside_the_region(
-            (_, region) in frame_and_box(), picture in picture(), x in any::<f64>(), y in any::<f64>()
+            (_, region) in frame_and_box(), image_size in image_size(), x in any::<f64>(), y in any::<f64>()
         ) {
-            let space = ModelSpace::for_region(region, picture).unwrap();
+            let space = ModelSpace::for_region(region, image_size).unwrap();
             prop_assert!(region.contains(space.to_capture(ModelPoint::new(x, y))));
             prop_assert!(region.contains(space.fraction_to_capture(NormalisedPoint::new(x, y))));
         }
 
         #[test]
-        fn a_point_stays_in_its_box_in_the_model((size, bounds) in frame_and_box(), picture in picture()) {
-            let space = ModelSpace::whole(size, picture).unwrap();
+        fn a_point_stays_in_its_box_in_the_model((size, bounds) in frame_and_box(), image_size in image_size()) {
+            let space = ModelSpace::whole(size, image_size).unwrap();
             let shown = space.rect_to_model(bounds);
             let middle = space.to_model(centre(&normalise(bounds, size), size));
             // A model pixel denotes its index; its centre is half a pixel further.
@@ -530,17 +530,17 @@ mod tests {
         }
 
         #[test]
-        fn a_box_comes_back_from_the_model((size, bounds) in frame_and_box(), picture in picture()) {
-            let space = ModelSpace::whole(size, picture).unwrap();
+        fn a_box_comes_back_from_the_model((size, bounds) in frame_and_box(), image_size in image_size()) {
+            let space = ModelSpace::whole(size, image_size).unwrap();
             prop_assert_eq!(space.rect_to_capture(&space.rect_to_model(bounds)), bounds);
         }
 
         #[test]
         fn a_box_of_the_model_is_never_empty(
-            (_, region) in frame_and_box(), picture in picture(),
+            (_, region) in frame_and_box(), image_size in image_size(),
             x1 in any::<f64>(), y1 in any::<f64>(), x2 in any::<f64>(), y2 in any::<f64>()
         ) {
-            let space = ModelSpace::for_region(region, picture).unwrap();
+            let space = ModelSpace::for_region(region, image_size).unwrap();
             let back = space.rect_to_capture(&ModelRect::new(ModelPoint::new(x1, y1), ModelPoint::new(x2, y2)));
             prop_assert!(!back.is_empty() && region.contains_box(&back));
         }

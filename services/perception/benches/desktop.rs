@@ -344,7 +344,7 @@ async fn service(desktop: &Desktop) {
             .await
             .unwrap(),
     );
-    let with_pictures = ObserveRequest {
+    let with_images = ObserveRequest {
         capture: motorium_proto::service::CaptureRequest {
             image: Some(ImageOptions::default()),
             ..Default::default()
@@ -353,7 +353,7 @@ async fn service(desktop: &Desktop) {
         max_elements: Some(40),
         ..ObserveRequest::default()
     };
-    let first = service.observe(with_pictures.clone()).await.unwrap();
+    let first = service.observe(with_images.clone()).await.unwrap();
     for timing in &first.timings {
         line(
             &format!("first observation: {}", timing.stage),
@@ -373,7 +373,7 @@ async fn service(desktop: &Desktop) {
         "observation of an unchanged screen, two images",
         30,
         || async {
-            drop(service.observe(with_pictures.clone()).await.unwrap());
+            drop(service.observe(with_images.clone()).await.unwrap());
         },
     )
     .await;

@@ -26,7 +26,7 @@ async fn main() -> Result<(), AnyError> {
     let runs = arguments.next().map_or(Ok(1), |runs| runs.parse())?;
     let data = std::env::var("MOTORIUM_DATA")
         .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.local/share/motorium")))?;
-    let pixels = picture(&source).await?;
+    let pixels = load_image(&source).await?;
 
     let mut out = std::io::stdout().lock();
     for run in 0..runs {
@@ -59,7 +59,7 @@ async fn main() -> Result<(), AnyError> {
     Ok(())
 }
 
-async fn picture(source: &str) -> Result<Arc<image::RgbaImage>, AnyError> {
+async fn load_image(source: &str) -> Result<Arc<image::RgbaImage>, AnyError> {
     if !source.starts_with(':') {
         return Ok(Arc::new(image::open(source)?.to_rgba8()));
     }

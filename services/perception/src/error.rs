@@ -136,8 +136,8 @@ pub enum Error {
     #[error("too many images are waiting to be parsed: retry later, or send fewer at a time")]
     ParserBusy,
     /// The maximum number of live streams is open.
-    #[error("the maximum of {most} live streams is open: close one, or retry later")]
-    TooManyStreams { most: usize },
+    #[error("the maximum of {max} live streams is open: close one, or retry later")]
+    TooManyStreams { max: usize },
     /// The frame was evicted, or never existed.
     #[error("frame {frame} has expired: capture again and use the new frame's id")]
     FrameExpired { frame: FrameId },
@@ -218,9 +218,9 @@ impl Error {
             Self::ParserBusy => {
                 report(Code::ResourceExhausted, reason::PARSER_BUSY).retry_after(PARSER_RETRY)
             }
-            Self::TooManyStreams { most } => {
+            Self::TooManyStreams { max } => {
                 report(Code::ResourceExhausted, reason::TOO_MANY_STREAMS)
-                    .with("most", most)
+                    .with("most", max)
                     .retry_after(PARSER_RETRY)
             }
             Self::FrameExpired { frame } => {
@@ -390,7 +390,7 @@ mod tests {
                 "why",
             ),
             (
-                Error::TooManyStreams { most: 32 },
+                Error::TooManyStreams { max: 32 },
                 Code::ResourceExhausted,
                 "TOO_MANY_STREAMS",
                 "maximum of 32 live streams",

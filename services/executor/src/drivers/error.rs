@@ -16,8 +16,8 @@ pub enum Error {
     #[error("the connection to the display `{display}` was lost: {cause}")]
     DisplayLost { display: String, cause: String },
     /// The display server does not respond.
-    #[error("the display `{display}` did not respond within {} ms", patience.as_millis())]
-    DisplayTimedOut { display: String, patience: Duration },
+    #[error("the display `{display}` did not respond within {} ms", timeout.as_millis())]
+    DisplayTimedOut { display: String, timeout: Duration },
     /// The display server rejected a request.
     #[error("the display server rejected a request: {cause}")]
     Rejected { cause: String },
@@ -128,8 +128,8 @@ pub enum Error {
     )]
     WindowNotAllowed { window: String, allowed: String },
     /// The limit of watchers is reached; each takes a thread.
-    #[error("the limit of {most} watchers of user input is reached; close one, or try again later")]
-    TooManyWatchers { most: usize },
+    #[error("the limit of {max} watchers of user input is reached; close one, or try again later")]
+    TooManyWatchers { max: usize },
     /// The action was stopped before it was complete.
     #[error("stopped before the action was complete; everything is released")]
     Stopped,

@@ -95,9 +95,9 @@ mod tests {
                     assert_eq!(space.to_capture(sent, Some(aim)), aim, "scale {scale}");
                     // Without knowing the aim it is at most one pixel of the input coordinates away.
                     let off = space.to_capture(sent, None) - aim;
-                    let most = scale.ceil() as i32;
+                    let tolerance = scale.ceil() as i32;
                     assert!(
-                        off.x.abs() <= most && off.y.abs() <= most,
+                        off.x.abs() <= tolerance && off.y.abs() <= tolerance,
                         "{aim:?}: {off:?}"
                     );
                 }

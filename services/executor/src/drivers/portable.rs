@@ -138,9 +138,9 @@ impl PortableDriver {
         let worker = self.worker()?;
         let abandoned = worker.abandoned.clone();
         let (answer, answered) = oneshot::channel();
-        let command: Command = Box::new(move |hands| {
+        let command: Command = Box::new(move |session| {
             // The caller may have gone away.
-            let _ = answer.send(command(hands, &abandoned));
+            let _ = answer.send(command(session, &abandoned));
         });
         if worker.commands.send(command).is_err() {
             self.abandon(&worker);
@@ -154,9 +154,9 @@ impl PortableDriver {
             }
             Err(_) => {
                 self.abandon(&worker);
-                let (display, patience) =
+                let (display, timeout) =
                     (self.options.display.clone(), self.options.display_timeout);
-                Err(Error::DisplayTimedOut { display, patience })
+                Err(Error::DisplayTimedOut { display, timeout })
             }
         }
     }
@@ -203,8 +203,8 @@ impl Driver for PortableDriver {
     }
 
     async fn size(&self) -> Result<CaptureSize, Error> {
-        self.call(self.options.display_timeout, |hands, _| {
-            hands.refreshed().size()
+        self.call(self.options.display_timeout, |session, _| {
+            session.refreshed().size()
         })
         .await?
     }
@@ -231,8 +231,8 @@ impl Driver for PortableDriver {
         let stop = stop.child_token();
         let _stop_when_dropped = stop.clone().drop_guard();
         let limit = self.options.display_timeout + expected_duration(&work);
-        self.call(limit, move |hands, abandoned| {
-            hands.perform(&work, &stop, abandoned)
+        self.call(limit, move |session, abandoned| {
+            session.perform(&work, &stop, abandoned)
         })
         .await
         .map_err(|error| {
@@ -245,15 +245,17 @@ impl Driver for PortableDriver {
     }
 
     async fn pointer(&self) -> Result<CapturePoint, Error> {
-        self.call(self.options.display_timeout, |hands, _| {
-            hands.refreshed().pointer()
+        self.call(self.options.display_timeout, |session, _| {
+            session.refreshed().pointer()
         })
         .await?
     }
 
     async fn release_all(&self) -> Result<Vec<String>, Error> {
-        self.call(self.options.display_timeout, |hands, _| hands.release_all())
-            .await?
+        self.call(self.options.display_timeout, |session, _| {
+            session.release_all()
+        })
+        .await?
     }
 
     async fn close(&self) {
@@ -301,7 +303,7 @@ fn expected_duration(work: &PreparedAction) -> Duration {
 }
 
 fn run(inbox: &Receiver<Command>, display: String, scale: Option<f64>) {
-    let mut hands = EnigoSession {
+    let mut session = EnigoSession {
         display,
         scale,
         space: None,
@@ -313,9 +315,9 @@ fn run(inbox: &Receiver<Command>, display: String, scale: Option<f64>) {
         input_sent: false,
     };
     while let Ok(command) = inbox.recv() {
-        command(&mut hands);
+        command(&mut session);
     }
-    hands.release_own_input();
+    session.release_own_input();
 }
 
 /// State owned by the worker thread.
@@ -394,9 +396,9 @@ impl EnigoSession {
             } => {
                 let (x, y) = notches(*amount)?;
                 self.point_at(*at)?;
-                self.with_keys(modifiers, |hands| {
-                    hands.turn_wheel(Axis::Vertical, y, stop)?;
-                    hands.turn_wheel(Axis::Horizontal, x, stop)
+                self.with_keys(modifiers, |session| {
+                    session.turn_wheel(Axis::Vertical, y, stop)?;
+                    session.turn_wheel(Axis::Horizontal, x, stop)
                 })
             }
             Action::TypeText {
@@ -430,14 +432,14 @@ impl EnigoSession {
         check_clicks(count)?;
         self.separate(at, button, stop)?;
         self.point_at(at)?;
-        self.with_keys(modifiers, |hands| {
+        self.with_keys(modifiers, |session| {
             for nth in 0..count {
                 if nth > 0 {
                     pause(CLICK_GAP, stop)?;
                 }
-                hands.press_button(button)?;
+                session.press_button(button)?;
                 pause(CLICK_HOLD, stop)?;
-                hands.release_button(of_button(button))?;
+                session.release_button(of_button(button))?;
             }
             Ok(())
         })
@@ -454,15 +456,15 @@ impl EnigoSession {
         self.space()?.to_input(way.last)?;
         self.separate(Some(way.first), button, stop)?;
         self.point_at(Some(way.first))?;
-        self.with_keys(modifiers, |hands| {
-            hands.press_button(button)?;
+        self.with_keys(modifiers, |session| {
+            session.press_button(button)?;
             pause(way.hold, stop)?;
             for &point in way
                 .steps
                 .iter()
                 .chain(&[adjacent_point(way.last), way.last])
             {
-                match hands.point_at(Some(point)) {
+                match session.point_at(Some(point)) {
                     // The way between two monitors may lead through a gap.
                     Err(Error::OutOfBounds { .. }) if point != way.last => continue,
                     reached => reached?,
@@ -470,7 +472,7 @@ impl EnigoSession {
                 pause(DRAG_STEP, stop)?;
             }
             pause(DRAG_DWELL, stop)?;
-            hands.release_button(of_button(button))
+            session.release_button(of_button(button))
         })
     }
 

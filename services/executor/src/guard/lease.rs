@@ -160,22 +160,22 @@ pub fn load(folder: &StateFolder, now: SystemTime) -> Result<LeaseState, Storage
         return Ok(LeaseState::default());
     };
     let read = serde_json::from_slice(&content);
-    let mut book: LeaseState = read.map_err(|error| StorageError::Damaged {
+    let mut state: LeaseState = read.map_err(|error| StorageError::Damaged {
         path: folder.path(FILE),
         what: error.to_string(),
     })?;
-    if let Some(current) = &mut book.current {
+    if let Some(current) = &mut state.current {
         current.ends_at = current.ends_at.min(now + MAX_TTL);
     }
-    Ok(book)
+    Ok(state)
 }
 
 /// Writes the lease state durably.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn save(folder: &StateFolder, book: &LeaseState) -> Result<(), StorageError> {
-    let content = serde_json::to_vec(book).expect("the lease state is always serialisable");
+pub fn save(folder: &StateFolder, state: &LeaseState) -> Result<(), StorageError> {
+    let content = serde_json::to_vec(state).expect("the lease state is always serialisable");
     folder.replace(FILE, &content)
 }
 
@@ -189,58 +189,59 @@ mod tests {
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
     }
 
-    fn acquire(book: &mut LeaseState, holder: &str, second: u64) -> Result<u64, Error> {
-        book.acquire(holder, TTL, false, at(second))
+    fn acquire(state: &mut LeaseState, holder: &str, second: u64) -> Result<u64, Error> {
+        state
+            .acquire(holder, TTL, false, at(second))
             .map(|epoch| epoch.0)
     }
 
     #[test]
     fn one_holder_at_a_time() {
-        let mut book = LeaseState::default();
-        assert_eq!(acquire(&mut book, "a", 0), Ok(1));
+        let mut state = LeaseState::default();
+        assert_eq!(acquire(&mut state, "a", 0), Ok(1));
         let refused = Error::Leased {
             holder: "a".to_owned(),
             remaining: Duration::from_secs(20),
         };
-        assert_eq!(acquire(&mut book, "b", 10), Err(refused));
-        assert_eq!(acquire(&mut book, "b", 30), Ok(2), "a's lease has ended");
+        assert_eq!(acquire(&mut state, "b", 10), Err(refused));
+        assert_eq!(acquire(&mut state, "b", 30), Ok(2), "a's lease has ended");
         assert_eq!(
-            acquire(&mut book, "b", 31),
+            acquire(&mut state, "b", 31),
             Ok(3),
             "the same holder may ask again"
         );
         assert_eq!(
-            book.acquire("c", TTL, true, at(32)).unwrap(),
+            state.acquire("c", TTL, true, at(32)).unwrap(),
             DesktopEpoch(4)
         );
     }
 
     #[test]
     fn only_the_highest_epoch_acts() {
-        let mut book = LeaseState::default();
+        let mut state = LeaseState::default();
         assert_eq!(
-            book.check(DesktopEpoch(0), at(0)),
+            state.check(DesktopEpoch(0), at(0)),
             Err(Error::UnknownEpoch {
                 given: 0,
                 highest: 0
             })
         );
-        acquire(&mut book, "a", 0).unwrap();
-        acquire(&mut book, "a", 0).unwrap();
-        assert_eq!(book.check(DesktopEpoch(2), at(29)), Ok(()));
+        acquire(&mut state, "a", 0).unwrap();
+        acquire(&mut state, "a", 0).unwrap();
+        assert_eq!(state.check(DesktopEpoch(2), at(29)), Ok(()));
         assert_eq!(
-            book.check(DesktopEpoch(2), at(30)),
+            state.check(DesktopEpoch(2), at(30)),
             Err(Error::Expired { given: 2 })
         );
         assert_eq!(
-            book.check(DesktopEpoch(1), at(1)),
+            state.check(DesktopEpoch(1), at(1)),
             Err(Error::Superseded {
                 given: 1,
                 highest: 2
             })
         );
         assert_eq!(
-            book.check(DesktopEpoch(3), at(1)),
+            state.check(DesktopEpoch(3), at(1)),
             Err(Error::UnknownEpoch {
                 given: 3,
                 highest: 2
@@ -250,42 +251,42 @@ mod tests {
 
     #[test]
     fn a_lease_lasts_as_long_as_it_is_renewed() {
-        let mut book = LeaseState::default();
-        acquire(&mut book, "a", 0).unwrap();
-        book.renew(DesktopEpoch(1), TTL, at(20)).unwrap();
-        assert_eq!(book.check(DesktopEpoch(1), at(45)), Ok(()));
+        let mut state = LeaseState::default();
+        acquire(&mut state, "a", 0).unwrap();
+        state.renew(DesktopEpoch(1), TTL, at(20)).unwrap();
+        assert_eq!(state.check(DesktopEpoch(1), at(45)), Ok(()));
         assert_eq!(
-            book.renew(DesktopEpoch(1), TTL, at(50)),
+            state.renew(DesktopEpoch(1), TTL, at(50)),
             Err(Error::Expired { given: 1 })
         );
     }
 
     #[test]
     fn what_is_given_back_is_given_back() {
-        let mut book = LeaseState::default();
-        acquire(&mut book, "a", 0).unwrap();
-        assert_eq!(book.release(DesktopEpoch(1)), Ok(true));
-        assert_eq!(book.release(DesktopEpoch(1)), Ok(false), "may be repeated");
+        let mut state = LeaseState::default();
+        acquire(&mut state, "a", 0).unwrap();
+        assert_eq!(state.release(DesktopEpoch(1)), Ok(true));
+        assert_eq!(state.release(DesktopEpoch(1)), Ok(false), "may be repeated");
         assert_eq!(
-            book.check(DesktopEpoch(1), at(1)),
+            state.check(DesktopEpoch(1), at(1)),
             Err(Error::Expired { given: 1 })
         );
-        assert_eq!(acquire(&mut book, "b", 1), Ok(2));
+        assert_eq!(acquire(&mut state, "b", 1), Ok(2));
         assert_eq!(
-            book.release(DesktopEpoch(1)),
+            state.release(DesktopEpoch(1)),
             Ok(false),
             "an old lease takes nothing from the new one"
         );
-        assert_eq!(book.check(DesktopEpoch(2), at(2)), Ok(()));
+        assert_eq!(state.check(DesktopEpoch(2), at(2)), Ok(()));
     }
 
     #[test]
     fn a_clock_that_was_set_back_makes_no_lease_last() {
         let parent = tempfile::tempdir().unwrap();
         let folder = StateFolder::open(parent.path()).unwrap();
-        let mut book = LeaseState::default();
-        acquire(&mut book, "a", 1_000_000).unwrap();
-        save(&folder, &book).unwrap();
+        let mut state = LeaseState::default();
+        acquire(&mut state, "a", 1_000_000).unwrap();
+        save(&folder, &state).unwrap();
         let again = load(&folder, at(0)).unwrap();
         assert_eq!(again.expires_at(), Some(at(0) + MAX_TTL));
     }
@@ -294,11 +295,11 @@ mod tests {
     fn epochs_grow_across_restarts() {
         let parent = tempfile::tempdir().unwrap();
         let folder = StateFolder::open(parent.path()).unwrap();
-        let mut book = load(&folder, at(0)).unwrap();
-        acquire(&mut book, "a", 0).unwrap();
-        save(&folder, &book).unwrap();
+        let mut state = load(&folder, at(0)).unwrap();
+        acquire(&mut state, "a", 0).unwrap();
+        save(&folder, &state).unwrap();
         let mut again = load(&folder, at(0)).unwrap();
-        assert_eq!(again, book);
+        assert_eq!(again, state);
         assert_eq!(acquire(&mut again, "a", 100), Ok(2));
         folder.replace(FILE, b"{").unwrap();
         assert!(matches!(

@@ -178,13 +178,13 @@ impl Rules {
         if duration <= self.max_action_duration {
             return Ok(());
         }
-        let (asked, longest) = (
+        let (asked, max) = (
             duration.as_secs_f64(),
             self.max_action_duration.as_secs_f64(),
         );
         Err(Refusal {
             rule: "rules.max_action_duration",
-            reason: format!("{asked} s exceeds the maximum of {longest} s"),
+            reason: format!("{asked} s exceeds the maximum of {max} s"),
         })
     }
 

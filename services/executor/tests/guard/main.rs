@@ -783,9 +783,11 @@ async fn without_a_display_nothing_is_begun() {
     let driver = Arc::new(X11Driver::start(options).unwrap());
     // A lease that was issued while there was a display.
     let folder = StateFolder::open(home.path().join("state")).unwrap();
-    let mut book = motorium_executor::guard::lease::LeaseState::default();
-    book.acquire("a", TTL, false, SystemTime::now()).unwrap();
-    motorium_executor::guard::lease::save(&folder, &book).unwrap();
+    let mut lease_state = motorium_executor::guard::lease::LeaseState::default();
+    lease_state
+        .acquire("a", TTL, false, SystemTime::now())
+        .unwrap();
+    motorium_executor::guard::lease::save(&folder, &lease_state).unwrap();
     drop(folder);
     let mut parts = parts(home.path(), driver);
     parts.policy.rules.denied_regions.clear();

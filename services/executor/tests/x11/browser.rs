@@ -63,9 +63,9 @@ impl BrowserFixture {
             }),
             addresses: in_force,
         };
-        let hands = Arc::new(driver(&desktop.display));
+        let x11_driver = Arc::new(driver(&desktop.display));
         Self {
-            driver: BrowserDriver::start(hands, options),
+            driver: BrowserDriver::start(x11_driver, options),
             addresses,
             web,
             endpoint,
@@ -234,27 +234,27 @@ const BYPASSES: &[(&str, &str, FailureSignal)] = &[
     (
         "/fetch",
         "<script>fetch('http://evil.test:PORT/at/fetch', { mode: 'no-cors' }).catch(() => fetch('/failed?/fetch'))</script>",
-        FailureSignal::Told,
+        FailureSignal::Reported,
     ),
     (
         "/image",
         "<img src='http://evil.test:PORT/at/image' onerror='fetch(\"/failed?/image\")'>",
-        FailureSignal::Told,
+        FailureSignal::Reported,
     ),
     (
         "/data",
         "<iframe src='data:text/html,<img src=http://evil.test:PORT/at/data>' onload='fetch(\"/failed?/data\")'></iframe>",
-        FailureSignal::Told,
+        FailureSignal::Reported,
     ),
     (
         "/made-up",
         "<iframe src='javascript:\"<img src=http://evil.test:PORT/at/made-up>\"' onload='fetch(\"/failed?/made-up\")'></iframe>",
-        FailureSignal::Told,
+        FailureSignal::Reported,
     ),
     (
         "/worker",
         "<script>new Worker('/worker.js').onmessage = () => fetch('/failed?/worker')</script>",
-        FailureSignal::Told,
+        FailureSignal::Reported,
     ),
 ];
 
@@ -269,7 +269,7 @@ enum FailureSignal {
     /// The current page shows a load error.
     PageInFront,
     /// The failure is reported to `good.test`.
-    Told,
+    Reported,
 }
 
 #[tokio::test]
@@ -438,10 +438,10 @@ async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
     scene.open_and_enter_field("evil.test", "/").await;
     let failure = enter("hunter2").await.unwrap_err();
     assert!(!failure.input_sent);
-    let told = failure.to_string();
+    let message = failure.to_string();
     assert!(
-        told.contains("evil.test") && told.contains("url:bank.test"),
-        "{told}"
+        message.contains("evil.test") && message.contains("url:bank.test"),
+        "{message}"
     );
 
     scene.open_and_enter_field("bank.test", "/").await;

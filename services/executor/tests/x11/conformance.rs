@@ -139,9 +139,9 @@ async fn input_is_divided_by_the_scale(plain: &dyn Driver, scaled: &dyn Driver, 
         // Half an input coordinate from the centre of the pixel; a whole one in the last row and column.
         let off =
             at.to_f64() - (to.to_f64() + CapturePoint::splat(1).to_f64().to_vector() * 0.5) / scale;
-        let most = if to == last { 1.0 } else { 0.5 };
+        let tolerance = if to == last { 1.0 } else { 0.5 };
         assert!(
-            off.x.abs() <= most && off.y.abs() <= most,
+            off.x.abs() <= tolerance && off.y.abs() <= tolerance,
             "scale {scale}: {to:?} at {at:?}"
         );
     }

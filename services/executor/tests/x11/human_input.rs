@@ -25,8 +25,12 @@ const B: u8 = 56;
 const CONTROL: u8 = 37;
 
 async fn next(watch: &mut HumanInputReceiver) -> HumanInputKind {
-    let told = timeout(WAIT_TIMEOUT, watch.recv()).await;
-    told.expect("nothing was reported").unwrap().unwrap().kind
+    let received = timeout(WAIT_TIMEOUT, watch.recv()).await;
+    received
+        .expect("nothing was reported")
+        .unwrap()
+        .unwrap()
+        .kind
 }
 
 #[tokio::test]
@@ -107,10 +111,10 @@ async fn a_watch_ends_with_its_display() {
     let mut watch = driver.watch_human().await.unwrap().unwrap();
     server.signal("KILL");
     server.wait_gone();
-    let told = timeout(WAIT_TIMEOUT, watch.recv())
+    let received = timeout(WAIT_TIMEOUT, watch.recv())
         .await
         .expect("the watch continues");
-    assert!(told.unwrap().is_err_and(|error| error.is_display()));
+    assert!(received.unwrap().is_err_and(|error| error.is_display()));
     assert!(watch.recv().await.is_none());
     assert!(driver.watch_human().await.is_err());
 }

@@ -256,9 +256,9 @@ async fn clicks_land_on_their_pixel_at_every_scale() {
             corners_y.push(f64::from(at.y) - seen["y"].as_f64().unwrap() * scale);
         }
         for corners in [corners_x, corners_y] {
-            let least = corners.iter().copied().fold(f64::MAX, f64::min);
-            let most = corners.iter().copied().fold(f64::MIN, f64::max);
-            assert!(most - least < scale, "{scale}: from {least} to {most}");
+            let min = corners.iter().copied().fold(f64::MAX, f64::min);
+            let max = corners.iter().copied().fold(f64::MIN, f64::max);
+            assert!(max - min < scale, "{scale}: from {min} to {max}");
         }
     }
 }

@@ -129,10 +129,10 @@ async fn the_browser_is_led_by_its_keys() {
 #[tokio::test]
 async fn programs_are_started_on_the_display_and_see_no_secrets() {
     let desktop = Desktop::start("us").await;
-    let told = desktop.path("told");
+    let output = desktop.path("told");
     let script = format!(
         "echo \"$DISPLAY $# $1 $(env | grep -c MOTORIUM)\" > {}",
-        told.display()
+        output.display()
     );
     let program = |arguments: &[&str]| Program {
         program: "sh".to_owned(),
@@ -158,7 +158,7 @@ async fn programs_are_started_on_the_display_and_see_no_secrets() {
     };
     let driver = X11Driver::start(options).unwrap();
     let read = || {
-        std::fs::read_to_string(&told)
+        std::fs::read_to_string(&output)
             .ok()
             .filter(|text| text.ends_with('\n'))
     };
@@ -174,7 +174,7 @@ async fn programs_are_started_on_the_display_and_see_no_secrets() {
         wait_for("the program", read).await,
         format!("{} 1 fixed; argument 0\n", desktop.display)
     );
-    std::fs::remove_file(&told).unwrap();
+    std::fs::remove_file(&output).unwrap();
     perform(
         &driver,
         Action::OpenUrl {

@@ -24,12 +24,12 @@ pub(super) struct BrightnessMap {
 }
 
 impl BrightnessMap {
-    pub(super) fn from_image(picture: &RgbaImage) -> Self {
-        let mut brightness = vec![0; picture.as_raw().len() / 4];
-        fill_brightness(picture.as_raw(), &mut brightness);
-        let edges = edges(&brightness, picture.width() as usize);
+    pub(super) fn from_image(image: &RgbaImage) -> Self {
+        let mut brightness = vec![0; image.as_raw().len() / 4];
+        fill_brightness(image.as_raw(), &mut brightness);
+        let edges = edges(&brightness, image.width() as usize);
         Self {
-            frame: image_bounds(picture),
+            frame: image_bounds(image),
             brightness,
             edges,
         }
@@ -143,8 +143,8 @@ fn word(bytes: &[u8]) -> u64 {
 }
 
 #[multiversion(targets = "simd")]
-fn fill_brightness(picture: &[u8], to: &mut [u8]) {
-    for (to, pixel) in to.iter_mut().zip(picture.as_chunks::<4>().0) {
+fn fill_brightness(rgba: &[u8], to: &mut [u8]) {
+    for (to, pixel) in to.iter_mut().zip(rgba.as_chunks::<4>().0) {
         *to = brightness(pixel[0], pixel[1], pixel[2]);
     }
 }

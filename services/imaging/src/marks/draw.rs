@@ -24,28 +24,28 @@ pub struct Mark {
 /// Returns the marks of the elements visible in an image; `frame` is the size of their frame.
 #[must_use]
 pub fn marks(elements: &[Element], frame: CaptureSize, space: &ModelSpace) -> Vec<Mark> {
-    let picture = ModelRect::from_size(space.model_size());
+    let image_bounds = ModelRect::from_size(space.model_size());
     elements
         .iter()
         .map(|element| Mark {
             id: element.id,
             bounds: space.normalised_to_model(&element.bounds, frame),
         })
-        .filter(|mark| mark.bounds.intersects(&picture))
+        .filter(|mark| mark.bounds.intersects(&image_bounds))
         .collect()
 }
 
 /// Draws numbered boxes over an image so that the marked content stays legible. A box is drawn around its element and
 /// behind the letters of close neighbours; its number is placed beside it if there is room. Marks outside the image are
 /// skipped.
-pub fn draw(picture: &mut RgbaImage, marks: &[Mark]) {
+pub fn draw(image: &mut RgbaImage, marks: &[Mark]) {
     if marks.is_empty() {
         return;
     }
     // All decisions use the unmodified image, and numbers are drawn after all boxes, so that no outline crosses a
     // number.
-    let ground = BrightnessMap::from_image(picture);
-    let style = MarkStyle::for_image(picture);
+    let ground = BrightnessMap::from_image(image);
+    let style = MarkStyle::for_image(image);
     let drawings: Vec<MarkDrawing> = marks
         .iter()
         .filter_map(|mark| MarkDrawing::new(mark, &ground, &style))
@@ -59,10 +59,10 @@ pub fn draw(picture: &mut RgbaImage, marks: &[Mark]) {
         .collect();
     let spots = place_labels(&ground, &subjects);
     for (index, drawing) in drawings.iter().enumerate() {
-        frames.draw(index, picture, &ground, drawing.scheme.fill);
+        frames.draw(index, image, &ground, drawing.scheme.fill);
     }
     for (drawing, spot) in drawings.iter().zip(spots) {
-        drawing.draw_number(picture, spot);
+        drawing.draw_number(image, spot);
     }
 }
 
@@ -79,8 +79,8 @@ struct MarkStyle {
 
 impl MarkStyle {
     /// Chooses sizes in proportion to the longer side: legible at 1920 pixels, and never smaller than a model can read.
-    fn for_image(picture: &RgbaImage) -> Self {
-        let side = picture.width().max(picture.height()) as f32;
+    fn for_image(image: &RgbaImage) -> Self {
+        let side = image.width().max(image.height()) as f32;
         let font_size = (side * 15.0 / 1920.0).clamp(13.0, 60.0);
         Self {
             outline_thickness: (side / 960.0).round().max(1.0) as i32,
@@ -126,16 +126,16 @@ impl MarkDrawing {
         }
     }
 
-    fn draw_number(&self, picture: &mut RgbaImage, spot: LabelPlacement) {
+    fn draw_number(&self, image: &mut RgbaImage, spot: LabelPlacement) {
         let line = if spot.small {
             &self.small_number
         } else {
             &self.number
         };
-        fill(picture, spot.area, self.scheme.fill);
+        fill(image, spot.area, self.scheme.fill);
         let margin = (spot.area.size() - line.size()) / 2;
         line.draw(
-            picture,
+            image,
             Pixel::new(
                 spot.area.min.x + margin.width,
                 spot.area.min.y + margin.height,
@@ -147,7 +147,7 @@ impl MarkDrawing {
 
 /// Returns the mean brightness along the outside of a box, 0 to 255, from a few samples per side.
 fn brightness_around(ground: &BrightnessMap, bounds: PixelRect) -> u8 {
-    // Only light or dark ground is told apart, and each mark pays for it.
+    // Only light and dark ground are distinguished, and each mark pays for it.
     const SAMPLES: i32 = 8;
     let (mut sum, mut count) = (0u32, 0u32);
     let mut look_at = |x: i32, y: i32| {
@@ -189,14 +189,14 @@ mod tests {
     }
 
     fn marked(width: u32, height: u32, marks: &[Mark]) -> RgbaImage {
-        let mut picture = RgbaImage::from_pixel(width, height, WHITE);
-        draw(&mut picture, marks);
-        picture
+        let mut image = RgbaImage::from_pixel(width, height, WHITE);
+        draw(&mut image, marks);
+        image
     }
 
     #[test]
     fn what_a_box_holds_stays_as_it_was() {
-        let picture = marked(
+        let image = marked(
             400,
             300,
             &[
@@ -206,18 +206,18 @@ mod tests {
         );
         for (x1, y1, x2, y2) in [(50, 50, 150, 80), (200, 120, 216, 136)] {
             for (x, y) in (y1..y2).flat_map(|y| (x1..x2).map(move |x| (x, y))) {
-                assert_eq!(*picture.get_pixel(x, y), WHITE, "at {x},{y}");
+                assert_eq!(*image.get_pixel(x, y), WHITE, "at {x},{y}");
             }
             // The outline is drawn.
-            assert_ne!(*picture.get_pixel(x1 - 1, y1 + 3), WHITE);
-            assert_ne!(*picture.get_pixel(x2, y2 - 3), WHITE);
+            assert_ne!(*image.get_pixel(x1 - 1, y1 + 3), WHITE);
+            assert_ne!(*image.get_pixel(x2, y2 - 3), WHITE);
         }
     }
 
     #[test]
     fn numbers_differ() {
         let bounds = (50.0, 50.0, 100.0, 30.0);
-        let picture = |id| {
+        let image = |id| {
             marked(
                 400,
                 300,
@@ -225,15 +225,15 @@ mod tests {
             )
         };
         // There are 10 hues: 3 and 13 have the same colour and differ only in the number.
-        assert_ne!(picture(3), picture(13));
-        assert_eq!(picture(3), picture(3));
+        assert_ne!(image(3), image(13));
+        assert_eq!(image(3), image(3));
     }
 
     #[test]
     fn boxes_are_seen_on_dark_screens_too() {
-        let mut picture = RgbaImage::from_pixel(300, 200, Rgba([20, 20, 24, 255]));
-        draw(&mut picture, &[mark(1, 50.0, 50.0, 100.0, 30.0)]);
-        let [red, green, blue, _] = picture.get_pixel(49, 60).0;
+        let mut image = RgbaImage::from_pixel(300, 200, Rgba([20, 20, 24, 255]));
+        draw(&mut image, &[mark(1, 50.0, 50.0, 100.0, 30.0)]);
+        let [red, green, blue, _] = image.get_pixel(49, 60).0;
         assert!(u32::from(red) + u32::from(green) + u32::from(blue) > 400);
     }
 

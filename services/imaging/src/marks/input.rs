@@ -28,15 +28,15 @@ const INPUT_COLOUR: Rgba<u8> = Rgba([229, 24, 82, 255]);
 const EDGE_COLOUR: Rgba<u8> = Rgba([255, 255, 255, 255]);
 
 /// Draws the halo around the pointer. Draw the pointer over it.
-pub fn draw_halo(picture: &mut RgbaImage, pointer: CapturePoint, scale: f32) {
+pub fn draw_halo(image: &mut RgbaImage, pointer: CapturePoint, scale: f32) {
     let radius = HALO_RADIUS * scale;
-    paint(picture, around(pointer, radius), HALO_COLOUR, |x, y| {
+    paint(image, around(pointer, radius), HALO_COLOUR, |x, y| {
         covered(radius, distance(pointer, x, y)) * HALO_OPACITY
     });
 }
 
 /// Draws a ripple of this age (0 at the press, 1 at its end): a ring that widens and fades.
-pub fn draw_ripple(picture: &mut RgbaImage, press: CapturePoint, age: f32, scale: f32) {
+pub fn draw_ripple(image: &mut RgbaImage, press: CapturePoint, age: f32, scale: f32) {
     let age = age.clamp(0.0, 1.0);
     let strength = fading(age);
     // It begins at a visible size: the first frame after a press is often the only one that a slow viewer gets.
@@ -46,12 +46,12 @@ pub fn draw_ripple(picture: &mut RgbaImage, press: CapturePoint, age: f32, scale
     let ring = |width: f32| {
         move |x: f32, y: f32| covered(width, (distance(press, x, y) - radius).abs()) * strength
     };
-    paint(picture, area, EDGE_COLOUR, ring(2.0 * half_line));
-    paint(picture, area, INPUT_COLOUR, ring(half_line));
+    paint(image, area, EDGE_COLOUR, ring(2.0 * half_line));
+    paint(image, area, INPUT_COLOUR, ring(half_line));
 }
 
 /// Draws the box of a target of this age (0 to 1), a little outside of it: what it frames stays as it is.
-pub fn draw_target(picture: &mut RgbaImage, target: CaptureRect, age: f32, scale: f32) {
+pub fn draw_target(image: &mut RgbaImage, target: CaptureRect, age: f32, scale: f32) {
     let strength = fading(age.clamp(0.0, 1.0));
     let margin = (TARGET_MARGIN as f32 * scale).round();
     let half_line = LINE * scale / 2.0;
@@ -66,8 +66,8 @@ pub fn draw_target(picture: &mut RgbaImage, target: CaptureRect, age: f32, scale
             covered(width, beyond_x.max(beyond_y).abs()) * strength
         }
     };
-    paint(picture, area, EDGE_COLOUR, frame(2.0 * half_line));
-    paint(picture, area, INPUT_COLOUR, frame(half_line));
+    paint(image, area, EDGE_COLOUR, frame(2.0 * half_line));
+    paint(image, area, INPUT_COLOUR, frame(half_line));
 }
 
 /// Returns the opacity at an age: full for the first half, then falling to none.
@@ -92,19 +92,19 @@ fn around(point: CapturePoint, radius: f32) -> CaptureRect {
 
 /// Blends a colour onto the pixels of an area, as far as each is covered.
 fn paint(
-    picture: &mut RgbaImage,
+    image: &mut RgbaImage,
     area: CaptureRect,
     colour: Rgba<u8>,
     coverage: impl Fn(f32, f32) -> f32,
 ) {
     let area: PixelRect = area.cast_unit();
-    let Some(area) = area.intersection(&image_bounds(picture)) else {
+    let Some(area) = area.intersection(&image_bounds(image)) else {
         return;
     };
     for y in area.y_range() {
         for x in area.x_range() {
             let covered = coverage(x as f32 + 0.5, y as f32 + 0.5);
-            blend(picture, x, y, colour, covered);
+            blend(image, x, y, colour, covered);
         }
     }
 }
@@ -117,7 +117,7 @@ mod tests {
 
     const GREY: Rgba<u8> = Rgba([128, 128, 128, 255]);
 
-    fn picture() -> RgbaImage {
+    fn image() -> RgbaImage {
         RgbaImage::from_pixel(400, 300, GREY)
     }
 
@@ -128,21 +128,21 @@ mod tests {
 
     #[test]
     fn a_halo_surrounds_the_pointer_and_leaves_the_rest() {
-        let mut picture = picture();
-        draw_halo(&mut picture, CapturePoint::new(200, 150), 1.0);
-        let [red, _, blue, _] = picture.get_pixel(210, 150).0;
+        let mut image = image();
+        draw_halo(&mut image, CapturePoint::new(200, 150), 1.0);
+        let [red, _, blue, _] = image.get_pixel(210, 150).0;
         assert!(red > 150 && blue < 110, "yellow: {red} {blue}");
-        assert_eq!(*picture.get_pixel(222, 150), GREY);
-        assert_eq!(*picture.get_pixel(200, 172), GREY);
+        assert_eq!(*image.get_pixel(222, 150), GREY);
+        assert_eq!(*image.get_pixel(200, 172), GREY);
     }
 
     #[test]
     fn a_ripple_widens_and_fades() {
         let press = CapturePoint::new(200, 150);
         let ring_at = |age: f32| {
-            let mut picture = picture();
-            draw_ripple(&mut picture, press, age, 1.0);
-            (200..399).find(|&x| is_red(picture.get_pixel(x, 150)))
+            let mut image = image();
+            draw_ripple(&mut image, press, age, 1.0);
+            (200..399).find(|&x| is_red(image.get_pixel(x, 150)))
         };
         let (young, older) = (ring_at(0.0).unwrap(), ring_at(0.5).unwrap());
         assert!((210..216).contains(&young), "{young}");
@@ -152,29 +152,27 @@ mod tests {
 
     #[test]
     fn a_target_is_framed_and_not_covered() {
-        let mut picture = picture();
+        let mut image = image();
         let target = CaptureRect::new(CapturePoint::new(100, 80), CapturePoint::new(180, 110));
-        draw_target(&mut picture, target, 0.0, 1.0);
+        draw_target(&mut image, target, 0.0, 1.0);
         for y in target.y_range() {
             for x in target.x_range() {
-                assert_eq!(*picture.get_pixel(x as u32, y as u32), GREY, "({x}, {y})");
+                assert_eq!(*image.get_pixel(x as u32, y as u32), GREY, "({x}, {y})");
             }
         }
         for (x, y) in [(95, 95), (184, 95), (140, 75), (140, 114)] {
-            assert!(is_red(picture.get_pixel(x, y)), "({x}, {y})");
+            assert!(is_red(image.get_pixel(x, y)), "({x}, {y})");
         }
-        assert_eq!(*picture.get_pixel(85, 95), GREY);
+        assert_eq!(*image.get_pixel(85, 95), GREY);
     }
 
     #[test]
     fn lines_are_as_thick_as_the_scale() {
         let thickness = |scale: f32| {
-            let mut picture = picture();
+            let mut image = image();
             let target = CaptureRect::new(CapturePoint::new(100, 80), CapturePoint::new(180, 110));
-            draw_target(&mut picture, target, 0.0, scale);
-            (0..100)
-                .filter(|&x| is_red(picture.get_pixel(x, 95)))
-                .count()
+            draw_target(&mut image, target, 0.0, scale);
+            (0..100).filter(|&x| is_red(image.get_pixel(x, 95))).count()
         };
         assert!(thickness(2.0) > thickness(1.0) + 1);
     }
@@ -184,12 +182,12 @@ mod tests {
         fn anything_anywhere_can_be_drawn(
             x in -5_000..5_000, y in -5_000..5_000, width in 0..3_000, height in 0..3_000, age in -1.0f32..2.0, scale in 0.5f32..3.0
         ) {
-            let mut picture = RgbaImage::new(60, 40);
+            let mut image = RgbaImage::new(60, 40);
             let at = CapturePoint::new(x, y);
-            draw_halo(&mut picture, at, scale);
-            draw_ripple(&mut picture, at, age, scale);
+            draw_halo(&mut image, at, scale);
+            draw_ripple(&mut image, at, age, scale);
             let target = CaptureRect::new(at, at + Vector2D::new(width, height));
-            draw_target(&mut picture, target, age, scale);
+            draw_target(&mut image, target, age, scale);
         }
     }
 }

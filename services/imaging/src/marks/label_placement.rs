@@ -258,8 +258,8 @@ mod tests {
         RgbaImage::from_pixel(width, height, Rgba([255, 255, 255, 255]))
     }
 
-    fn place(picture: &RgbaImage, boxes: &[PixelRect]) -> Vec<LabelPlacement> {
-        super::place_labels(&BrightnessMap::from_image(picture), &subjects(boxes))
+    fn place(image: &RgbaImage, boxes: &[PixelRect]) -> Vec<LabelPlacement> {
+        super::place_labels(&BrightnessMap::from_image(image), &subjects(boxes))
     }
 
     fn hides_nothing(spot: LabelPlacement, boxes: &[PixelRect]) -> bool {
@@ -325,11 +325,11 @@ mod tests {
 
     #[test]
     fn a_number_keeps_off_text_that_is_no_element() {
-        let mut picture = white(200, 100);
+        let mut image = white(200, 100);
         for x in (40..120).step_by(2) {
-            (25..39).for_each(|y| picture.put_pixel(x, y, Rgba([0, 0, 0, 255])));
+            (25..39).for_each(|y| image.put_pixel(x, y, Rgba([0, 0, 0, 255])));
         }
-        let [spot] = place(&picture, &[area(50, 40, 60, 20)])[..] else {
+        let [spot] = place(&image, &[area(50, 40, 60, 20)])[..] else {
             panic!("one number")
         };
         assert!(

@@ -61,7 +61,7 @@ impl<'a> Outlines<'a> {
     pub(super) fn draw(
         &self,
         index: usize,
-        picture: &mut RgbaImage,
+        image: &mut RgbaImage,
         ground: &BrightnessMap,
         colour: Rgba<u8>,
     ) {
@@ -79,14 +79,14 @@ impl<'a> Outlines<'a> {
             .map(|other| (*other, ground.background(*other)))
             .collect();
         for side in sides(bounds, outer) {
-            draw_side(picture, side, &crossed, ground, colour);
+            draw_side(image, side, &crossed, ground, colour);
         }
     }
 }
 
 /// Fills one side, except for the ink of crossed elements.
 fn draw_side(
-    picture: &mut RgbaImage,
+    image: &mut RgbaImage,
     side: PixelRect,
     crossed: &[(PixelRect, u8)],
     ground: &BrightnessMap,
@@ -97,7 +97,7 @@ fn draw_side(
         .filter(|(other, _)| other.intersects(&side))
         .collect();
     if crossed.is_empty() {
-        fill(picture, side, colour);
+        fill(image, side, colour);
         return;
     }
     let Some(side) = side.intersection(&ground.frame) else {
@@ -111,7 +111,7 @@ fn draw_side(
             .iter()
             .any(|(other, background)| other.contains(place) && ground.is_ink(place, *background));
         if !is_ink {
-            picture.put_pixel(place.x as u32, place.y as u32, colour);
+            image.put_pixel(place.x as u32, place.y as u32, colour);
         }
     }
 }
@@ -203,14 +203,14 @@ mod tests {
             let is_letter = x % 4 == 0 && (16..30).contains(&y) && (10..90).contains(&x);
             if is_letter { BLACK } else { WHITE }
         });
-        let mut picture = untouched.clone();
+        let mut image = untouched.clone();
         let frames = Outlines::around(&boxes, 2);
-        frames.draw(0, &mut picture, &BrightnessMap::from_image(&untouched), RED);
-        assert!(picture.pixels().any(|pixel| *pixel == RED));
+        frames.draw(0, &mut image, &BrightnessMap::from_image(&untouched), RED);
+        assert!(image.pixels().any(|pixel| *pixel == RED));
         for (x, y, pixel) in untouched.enumerate_pixels() {
             let in_neighbour = boxes[1].contains(Pixel::new(x as i32, y as i32));
             if in_neighbour && *pixel == BLACK {
-                assert_eq!(*picture.get_pixel(x, y), BLACK, "at {x},{y}");
+                assert_eq!(*image.get_pixel(x, y), BLACK, "at {x},{y}");
             }
         }
     }

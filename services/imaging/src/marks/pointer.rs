@@ -31,18 +31,18 @@ type Vector = Vector2D<f32, ModelPx>;
 
 /// Draws the ring around the pointer at `at`, the arrow from the upper left, and the label. Near an edge the arrow
 /// comes from the other side, so that the label stays inside the image.
-pub fn draw_pointer(picture: &mut RgbaImage, at: ModelPoint) {
+pub fn draw_pointer(image: &mut RgbaImage, at: ModelPoint) {
     let words = GlyphRun::new(LABEL, TEXT_SIZE);
     let plan = PointerLayout::new(
-        picture,
+        image,
         at,
         words.size() + Size2D::new(TEXT_PADDING, TEXT_PADDING) * 2,
     );
-    draw_arrow(picture, plan.tail.to_f32(), plan.pointer.to_f32());
-    draw_ring(picture, plan.pointer);
-    fill(picture, plan.label, POINTER.fill);
+    draw_arrow(image, plan.tail.to_f32(), plan.pointer.to_f32());
+    draw_ring(image, plan.pointer);
+    fill(image, plan.label, POINTER.fill);
     words.draw(
-        picture,
+        image,
         plan.label.min + Vector2D::new(TEXT_PADDING, TEXT_PADDING),
         POINTER.text,
     );
@@ -57,8 +57,8 @@ struct PointerLayout {
 }
 
 impl PointerLayout {
-    fn new(picture: &RgbaImage, at: ModelPoint, words: Size2D<i32, ModelPx>) -> Self {
-        let frame = primitives::image_bounds(picture);
+    fn new(image: &RgbaImage, at: ModelPoint, words: Size2D<i32, ModelPx>) -> Self {
+        let frame = primitives::image_bounds(image);
         let pointer =
             Pixel::new(at.x.round() as i32, at.y.round() as i32).clamp(frame.min, frame.max);
         // Up and left, unless the label fits only on the other side.
@@ -93,19 +93,19 @@ impl PointerLayout {
 }
 
 /// Draws a ring with outer radius [`RING_RADIUS`].
-fn draw_ring(picture: &mut RgbaImage, centre: Pixel) {
+fn draw_ring(image: &mut RgbaImage, centre: Pixel) {
     let (middle, half) = (RING_RADIUS - RING_THICKNESS / 2.0, RING_THICKNESS / 2.0);
     let area = PixelRect::new(centre, centre + Vector2D::new(1, 1))
         .inflate(RING_RADIUS as i32 + 1, RING_RADIUS as i32 + 1);
     let centre = centre.to_f32() + Vector2D::new(0.5, 0.5);
-    stroke(picture, area, half, POINTER.fill, |x, y| {
+    stroke(image, area, half, POINTER.fill, |x, y| {
         ((x - centre.x).hypot(y - centre.y) - middle).abs()
     });
 }
 
 /// Draws a straight arrow whose tip touches the ring.
 fn draw_arrow(
-    picture: &mut RgbaImage,
+    image: &mut RgbaImage,
     tail: euclid::Point2D<f32, ModelPx>,
     pointer: euclid::Point2D<f32, ModelPx>,
 ) {
@@ -114,7 +114,7 @@ fn draw_arrow(
     let neck = tip - along * HEAD_LENGTH;
     let half_width = SHAFT_THICKNESS / 2.0;
     let area = PixelRect::from_points([tail.round().to_i32(), neck.round().to_i32()]).inflate(4, 4);
-    stroke(picture, area, half_width, POINTER.fill, |x, y| {
+    stroke(image, area, half_width, POINTER.fill, |x, y| {
         distance_to_segment(x, y, tail, neck)
     });
     let across = Vector::new(-along.y, along.x) * HEAD_HALF_WIDTH;
@@ -122,7 +122,7 @@ fn draw_arrow(
         Point::new(corner.x.round() as i32, corner.y.round() as i32)
     };
     draw_polygon_mut(
-        picture,
+        image,
         &[corner(tip), corner(neck + across), corner(neck - across)],
         POINTER.fill,
     );
@@ -176,18 +176,14 @@ mod tests {
 
     #[test]
     fn the_pointer_itself_stays_visible() {
-        let mut picture = RgbaImage::from_pixel(400, 300, WHITE);
-        draw_pointer(&mut picture, ModelPoint::new(200.0, 150.0));
-        assert_eq!(*picture.get_pixel(200, 150), WHITE);
-        assert_eq!(*picture.get_pixel(205, 153), WHITE);
+        let mut image = RgbaImage::from_pixel(400, 300, WHITE);
+        draw_pointer(&mut image, ModelPoint::new(200.0, 150.0));
+        assert_eq!(*image.get_pixel(200, 150), WHITE);
+        assert_eq!(*image.get_pixel(205, 153), WHITE);
         for (x, y) in [(190, 150), (210, 150), (200, 140), (200, 160)] {
-            assert_eq!(
-                *picture.get_pixel(x, y),
-                POINTER.fill,
-                "the ring at {x},{y}"
-            );
+            assert_eq!(*image.get_pixel(x, y), POINTER.fill, "the ring at {x},{y}");
         }
-        assert_eq!(*picture.get_pixel(160, 110), POINTER.fill, "the arrow");
+        assert_eq!(*image.get_pixel(160, 110), POINTER.fill, "the arrow");
     }
 
     proptest! {

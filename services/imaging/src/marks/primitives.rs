@@ -65,31 +65,31 @@ impl GlyphRun {
     }
 
     /// Draws the line with the top left corner of its ink at `corner`.
-    pub(super) fn draw(&self, picture: &mut RgbaImage, corner: Pixel, colour: Rgba<u8>) {
+    pub(super) fn draw(&self, image: &mut RgbaImage, corner: Pixel, colour: Rgba<u8>) {
         for glyph in &self.glyphs {
             let bounds = glyph.px_bounds();
             let x = corner.x + (bounds.min.x - self.bounds.min.x) as i32;
             let y = corner.y + (bounds.min.y - self.bounds.min.y) as i32;
             glyph.draw(|dx, dy, coverage| {
-                blend(picture, x + dx as i32, y + dy as i32, colour, coverage)
+                blend(image, x + dx as i32, y + dy as i32, colour, coverage)
             });
         }
     }
 }
 
 /// Fills a box.
-pub(super) fn fill(picture: &mut RgbaImage, area: PixelRect, colour: Rgba<u8>) {
-    let Some(area) = area.intersection(&image_bounds(picture)) else {
+pub(super) fn fill(image: &mut RgbaImage, area: PixelRect, colour: Rgba<u8>) {
+    let Some(area) = area.intersection(&image_bounds(image)) else {
         return;
     };
     let rect = Rect::at(area.min.x, area.min.y).of_size(area.width() as u32, area.height() as u32);
-    draw_filled_rect_mut(picture, rect, colour);
+    draw_filled_rect_mut(image, rect, colour);
 }
 
 /// Paints pixels near a shape: full colour where `distance` to a pixel's centre is at most `radius`, fading out over
 /// one pixel.
 pub(super) fn stroke(
-    picture: &mut RgbaImage,
+    image: &mut RgbaImage,
     area: PixelRect,
     radius: f32,
     colour: Rgba<u8>,
@@ -98,19 +98,19 @@ pub(super) fn stroke(
     for y in area.y_range() {
         for x in area.x_range() {
             let coverage = radius + 0.5 - distance(x as f32 + 0.5, y as f32 + 0.5);
-            blend(picture, x, y, colour, coverage);
+            blend(image, x, y, colour, coverage);
         }
     }
 }
 
 /// Returns the bounds of the image.
-pub(super) fn image_bounds(picture: &RgbaImage) -> PixelRect {
+pub(super) fn image_bounds(image: &RgbaImage) -> PixelRect {
     let side = |length: u32| i32::try_from(length).unwrap_or(i32::MAX);
-    PixelRect::from_size(Size2D::new(side(picture.width()), side(picture.height())))
+    PixelRect::from_size(Size2D::new(side(image.width()), side(image.height())))
 }
 
 /// Blends `coverage` (0 to 1) of a colour onto a pixel, if it is inside the image.
-pub(super) fn blend(picture: &mut RgbaImage, x: i32, y: i32, colour: Rgba<u8>, coverage: f32) {
+pub(super) fn blend(image: &mut RgbaImage, x: i32, y: i32, colour: Rgba<u8>, coverage: f32) {
     let coverage = coverage.clamp(0.0, 1.0);
     let (Ok(x), Ok(y)) = (u32::try_from(x), u32::try_from(y)) else {
         return;
@@ -118,7 +118,7 @@ pub(super) fn blend(picture: &mut RgbaImage, x: i32, y: i32, colour: Rgba<u8>, c
     if coverage == 0.0 {
         return;
     }
-    let Some(pixel) = picture.get_pixel_mut_checked(x, y) else {
+    let Some(pixel) = image.get_pixel_mut_checked(x, y) else {
         return;
     };
     for (channel, ink) in pixel.0.iter_mut().zip(colour.0).take(3) {

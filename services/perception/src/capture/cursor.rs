@@ -48,8 +48,8 @@ impl CursorImage {
     }
 }
 
-/// Draws `cursor` over `picture`, which shows the box `bounds` of the display. Returns whether anything was drawn.
-pub fn draw(picture: &mut RgbaImage, bounds: CaptureRect, cursor: &CursorImage) -> bool {
+/// Draws `cursor` over `image`, which shows the box `bounds` of the display. Returns whether anything was drawn.
+pub fn draw(image: &mut RgbaImage, bounds: CaptureRect, cursor: &CursorImage) -> bool {
     let corner = cursor.bounds().min - bounds.min.to_vector();
     let mut drawn = false;
     for row in 0..cursor.height {
@@ -60,7 +60,7 @@ pub fn draw(picture: &mut RgbaImage, bounds: CaptureRect, cursor: &CursorImage) 
             ) else {
                 continue;
             };
-            let Some(pixel) = picture.get_pixel_mut_checked(x, y) else {
+            let Some(pixel) = image.get_pixel_mut_checked(x, y) else {
                 continue;
             };
             let index = usize::try_from(row * cursor.width + column).unwrap_or(usize::MAX);
@@ -106,19 +106,19 @@ mod tests {
     }
 
     fn check(position: (i32, i32), origin: (i32, i32), expected: [[u8; 3]; 3]) {
-        let mut picture = RgbaImage::from_pixel(3, 1, Rgba([200, 200, 200, 255]));
+        let mut image = RgbaImage::from_pixel(3, 1, Rgba([200, 200, 200, 255]));
         let bounds = CaptureRect::new(
             CapturePoint::new(origin.0, origin.1),
             CapturePoint::new(origin.0 + 3, origin.1 + 1),
         );
-        let drawn = draw(&mut picture, bounds, &cursor(position.0, position.1));
-        let got: Vec<[u8; 3]> = picture.pixels().map(|p| [p[0], p[1], p[2]]).collect();
+        let drawn = draw(&mut image, bounds, &cursor(position.0, position.1));
+        let got: Vec<[u8; 3]> = image.pixels().map(|p| [p[0], p[1], p[2]]).collect();
         assert_eq!(
             got, expected,
             "cursor at {position:?}, picture at {origin:?}"
         );
         assert_eq!(drawn, expected.iter().any(|p| *p != [200; 3]));
-        assert!(picture.pixels().all(|p| p[3] == 255));
+        assert!(image.pixels().all(|p| p[3] == 255));
     }
 
     #[test]

@@ -96,9 +96,9 @@ fn controls(detections: &[Detection], frame: CaptureRect) -> Vec<MergedElement> 
 
 /// Returns the name of the only icon on a control; empty if there are none or several.
 fn icon_name(control: &MergedElement, parts: &[MergedElement]) -> String {
-    let mut pictures = parts.iter().filter(|part| is_icon_of(part, control));
-    match (pictures.next(), pictures.next()) {
-        (Some(picture), None) => picture.content.clone(),
+    let mut icons = parts.iter().filter(|part| is_icon_of(part, control));
+    match (icons.next(), icons.next()) {
+        (Some(icon), None) => icon.content.clone(),
         _ => String::new(),
     }
 }
@@ -140,7 +140,7 @@ fn without_duplicates(mut found: Vec<MergedElement>) -> Vec<MergedElement> {
 /// Returns whether a box is the icon of a control that acts only as a whole. The close button of a tab or a field is
 /// excluded: it acts by itself.
 fn is_icon_of(part: &MergedElement, whole: &MergedElement) -> bool {
-    let is_picture = matches!(part.kind, ElementKind::Icon | ElementKind::Image);
+    let is_icon_or_image = matches!(part.kind, ElementKind::Icon | ElementKind::Image);
     let acts_as_a_whole = matches!(
         whole.kind,
         ElementKind::Button
@@ -149,7 +149,7 @@ fn is_icon_of(part: &MergedElement, whole: &MergedElement) -> bool {
             | ElementKind::Checkbox
             | ElementKind::Radio
     );
-    is_picture
+    is_icon_or_image
         && acts_as_a_whole
         && fraction_inside(part.bounds, whole.bounds) > MIN_TEXT_INSIDE
         && area(part.bounds) < area(whole.bounds)
@@ -368,7 +368,7 @@ mod tests {
             ..seen(kind, bounds)
         };
         let button = rect(100, 100, 140, 130);
-        let picture = named(Icon, rect(112, 107, 128, 123), "search");
+        let icon = named(Icon, rect(112, 107, 128, 123), "search");
         check(
             &[named(Button, button, "menu")],
             &[],
@@ -381,13 +381,13 @@ mod tests {
             &[(Button, "Find", Both)],
         );
         check(
-            &[seen(Button, button), picture.clone()],
+            &[seen(Button, button), icon.clone()],
             &[],
             &[(Button, "search", Detector)],
         );
         let other = named(Icon, rect(128, 107, 139, 123), "down");
         check(
-            &[seen(Button, button), picture, other],
+            &[seen(Button, button), icon, other],
             &[],
             &[(Button, "", Detector)],
         );

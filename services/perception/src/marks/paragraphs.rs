@@ -56,12 +56,12 @@ fn as_one(block: Vec<MergedElement>) -> MergedElement {
     let bounds = bounds
         .reduce(|all, line| all.union(&line))
         .expect("a block has lines");
-    let least = block.iter().map(|line| line.confidence).fold(1.0, f32::min);
+    let confidence = block.iter().map(|line| line.confidence).fold(1.0, f32::min);
     let texts: Vec<&str> = block.iter().map(|line| line.content.as_str()).collect();
     MergedElement {
         content: texts.join("\n"),
         bounds,
-        confidence: least,
+        confidence,
         ..block[0].clone()
     }
 }

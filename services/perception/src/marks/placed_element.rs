@@ -25,7 +25,7 @@ pub(super) fn label_distance(
     let above = control.min.y - text.max.y;
     let starts_alike = (text.min.x - control.min.x).abs() <= 2 * height;
     // Text boxes are slightly too large and may touch what is beside them.
-    let near = |gap: i32, most: i32| (-height / 3..=most * height).contains(&gap);
+    let near = |gap: i32, max_heights: i32| (-height / 3..=max_heights * height).contains(&gap);
     let is_box = matches!(
         kind,
         ElementKind::Checkbox | ElementKind::Radio | ElementKind::Switch

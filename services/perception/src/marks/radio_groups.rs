@@ -167,7 +167,7 @@ impl<'a> RadioLayout<'a> {
         let (one, next) = (&self.choices[from], &self.choices[to]);
         let size = one.button.height();
         let apart = next.button.center() - one.button.center();
-        let (gap, most, pitch, offset) = match line {
+        let (gap, max_gap, pitch, offset) = match line {
             LineDirection::Row => (
                 next.with_label.min.x - one.with_label.max.x,
                 MAX_LABEL_DISTANCE * size,
@@ -182,7 +182,7 @@ impl<'a> RadioLayout<'a> {
             ),
         };
         // Detected boxes are slightly too large and may touch or overlap.
-        let is_near = (-size / 3..=most).contains(&gap);
+        let is_near = (-size / 3..=max_gap).contains(&gap);
         (pitch > 0 && offset.abs() <= size / 2 && is_near).then_some(Adjacency {
             from,
             to,

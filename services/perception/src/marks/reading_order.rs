@@ -21,7 +21,7 @@ const MIN_ROW_OVERLAP: f64 = 0.5;
 /// down to a tall field would separate the field from its label.
 const MAX_CENTRE_OFFSET: f64 = 0.35;
 /// Height, in median element heights, above which an element is a block instead of a line.
-// A field of several lines or a picture would otherwise pull the lines beside it into one row.
+// A field of several lines or an image would otherwise pull the lines beside it into one row.
 const BLOCK_HEIGHT_RATIO: i32 = 4;
 
 /// Sorts elements into reading order.

@@ -73,12 +73,12 @@ pub(super) fn without_obscured(
     if dialogs.is_empty() || detections.len() < MIN_CONTROLS {
         return detections;
     }
-    let mut veiled = vec![false; detections.len()];
+    let mut obscured = vec![false; detections.len()];
     let mut look = |brightness: &LumaTiles, through: f64| {
         for &dialog in &dialogs {
             let backdrop = Backdrop { dialog, through };
             for index in obscured_by(brightness, &backdrop, &detections, min_confidence) {
-                veiled[index] = true;
+                obscured[index] = true;
             }
         }
     };
@@ -87,11 +87,11 @@ pub(super) fn without_obscured(
     // In the inverted image a light backdrop is a dark one.
     brightness.invert();
     look(&brightness, MAX_LIGHT_TRANSMISSION);
-    if !veiled.contains(&true) {
+    if !obscured.contains(&true) {
         return detections;
     }
-    let seen = detections.iter().zip(veiled);
-    seen.filter(|(_, veiled)| !veiled)
+    let seen = detections.iter().zip(obscured);
+    seen.filter(|(_, obscured)| !obscured)
         .map(|(found, _)| found.clone())
         .collect()
 }
@@ -121,14 +121,14 @@ fn obscured_by(
     }
     let limit = (through * f64::from(brightest)) as u8;
     let hole = brightness.tiles_under(dialog.inflate(DIALOG_MARGIN, DIALOG_MARGIN));
-    let veil = brightness.grow(hole, limit);
-    if !brightness.is_dim_around(hole, veil, limit) {
+    let backdrop = brightness.grow(hole, limit);
+    if !brightness.is_dim_around(hole, backdrop, limit) {
         return Vec::new();
     }
     let around: Vec<usize> = (0..detections.len())
         .filter(|&index| {
             let middle = detections[index].bounds.center();
-            veil.contains(tile_of(middle)) && !dialog.contains(middle)
+            backdrop.contains(tile_of(middle)) && !dialog.contains(middle)
         })
         .collect();
     let is_dim = |&index: &usize| brightness.quantile(detections[index].bounds, 0.98) <= limit;
@@ -247,25 +247,25 @@ impl LumaTiles {
             let bright = self.extremes_of(strip).filter(bright).count();
             bright <= POINTER_TILES || bright as f64 <= MAX_BRIGHT_STRIP * f64::from(strip.area())
         };
-        let mut veil = hole;
+        let mut grown = hole;
         loop {
-            let before = veil;
+            let before = grown;
             for side in ADJACENT_STRIPS {
-                let strip = side(veil);
+                let strip = side(grown);
                 if self.all_tiles().contains_box(&strip) && may_go_on(strip) {
-                    veil = veil.union(&strip);
+                    grown = grown.union(&strip);
                 }
             }
-            if veil == before {
-                return veil;
+            if grown == before {
+                return grown;
             }
         }
     }
 
     /// Returns whether the backdrop has enough content and almost none of it is bright.
-    fn is_dim_around(&self, hole: Tiles, veil: Tiles, limit: u8) -> bool {
+    fn is_dim_around(&self, hole: Tiles, backdrop: Tiles, limit: u8) -> bool {
         let seen: Vec<bool> = self
-            .extremes_of(veil)
+            .extremes_of(backdrop)
             .filter(|(tile, _)| !hole.contains(*tile))
             .filter(|(_, (darkest, brightest))| brightest - darkest >= MIN_TILE_CONTRAST)
             .map(|(_, (_, brightest))| brightest > limit)
@@ -361,7 +361,7 @@ mod tests {
         }
 
         /// Draws a backdrop over a region with opacity `share`.
-        fn veil(&mut self, part: CaptureRect, shade: u8, share: f64) {
+        fn backdrop(&mut self, part: CaptureRect, shade: u8, share: f64) {
             for y in part.y_range() {
                 for x in part.x_range() {
                     let under = self.pixels.get_pixel(x as u32, y as u32).0[0];
@@ -415,7 +415,7 @@ mod tests {
         ] {
             let mut page = TestPage::new(paper);
             page.buttons(0..18, paper, ink);
-            page.veil(whole(), shade, share);
+            page.backdrop(whole(), shade, share);
             page.dialog(dialog());
             let (all, left) = page.count();
             assert!(all > 100);
@@ -439,7 +439,7 @@ mod tests {
         let mut page = TestPage::new(PAPER);
         page.buttons(0..18, PAPER, INK);
         // The toolbar of the browser has no backdrop; a menu and a pointer are above the backdrop.
-        page.veil(at(0, 100, 1280, 700), 0, 0.5);
+        page.backdrop(at(0, 100, 1280, 700), 0, 0.5);
         page.dialog(dialog());
         page.cover(at(860, 300, 160, 6 * 26));
         for entry in 0..6 {
@@ -457,7 +457,7 @@ mod tests {
         let page = |dialog_confidence: f32, confidence_behind: f32| {
             let mut page = TestPage::new(PAPER);
             page.buttons(0..18, PAPER, INK);
-            page.veil(whole(), 0, 0.5);
+            page.backdrop(whole(), 0, 0.5);
             page.dialog(dialog());
             let behind = page.detections.len() - 2;
             for found in &mut page.detections[4..behind] {

@@ -101,7 +101,10 @@ impl EmbeddedParser {
                 continue;
             };
             let share = changed.iter().map(|part| part.to_f64().area()).sum::<f64>() / whole;
-            if nearest.as_ref().is_none_or(|(least, ..)| share < *least) {
+            if nearest
+                .as_ref()
+                .is_none_or(|(nearest_share, ..)| share < *nearest_share)
+            {
                 nearest = Some((share, known, changed));
             }
             if share < SIMILAR_FRACTION {

@@ -19,9 +19,9 @@ use crate::error::Error;
 /// If the result would be too large; the error names the request field.
 pub fn magnify(pixels: &RgbaImage, times: u32) -> Result<Arc<RgbaImage>, Error> {
     if !ParseOptions::may_magnify(pixels.width(), pixels.height(), times) {
-        let most = ParseOptions::MAX_MAGNIFIED_SIDE / times.max(1);
+        let max_side = ParseOptions::MAX_MAGNIFIED_SIDE / times.max(1);
         let problem = format!(
-            "a factor of {times} is too large for {} × {} pixels; choose a region of at most {most} pixels per side",
+            "a factor of {times} is too large for {} × {} pixels; choose a region of at most {max_side} pixels per side",
             pixels.width(),
             pixels.height()
         );

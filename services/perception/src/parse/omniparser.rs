@@ -129,8 +129,8 @@ impl OmniParser {
         })
     }
 
-    async fn ask(&self, picture: String) -> Result<OmniParserResponse, String> {
-        let question = json!({ "base64_image": picture });
+    async fn ask(&self, base64_image: String) -> Result<OmniParserResponse, String> {
+        let question = json!({ "base64_image": base64_image });
         let request = self.http.post(self.endpoint.clone()).json(&question);
         let request = match &self.token {
             Some(token) => request.bearer_auth(token.expose()),
@@ -158,8 +158,8 @@ impl OmniParser {
 impl Parser for OmniParser {
     fn parse(&self, pixels: &Arc<RgbaImage>, cancel: &CancellationToken) -> Result<Parse, Error> {
         let started = Instant::now();
-        let picture = STANDARD.encode(bytes_of(encode_lossless(pixels)?));
-        let answer = block_on_with_timeout(cancel, self.endpoint.as_str(), self.ask(picture))?;
+        let base64_image = STANDARD.encode(bytes_of(encode_lossless(pixels)?));
+        let answer = block_on_with_timeout(cancel, self.endpoint.as_str(), self.ask(base64_image))?;
         let answer = answer.map_err(|detail| Error::ParserUnavailable {
             url: self.endpoint.to_string(),
             detail,

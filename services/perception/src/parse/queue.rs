@@ -145,7 +145,7 @@ mod tests {
     #[derive(Debug, Default)]
     struct RecordingParser {
         inside: AtomicUsize,
-        most: AtomicUsize,
+        max_inside: AtomicUsize,
         given_up: AtomicUsize,
         /// Locked by a test to keep a parse running.
         gate: Mutex<()>,
@@ -154,7 +154,7 @@ mod tests {
     impl Parser for RecordingParser {
         fn parse(&self, _: &Arc<RgbaImage>, cancel: &CancellationToken) -> Result<Parse, Error> {
             let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
-            self.most.fetch_max(inside, Ordering::SeqCst);
+            self.max_inside.fetch_max(inside, Ordering::SeqCst);
             drop(self.gate.lock().unwrap());
             self.inside.fetch_sub(1, Ordering::SeqCst);
             if cancel.is_cancelled() {
@@ -197,7 +197,7 @@ mod tests {
         for parse in parses {
             parse.await.unwrap().unwrap();
         }
-        assert_eq!(witness.most.load(Ordering::SeqCst), 1);
+        assert_eq!(witness.max_inside.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -218,7 +218,7 @@ mod tests {
         drop(gate);
         queue.parse(Arc::default()).await.unwrap();
         assert_eq!(witness.given_up.load(Ordering::SeqCst), 1);
-        assert_eq!(witness.most.load(Ordering::SeqCst), 1);
+        assert_eq!(witness.max_inside.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -97,21 +97,21 @@ pub(super) fn draw(
     overlay: Overlay<'_>,
 ) -> Result<Image, Error> {
     let size = size_of(pixels);
-    let picture_size = size_within(size, options.fit);
-    let space = ModelSpace::whole(size, picture_size).map_err(unexpected)?;
-    let mut picture = if picture_size == size.to_u32().cast_unit() {
+    let image_size = size_within(size, options.fit);
+    let space = ModelSpace::whole(size, image_size).map_err(unexpected)?;
+    let mut image = if image_size == size.to_u32().cast_unit() {
         Cow::Borrowed(pixels)
     } else {
         Cow::Owned(resize::render(pixels, &space).map_err(unexpected)?)
     };
     match overlay {
         Overlay::Marks(elements) if !elements.is_empty() => {
-            marks::draw(picture.to_mut(), &marks::marks(elements, size, &space));
+            marks::draw(image.to_mut(), &marks::marks(elements, size, &space));
         }
-        Overlay::Pointer(at) => marks::pointer::draw_pointer(picture.to_mut(), space.to_model(at)),
+        Overlay::Pointer(at) => marks::pointer::draw_pointer(image.to_mut(), space.to_model(at)),
         Overlay::Marks(_) | Overlay::Nothing => {}
     }
-    codec::encode(&picture, options.format).map_err(not_encoded)
+    codec::encode(&image, options.format).map_err(not_encoded)
 }
 
 /// Returns the size within the limit, or the original size without one.

@@ -1,6 +1,6 @@
 //! Marks of input that live streams show for a moment.
 //!
-//! The marks are told by the Orchestrator, which alone knows the target of an action and when it acts. They belong to a
+//! The marks come from the Orchestrator, which alone knows the target of an action and when it acts. They belong to a
 //! display, so every viewer sees them, also one that has joined later. They are drawn over copies for viewers: no stored
 //! frame has them.
 
@@ -83,7 +83,7 @@ impl InputMarks {
 
 /// Draws marks onto an image of the display whose upper left corner is at `corner`.
 pub(super) fn draw(
-    picture: &mut RgbaImage,
+    image: &mut RgbaImage,
     corner: CapturePoint,
     scale: f32,
     marks: &[(f32, InputMark)],
@@ -91,10 +91,10 @@ pub(super) fn draw(
     let corner = corner.to_vector();
     for (age, mark) in marks {
         if let Some(target) = mark.target {
-            input::draw_target(picture, target.translate(-corner), *age, scale);
+            input::draw_target(image, target.translate(-corner), *age, scale);
         }
         for &press in &mark.presses {
-            input::draw_ripple(picture, press - corner, *age, scale);
+            input::draw_ripple(image, press - corner, *age, scale);
         }
     }
 }

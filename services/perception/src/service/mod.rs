@@ -449,7 +449,7 @@ impl Perception for PerceptionService {
     async fn stream_frames(&self, request: StreamRequest) -> Result<ResultStream<FrameUpdate>> {
         let screen = self.screens.get(request.display.as_ref())?;
         let open = Arc::clone(&self.stream_slots).try_acquire_owned();
-        let open = open.map_err(|_| Error::TooManyStreams { most: MAX_STREAMS })?;
+        let open = open.map_err(|_| Error::TooManyStreams { max: MAX_STREAMS })?;
         let prefix = self.frames.next_id();
         let redactor = self.redactor.with_requested(&request.redactions)?;
         let sources = live_stream::Sources {

@@ -173,13 +173,13 @@ impl Redactor {
             return Vec::new();
         }
         let hidden = self.matching_lines(&parse.lines);
-        let (hidden, told): (Vec<_>, Vec<_>) = parse
+        let (hidden, visible): (Vec<_>, Vec<_>) = parse
             .lines
             .iter()
             .zip(hidden)
             .partition(|(_, hidden)| *hidden);
         let boxes = hidden.iter().map(|(line, _)| line.bounds).collect();
-        parse.lines = told.into_iter().map(|(line, _)| line.clone()).collect();
+        parse.lines = visible.into_iter().map(|(line, _)| line.clone()).collect();
         boxes
     }
 
@@ -360,8 +360,8 @@ mod tests {
         let mut pixels = Arc::new(white());
         redactor.redact_image(&mut pixels, &mut parse);
         assert_eq!(painted(&pixels), 40);
-        let told: Vec<_> = parse.lines.iter().map(|line| line.text.as_str()).collect();
-        assert_eq!(told, ["Name"]);
+        let texts: Vec<_> = parse.lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(texts, ["Name"]);
     }
 
     #[test]

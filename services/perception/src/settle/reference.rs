@@ -113,14 +113,14 @@ impl ReferenceScreen {
         }
         put(&mut self.last_seen, &shot.pixels, bounds);
         // Any difference is considered: a fade consists of steps that are too small individually.
-        let news = exact_diff::changed_boxes(&seen, &shot.pixels).unwrap_or_default();
-        let is_news = |region: &ChangedRegion| {
+        let recent_changes = exact_diff::changed_boxes(&seen, &shot.pixels).unwrap_or_default();
+        let is_recent = |region: &ChangedRegion| {
             let inside = region.bounds.translate(-bounds.min.to_vector());
-            news.iter().any(|new| new.intersects(&inside))
+            recent_changes.iter().any(|new| new.intersects(&inside))
         };
         let now = PlanarFrame::from_rgba(&shot.pixels);
         let mut regions = compare(&PlanarFrame::from_rgba(&before), &now, bounds, &self.ignore);
-        regions.retain(is_news);
+        regions.retain(is_recent);
         regions
     }
 }

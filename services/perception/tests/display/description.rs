@@ -206,11 +206,11 @@ async fn pictograms_have_names_and_controls_states() {
 
     let states = described[PICTOGRAMS.len()..].iter();
     for ((kind, attributes, _, expected), found) in controls.iter().zip(states) {
-        let (told, expected) = (found.state, *expected);
-        assert_eq!(told.checked, expected.checked, "{kind} {attributes}");
+        let (state, expected) = (found.state, *expected);
+        assert_eq!(state.checked, expected.checked, "{kind} {attributes}");
         // Placeholders are not always recognised with confidence.
-        let is_right = told.placeholder.is_none() || told.placeholder == expected.placeholder;
-        assert!(is_right, "{kind} {attributes}: {told:?}");
+        let is_right = state.placeholder.is_none() || state.placeholder == expected.placeholder;
+        assert!(is_right, "{kind} {attributes}: {state:?}");
         // Text fields get no name.
         assert_eq!(found.name, None);
     }

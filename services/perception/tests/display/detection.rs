@@ -136,10 +136,12 @@ fn a_file_that_says_nonsense_of_itself_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("own.onnx");
     let mut model = include_bytes!("../../models/detector.onnx").to_vec();
-    let told = b"large_from\x12\x03400";
-    let place = model.windows(told.len()).position(|bytes| bytes == told);
+    let declared = b"large_from\x12\x03400";
+    let place = model
+        .windows(declared.len())
+        .position(|bytes| bytes == declared);
     let place = place.expect("the built-in model declares `large_from`");
-    model[place..][..told.len()].copy_from_slice(b"large_from\x12\x03all");
+    model[place..][..declared.len()].copy_from_slice(b"large_from\x12\x03all");
     std::fs::write(&file, model).unwrap();
     let detector = YoloDetector::new(settings(DetectorModel::File(file)));
     let text = detector.warm_up().unwrap_err().to_string();

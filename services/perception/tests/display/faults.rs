@@ -169,8 +169,8 @@ async fn the_scale_is_what_the_desktop_says_or_the_configuration() {
         (1.5, CaptureSize::new(800, 600))
     );
     assert!((display.logical_size.width - 533.33).abs() < 0.01);
-    let told = X11Screen::new(desktop.id(), CALL_TIMEOUT, Some(2.0)).unwrap();
-    assert_eq!(told.describe().await.unwrap().scale, 2.0);
+    let configured = X11Screen::new(desktop.id(), CALL_TIMEOUT, Some(2.0)).unwrap();
+    assert_eq!(configured.describe().await.unwrap().scale, 2.0);
 }
 
 #[tokio::test]

@@ -224,13 +224,13 @@ async fn what_is_drawn_anew_and_looks_the_same_does_not_count() {
     let desktop = Desktop::start();
     let screen = desktop.screen();
     let client = Client::connect(&desktop.display);
-    let picture = pattern(200, 200, 7);
-    let window = client.show(&picture, 100, 100);
+    let image = pattern(200, 200, 7);
+    let window = client.show(&image, 100, 100);
     let redraw = async {
         let mut ticks = every(Duration::from_millis(20));
         loop {
             ticks.tick().await;
-            client.draw(window, &picture, 0, 0);
+            client.draw(window, &image, 0, 0);
         }
     };
     let request = request();

@@ -26,14 +26,17 @@ async fn a_session_is_seen_as_if_each_picture_were_the_first() {
     let forgetful = reader();
     let steps = std::env::var("MOTORIUM_SESSION_STEPS").ok();
     let steps = steps.map_or(STEPS, |steps| steps.parse().expect("a number of steps"));
-    let mut least = (1.0f64, 1.0f64);
+    let mut min_agreement = (1.0f64, 1.0f64);
     for step in 0..steps {
         let change = step % CHANGES.len();
         let pixels = session.change(change).await;
         let again = remembering.parse(&pixels, &never).unwrap();
         let anew = parser(forgetful.clone()).parse(&pixels, &never).unwrap();
         let agreement = agreement(&again.lines, &anew.lines);
-        least = (least.0.min(agreement.signs), least.1.min(agreement.places));
+        min_agreement = (
+            min_agreement.0.min(agreement.signs),
+            min_agreement.1.min(agreement.places),
+        );
         let what = CHANGES[change];
         assert!(agreement.signs > 0.98, "{step} {what}: {agreement:?}");
         assert!(agreement.places > 0.95, "{step} {what}: {agreement:?}");
@@ -43,5 +46,5 @@ async fn a_session_is_seen_as_if_each_picture_were_the_first() {
             again.effort
         );
     }
-    println!("{steps} changes; minimum agreement of characters and areas {least:?}");
+    println!("{steps} changes; minimum agreement of characters and areas {min_agreement:?}");
 }

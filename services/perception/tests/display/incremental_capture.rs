@@ -31,7 +31,7 @@ async fn is_always_what_is_there(desktop: &Desktop, seed: u64) {
     for round in 0..40u32 {
         let acts = [0, 1, 1, 2, 20][chance.below(5) as usize];
         for act in 0..acts {
-            let picture = pattern(20 + act * 7, 10 + act * 5, round * 31 + act);
+            let image = pattern(20 + act * 7, 10 + act * 5, round * 31 + act);
             let (left, top) = (chance.below(780), chance.below(580));
             let one = windows.get(chance.below(8) as usize).copied();
             match (chance.below(4), one) {
@@ -40,8 +40,8 @@ async fn is_always_what_is_there(desktop: &Desktop, seed: u64) {
                     client.close(window);
                     windows.retain(|&other| other != window);
                 }
-                (2, Some(window)) => client.draw(window, &picture, 3, 2),
-                _ => windows.push(client.show(&picture, left, top)),
+                (2, Some(window)) => client.draw(window, &image, 3, 2),
+                _ => windows.push(client.show(&image, left, top)),
             }
         }
         let now = captured(&screen).await;

@@ -185,8 +185,8 @@ async fn pictures_are_as_they_were_asked_for() {
         (cursor.position, cursor.drawn),
         (CapturePoint::new(400, 300), true)
     );
-    let picture = pixels(drawn.image.as_ref().unwrap());
-    let different: Vec<_> = picture
+    let image = pixels(drawn.image.as_ref().unwrap());
+    let different: Vec<_> = image
         .enumerate_pixels()
         .filter(|&(x, y, pixel)| pixel != expected.get_pixel(x, y))
         .map(|(x, y, _)| (x.abs_diff(400), y.abs_diff(300)))
@@ -790,7 +790,7 @@ async fn the_live_stream_sends_everything_first_and_then_what_changed() {
     assert_eq!(pixels(&small.tiles[0].image).dimensions(), (400, 300));
 }
 
-/// The picture that a viewer of a live stream has, put together from its updates.
+/// The image that a viewer of a live stream has, assembled from its updates.
 struct Viewer {
     updates: ResultStream<FrameUpdate>,
     seen: image::RgbaImage,
@@ -1013,7 +1013,7 @@ async fn what_only_a_closer_look_reads_is_hidden_too() {
         ..ObserveRequest::default()
     };
     let open = observe_until(&service, "example", &request(&[])).await;
-    let told: Vec<_> = open
+    let contents: Vec<_> = open
         .scene
         .elements
         .iter()
@@ -1042,7 +1042,7 @@ async fn what_only_a_closer_look_reads_is_hidden_too() {
         ))
         .await
         .unwrap();
-    let pictures = [&hidden.image, &hidden.annotated_image, &stored.image];
+    let images = [&hidden.image, &hidden.annotated_image, &stored.image];
     let mut secrets = 0;
     for element in &open.scene.elements {
         let content = &element.content;
@@ -1061,13 +1061,13 @@ async fn what_only_a_closer_look_reads_is_hidden_too() {
                 .all(|other| other.content != *content),
             "{content} is returned"
         );
-        for picture in pictures {
-            let pixels = pixels(picture.as_ref().unwrap());
+        for image in images {
+            let pixels = pixels(image.as_ref().unwrap());
             let pixel = pixels.get_pixel(element.centre.x as u32, element.centre.y as u32);
             assert_eq!(*pixel, image::Rgba([0, 0, 0, 255]), "{content} is visible");
         }
     }
-    assert!(secrets >= 2, "{told:?}");
+    assert!(secrets >= 2, "{contents:?}");
     assert!(
         hidden
             .scene

@@ -373,8 +373,8 @@ impl Client {
     }
 
     /// Opens a pop-up window that shows exactly this image.
-    pub(crate) fn show(&self, picture: &RgbaImage, left: i16, top: i16) -> Window {
-        let (width, height) = picture.dimensions();
+    pub(crate) fn show(&self, image: &RgbaImage, left: i16, top: i16) -> Window {
+        let (width, height) = image.dimensions();
         let bounds = (
             left,
             top,
@@ -386,20 +386,20 @@ impl Client {
             popup: true,
             ..NewWindow::default()
         });
-        self.draw(window, picture, 0, 0);
+        self.draw(window, image, 0, 0);
         window
     }
 
     /// Draws an image into a window and waits until it is drawn.
-    pub(crate) fn draw(&self, window: Window, picture: &RgbaImage, left: i16, top: i16) {
+    pub(crate) fn draw(&self, window: Window, image: &RgbaImage, left: i16, top: i16) {
         let x = &self.x;
         let context = x.generate_id().unwrap();
         x.create_gc(context, window, &CreateGCAux::new()).unwrap();
-        let bgrx: Vec<u8> = picture
+        let bgrx: Vec<u8> = image
             .pixels()
             .flat_map(|pixel| [pixel[2], pixel[1], pixel[0], 0])
             .collect();
-        let (width, height) = picture.dimensions();
+        let (width, height) = image.dimensions();
         // X requests have a maximum length, so rows are sent in bands.
         let row = width as usize * 4;
         let band = (200_000 / row).max(1);

@@ -63,11 +63,11 @@ impl Event {
     /// Parses the wanted parameters.
     pub(super) fn params<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         #[derive(Deserialize)]
-        struct Told<T> {
+        struct EventParams<T> {
             params: T,
         }
 
-        serde_json::from_str(&self.message).map(|Told { params }| params)
+        serde_json::from_str(&self.message).map(|EventParams { params }| params)
     }
 }
 
@@ -125,13 +125,13 @@ impl DevToolsConnection {
             .map_err(|_| unreachable("it does not respond".to_owned()))?
             .map_err(unreachable)?;
         let (calls, asked) = mpsc::unbounded_channel();
-        let (told, events) = mpsc::unbounded_channel();
+        let (browser_events, events) = mpsc::unbounded_channel();
         let (page_events, _) = broadcast::channel(PAGE_EVENT_BACKLOG);
-        let told = EventSenders {
-            browser: told,
+        let senders = EventSenders {
+            browser: browser_events,
             pages: page_events.clone(),
         };
-        tokio::spawn(serve(socket, asked, told));
+        tokio::spawn(serve(socket, asked, senders));
         Ok((Self { calls, page_events }, events))
     }
 
@@ -226,7 +226,11 @@ struct EventSenders {
 }
 
 /// Serves the socket until either side closes it.
-async fn serve(mut socket: Socket, mut asked: mpsc::UnboundedReceiver<Call>, told: EventSenders) {
+async fn serve(
+    mut socket: Socket,
+    mut asked: mpsc::UnboundedReceiver<Call>,
+    senders: EventSenders,
+) {
     let mut waiting: HashMap<u64, oneshot::Sender<RawResponse>> = HashMap::new();
     let mut last = 0;
     loop {
@@ -247,7 +251,7 @@ async fn serve(mut socket: Socket, mut asked: mpsc::UnboundedReceiver<Call>, tol
                 let Some(Ok(message)) = message else { break };
                 let Message::Text(text) = message else { continue };
                 match serde_json::from_str(&text) {
-                    Ok(incoming) => dispatch(incoming, text, &mut waiting, &told),
+                    Ok(incoming) => dispatch(incoming, text, &mut waiting, &senders),
                     Err(error) => tracing::warn!(%error, "a message of the browser cannot be parsed"),
                 }
                 // Drop the entries of callers that stopped waiting.
@@ -269,7 +273,7 @@ fn dispatch(
     incoming: IncomingMessage,
     message: Utf8Bytes,
     waiting: &mut HashMap<u64, oneshot::Sender<RawResponse>>,
-    told: &EventSenders,
+    senders: &EventSenders,
 ) {
     let Some(id) = incoming.id else {
         let event = Event {
@@ -280,8 +284,8 @@ fn dispatch(
         // There may be no receiver: that of pages exists only during a navigation, and that of the browser until the
         // connection ends.
         match event.session {
-            Some(_) => drop(told.pages.send(event)),
-            None => drop(told.browser.send(event)),
+            Some(_) => drop(senders.pages.send(event)),
+            None => drop(senders.browser.send(event)),
         }
         return;
     };

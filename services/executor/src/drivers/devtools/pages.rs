@@ -163,12 +163,12 @@ async fn retry_until_stable<T, Asked>(ask: impl Fn() -> Asked) -> Result<T, Erro
 where
     Asked: Future<Output = Result<T, Error>>,
 {
-    let patience = Instant::now() + STABLE_PAGE_TIMEOUT;
+    let deadline = Instant::now() + STABLE_PAGE_TIMEOUT;
     loop {
         match ask().await {
             // The protocol has no error code for a page that is gone, and several messages, so every rejection is
             // retried.
-            Err(Error::BrowserRefused { .. }) if Instant::now() < patience => {
+            Err(Error::BrowserRefused { .. }) if Instant::now() < deadline => {
                 sleep(RETRY_INTERVAL).await;
             }
             Err(Error::BrowserRefused { cause }) => {
@@ -349,9 +349,9 @@ impl AttachedPage {
         let mut truncated = false;
         for frame in frames.ids() {
             // One character more than needed shows whether there is more. A character takes at most two UTF-16 units.
-            let most = 2 * (left + 1);
+            let max_units = 2 * (left + 1);
             let question =
-                format!("(document.body?.innerText ?? '').slice(0, {most}).toWellFormed()");
+                format!("(document.body?.innerText ?? '').slice(0, {max_units}).toWellFormed()");
             let words = match self.evaluate(frame, &question).await {
                 Ok(words) => words.as_str().unwrap_or_default().to_owned(),
                 // The frame was removed in the meantime.

@@ -38,11 +38,11 @@ impl XTestInput {
     pub(super) fn run_browser_command(
         &mut self,
         verb: BrowserCommand<'_>,
-        loans: &mut KeyRemaps,
+        remaps: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         self.require_browser()?;
-        let mut chord = |keys: &[Key]| self.chord(keys, 1, loans, stop);
+        let mut chord = |keys: &[Key]| self.chord(keys, 1, remaps, stop);
         match verb {
             BrowserCommand::Back => chord(&[Key::Alt, Key::Left]),
             BrowserCommand::Forward => chord(&[Key::Alt, Key::Right]),
@@ -51,7 +51,7 @@ impl XTestInput {
                 chord(&[Key::Control, Key::Character('l')])?;
                 self.wait_for_address_bar(stop)?;
                 // A parsed URL is ASCII. Characters that the layout lacks are remapped.
-                self.remap_missing(url, loans, stop)?;
+                self.remap_missing(url, remaps, stop)?;
                 let window = windows::focused(&self.link)?;
                 let recipient = TextTarget {
                     window: window.as_ref(),
@@ -59,8 +59,8 @@ impl XTestInput {
                 };
                 self.type_characters(url, recipient, stop)?;
                 // Delete removes an inline completion that the address bar may have added.
-                self.chord(&[Key::Delete], 1, loans, stop)?;
-                self.chord(&[Key::Enter], 1, loans, stop)
+                self.chord(&[Key::Delete], 1, remaps, stop)?;
+                self.chord(&[Key::Enter], 1, remaps, stop)
             }
         }
     }

@@ -38,10 +38,7 @@ fn driver_error(error: motorium_x11::Error, display: &str, timeout: Duration) ->
         CallError::InvalidName { cause } | CallError::Unavailable { cause } => {
             Error::NoDisplay { display, cause }
         }
-        CallError::TimedOut => Error::DisplayTimedOut {
-            display,
-            patience: timeout,
-        },
+        CallError::TimedOut => Error::DisplayTimedOut { display, timeout },
         CallError::Lost { cause } => Error::DisplayLost { display, cause },
         CallError::Rejected { cause, .. } => Error::Rejected { cause },
     }

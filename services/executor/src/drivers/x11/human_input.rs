@@ -51,17 +51,17 @@ const BACKLOG: usize = 1024;
 /// If the display cannot be reached, or the limit of watchers is reached.
 pub(super) async fn watch(
     display: String,
-    patience: Duration,
+    timeout: Duration,
     scale: Option<f64>,
     own: &SyntheticInput,
 ) -> Result<Option<HumanInputReceiver>, Error> {
     let ledger = own
         .subscribe()
-        .ok_or(Error::TooManyWatchers { most: MAX_WATCHERS })?;
+        .ok_or(Error::TooManyWatchers { max: MAX_WATCHERS })?;
     let (sender, receiver) = mpsc::channel(BACKLOG);
     let (begun, has_begun) = oneshot::channel();
     let thread = std::thread::Builder::new().name(format!("x11-human {display}"));
-    let watching = move || match HumanInputWatcher::begin(&display, patience, scale, ledger) {
+    let watching = move || match HumanInputWatcher::begin(&display, timeout, scale, ledger) {
         Ok(None) => {
             let _ = begun.send(Ok(false));
         }
@@ -102,11 +102,11 @@ impl HumanInputWatcher {
     /// Connects and selects the events; `None` if the server has no XInput.
     fn begin(
         display: &str,
-        patience: Duration,
+        timeout: Duration,
         scale: Option<f64>,
         ledger: Arc<PendingEvents>,
     ) -> Result<Option<Self>, Error> {
-        let link = connection::connect(display, patience)?;
+        let link = connection::connect(display, timeout)?;
         session::enable_extensions(&link)?;
         let name = xinput::X11_EXTENSION_NAME;
         if link
@@ -159,18 +159,18 @@ impl HumanInputWatcher {
     }
 
     /// Reports until the receiver is dropped or the display is lost.
-    fn run(&mut self, told: &mpsc::Sender<Result<HumanInput, Error>>) -> Result<(), Error> {
-        while !told.is_closed() {
+    fn run(&mut self, sender: &mpsc::Sender<Result<HumanInput, Error>>) -> Result<(), Error> {
+        while !sender.is_closed() {
             self.link.flush().or_display_error(&self.link)?;
             // Events read together with a reply are queued already, so they are drained before waiting.
-            if !self.drain_events(told)? {
+            if !self.drain_events(sender)? {
                 self.link
                     .wait(None, Some(self.next_wakeup(Instant::now())))
                     .or_display_error(&self.link)?;
-                self.drain_events(told)?;
+                self.drain_events(sender)?;
             }
             for input in self.flush_idle(Instant::now())? {
-                emit(told, input);
+                emit(sender, input);
             }
         }
         Ok(())
@@ -179,13 +179,13 @@ impl HumanInputWatcher {
     /// Handles all queued events and returns whether there were any.
     fn drain_events(
         &mut self,
-        told: &mpsc::Sender<Result<HumanInput, Error>>,
+        sender: &mpsc::Sender<Result<HumanInput, Error>>,
     ) -> Result<bool, Error> {
         let mut any = false;
         while let Some(event) = self.link.x.poll_for_event().or_display_error(&self.link)? {
             any = true;
             for input in self.handle_event(&event, Instant::now())? {
-                emit(told, input);
+                emit(sender, input);
             }
         }
         Ok(any)
@@ -356,9 +356,9 @@ fn merge(known: &mut HumanInputKind, more: &HumanInputKind) -> bool {
     true
 }
 
-fn emit(told: &mpsc::Sender<Result<HumanInput, Error>>, kind: HumanInputKind) {
+fn emit(sender: &mpsc::Sender<Result<HumanInput, Error>>, kind: HumanInputKind) {
     let at = SystemTime::now();
-    if told.try_send(Ok(HumanInput { at, kind })).is_err() {
+    if sender.try_send(Ok(HumanInput { at, kind })).is_err() {
         tracing::debug!("a watcher of user input is too slow; events are dropped");
     }
 }

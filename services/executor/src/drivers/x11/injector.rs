@@ -30,14 +30,14 @@ impl Handle {
     /// Starts the thread, which connects with the first command.
     pub(super) fn start(
         display: String,
-        patience: Duration,
+        display_timeout: Duration,
         scale: Option<f64>,
         own: Arc<SyntheticInput>,
     ) -> std::io::Result<Self> {
         let (commands, inbox) = channel();
         let injector = Injector {
             display,
-            display_timeout: patience,
+            display_timeout,
             scale,
             own,
             session: None,

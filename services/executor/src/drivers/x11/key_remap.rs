@@ -73,22 +73,22 @@ impl KeyRemaps {
                 why: "the keyboard layout has no unused keycode for it".to_owned(),
             });
         }
-        let loans: Vec<KeyRemap> = free
+        let remaps: Vec<KeyRemap> = free
             .into_iter()
             .zip(symbols)
             .map(|(keycode, &symbol)| KeyRemap { keycode, symbol })
             .collect();
-        self.active.extend(&loans);
+        self.active.extend(&remaps);
         self.last_use = Some(Instant::now());
         write_record(link, &self.active)?;
-        change(link, &loans)?;
+        change(link, &remaps)?;
         link.flush().or_display_error(link)?;
         pause(KEYMAP_LOAD_DELAY, stop)
     }
 
     /// Returns whether a keycode is remapped.
     pub(super) fn includes(&self, keycode: Keycode) -> bool {
-        self.active.iter().any(|loan| loan.keycode == keycode)
+        self.active.iter().any(|remap| remap.keycode == keycode)
     }
 
     /// Records that remapped keys were just used.
@@ -113,10 +113,10 @@ impl KeyRemaps {
         let returned: Vec<KeyRemap> = self
             .active
             .iter()
-            .filter(|loan| keymap.symbols(loan.keycode).first() == Some(&loan.symbol))
-            .map(|loan| KeyRemap {
+            .filter(|remap| keymap.symbols(remap.keycode).first() == Some(&remap.symbol))
+            .map(|remap| KeyRemap {
                 symbol: key::NoSymbol,
-                ..*loan
+                ..*remap
             })
             .collect();
         change(link, &returned)?;
@@ -127,13 +127,13 @@ impl KeyRemaps {
 }
 
 /// Changes the keymap. Consecutive keycodes share one request, of which clients are notified once.
-fn change(link: &Connection, loans: &[KeyRemap]) -> Result<(), Error> {
-    let mut sorted = loans.to_vec();
-    sorted.sort_unstable_by_key(|loan| loan.keycode);
+fn change(link: &Connection, remaps: &[KeyRemap]) -> Result<(), Error> {
+    let mut sorted = remaps.to_vec();
+    sorted.sort_unstable_by_key(|remap| remap.keycode);
     for run in sorted.chunk_by(|one, next| one.keycode + 1 == next.keycode) {
         let symbols: Vec<u32> = run
             .iter()
-            .flat_map(|loan| [loan.symbol; LEVELS as usize])
+            .flat_map(|remap| [remap.symbol; LEVELS as usize])
             .collect();
         let count = u8::try_from(run.len()).expect("there are fewer than 256 keycodes");
         link.x
@@ -153,11 +153,11 @@ fn record_atom(link: &Connection) -> Result<u32, Error> {
         .atom)
 }
 
-fn write_record(link: &Connection, loans: &[KeyRemap]) -> Result<(), Error> {
+fn write_record(link: &Connection, remaps: &[KeyRemap]) -> Result<(), Error> {
     let atom = record_atom(link)?;
-    let pairs: Vec<u32> = loans
+    let pairs: Vec<u32> = remaps
         .iter()
-        .flat_map(|loan| [u32::from(loan.keycode), loan.symbol])
+        .flat_map(|remap| [u32::from(remap.keycode), remap.symbol])
         .collect();
     link.x
         .change_property32(
@@ -173,19 +173,19 @@ fn write_record(link: &Connection, loans: &[KeyRemap]) -> Result<(), Error> {
 
 fn read_record(link: &Connection) -> Result<Vec<KeyRemap>, Error> {
     let atom = record_atom(link)?;
-    let most = 2 * u32::from(Keycode::MAX);
+    let max_words = 2 * u32::from(Keycode::MAX);
     let property = link
         .x
-        .get_property(false, link.root, atom, AtomEnum::CARDINAL, 0, most)
+        .get_property(false, link.root, atom, AtomEnum::CARDINAL, 0, max_words)
         .or_display_error(link)?
         .reply()
         .or_display_error(link)?;
     let values: Vec<u32> = property.value32().into_iter().flatten().collect();
-    let loan = |pair: &[u32]| {
+    let remap = |pair: &[u32]| {
         Some(KeyRemap {
             keycode: Keycode::try_from(pair[0]).ok()?,
             symbol: pair[1],
         })
     };
-    Ok(values.chunks_exact(2).filter_map(loan).collect())
+    Ok(values.chunks_exact(2).filter_map(remap).collect())
 }

@@ -91,10 +91,10 @@ impl XTestInput {
         &mut self,
         keys: &[Key],
         repeat: u32,
-        loans: &mut KeyRemaps,
+        remaps: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
-        let chord = self.resolve_chord(keys, loans, stop)?;
+        let chord = self.resolve_chord(keys, remaps, stop)?;
         // A chord with a lock key changes the lock, which must not be restored.
         if !keys.iter().any(|key| is_lock(*key)) {
             self.prepare_keyboard(&chord, stop)?;
@@ -125,10 +125,10 @@ impl XTestInput {
         &mut self,
         keys: &[Key],
         duration: Duration,
-        loans: &mut KeyRemaps,
+        remaps: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
-        let chord = self.resolve_chord(keys, loans, stop)?;
+        let chord = self.resolve_chord(keys, remaps, stop)?;
         self.prepare_keyboard(&chord, stop)?;
         let before = self.held().len();
         for &keycode in &chord.keycodes {
@@ -208,13 +208,13 @@ impl XTestInput {
     pub(super) fn remap_missing(
         &mut self,
         text: &str,
-        loans: &mut KeyRemaps,
+        remaps: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let wanted = text
             .chars()
             .filter(|character| !matches!(character, '\n' | '\t'));
-        self.remap(wanted.map(keysym::of_character).collect(), loans, stop)
+        self.remap(wanted.map(keysym::of_character).collect(), remaps, stop)
     }
 
     /// Ensures that the keymap has every wanted character. Each is given by its alternative keysyms, the one to remap
@@ -222,7 +222,7 @@ impl XTestInput {
     fn remap(
         &mut self,
         wanted: Vec<Vec<u32>>,
-        loans: &mut KeyRemaps,
+        remaps: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let mut keymap = Keymap::read(&self.link)?;
@@ -230,14 +230,14 @@ impl XTestInput {
         if lacking.len() > keymap.empty_keycodes().len() {
             // Remapped keycodes are in use until the application has read what was typed with them.
             windows::wait_for_application(&self.link, stop)?;
-            loans.restore(&self.link)?;
+            remaps.restore(&self.link)?;
             keymap = Keymap::read(&self.link)?;
             lacking = missing(&keymap, &wanted);
         }
         if lacking.is_empty() {
             return Ok(());
         }
-        loans.remap(&self.link, &keymap, &lacking, stop)
+        remaps.remap(&self.link, &keymap, &lacking, stop)
     }
 
     /// Presses in order and releases in reverse order, in one write.
@@ -258,7 +258,7 @@ impl XTestInput {
     fn resolve_chord(
         &mut self,
         keys: &[Key],
-        loans: &mut KeyRemaps,
+        remaps: &mut KeyRemaps,
         stop: &CancellationToken,
     ) -> Result<Chord, Error> {
         if keys.is_empty() {
@@ -266,14 +266,14 @@ impl XTestInput {
                 what: "a chord needs at least one key".to_owned(),
             });
         }
-        let places = self.physical_keys(keys, loans)?;
+        let places = self.physical_keys(keys, remaps)?;
         let wanted = keys.iter().zip(&places).map(|(&key, place)| match place {
             Some(_) => Vec::new(),
             None => keysym::of_key(chord_key(key, keys)),
         });
         let wanted: Vec<Vec<u32>> = wanted.collect();
         let to_have = wanted.iter().filter(|symbols| !symbols.is_empty());
-        self.remap(to_have.cloned().collect(), loans, stop)?;
+        self.remap(to_have.cloned().collect(), remaps, stop)?;
         let keymap = Keymap::read(&self.link)?;
         let mut chord = Chord {
             keycodes: Vec::new(),
@@ -309,7 +309,7 @@ impl XTestInput {
     fn physical_keys(
         &self,
         keys: &[Key],
-        loans: &KeyRemaps,
+        remaps: &KeyRemaps,
     ) -> Result<Vec<Option<Keycode>>, Error> {
         let none = vec![None; keys.len()];
         if !keys.iter().any(|key| key.is_modifier()) {
@@ -317,7 +317,7 @@ impl XTestInput {
         }
         let keymap = Keymap::read(&self.link)?;
         let place = |key: &Key| match key {
-            Key::Character(letter) if !is_in_layout(&keymap, loans, *letter) => {
+            Key::Character(letter) if !is_in_layout(&keymap, remaps, *letter) => {
                 keysym::physical_keycode(*letter)
             }
             _ => None,
@@ -478,9 +478,9 @@ fn is_lock(key: Key) -> bool {
 }
 
 /// Returns whether the layout itself, without remapped keycodes, has a key for a character.
-pub(super) fn is_in_layout(keymap: &Keymap, loans: &KeyRemaps, character: char) -> bool {
+pub(super) fn is_in_layout(keymap: &Keymap, remaps: &KeyRemaps, character: char) -> bool {
     let stroke = keymap.stroke(&keysym::of_character(character));
-    stroke.is_some_and(|stroke| !loans.includes(stroke.keycode))
+    stroke.is_some_and(|stroke| !remaps.includes(stroke.keycode))
 }
 
 /// Returns the keysyms to remap: one for each wanted character that the keymap lacks.

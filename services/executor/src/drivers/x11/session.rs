@@ -55,8 +55,8 @@ const TERMINALS: &[&str] = &[
 /// A live connection and its state.
 #[derive(Debug)]
 pub(super) struct Session {
-    hands: XTestInput,
-    loans: KeyRemaps,
+    input: XTestInput,
+    remaps: KeyRemaps,
     clipboard: Clipboard,
 }
 
@@ -64,35 +64,35 @@ impl Session {
     /// Connects and cleans up after a killed process: pressed keys and buttons, remapped keycodes.
     pub(super) fn open(
         display: &str,
-        patience: Duration,
+        timeout: Duration,
         scale: Option<f64>,
         own: &Arc<SyntheticInput>,
     ) -> Result<Self, Error> {
-        let link = connection::connect(display, patience)?;
+        let link = connection::connect(display, timeout)?;
         enable_extensions(&link)?;
-        let mut hands = XTestInput::new(link, scale, Arc::clone(own))?;
-        let leaked = hands.release_everything()?;
+        let mut input = XTestInput::new(link, scale, Arc::clone(own))?;
+        let leaked = input.release_everything()?;
         if !leaked.is_empty() {
             let count = leaked.len();
             tracing::warn!(
-                on = hands.link.display(),
+                on = input.link.display(),
                 count,
                 "released keys and buttons that a previous process had left pressed"
             );
         }
-        let loans = KeyRemaps::recover(&hands.link)?;
-        hands.sync()?;
-        let clipboard = Clipboard::start(display, patience)?;
+        let remaps = KeyRemaps::recover(&input.link)?;
+        input.sync()?;
+        let clipboard = Clipboard::start(display, timeout)?;
         Ok(Self {
-            hands,
-            loans,
+            input,
+            remaps,
             clipboard,
         })
     }
 
     /// Checks that the display responds.
     pub(super) fn probe(&self) -> Result<(), Error> {
-        self.hands.sync()
+        self.input.sync()
     }
 
     /// Performs an action.
@@ -101,14 +101,14 @@ impl Session {
         work: &PreparedAction,
         stop: &CancellationToken,
     ) -> Result<DriverOutcome, DriverFailure> {
-        self.hands.start_action();
+        self.input.start_action();
         match self.carry_out(work, stop) {
             Ok(note) => Ok(DriverOutcome {
                 pointer: Some(self.pointer()?),
                 note,
             }),
             Err(error) => {
-                let input_sent = self.hands.input_sent();
+                let input_sent = self.input.input_sent();
                 self.release_input();
                 Err(DriverFailure { error, input_sent })
             }
@@ -119,8 +119,8 @@ impl Session {
     /// reconnection.
     fn release_input(&mut self) {
         // Sent with the flush of the following release.
-        let put_back = self.hands.restore_keyboard();
-        if let Err(error) = put_back.and_then(|()| self.hands.release_held(0)) {
+        let put_back = self.input.restore_keyboard();
+        if let Err(error) = put_back.and_then(|()| self.input.release_held(0)) {
             tracing::warn!(%error, "keys and buttons could not be released; the next connection releases them");
         }
     }
@@ -133,17 +133,17 @@ impl Session {
         crate::drivers::pause::check(stop)?;
         match &work.action {
             Action::Move { to } => {
-                self.hands.move_to(*to)?;
-                self.hands.sync()?;
+                self.input.move_to(*to)?;
+                self.input.sync()?;
             }
             Action::Click {
                 at,
                 button,
                 count,
                 modifiers,
-            } => self.hands.click(*at, *button, *count, modifiers, stop)?,
-            Action::MouseDown { at, button } => self.hands.mouse_down(*at, *button, stop)?,
-            Action::MouseUp { at, button } => self.hands.mouse_up(*at, *button)?,
+            } => self.input.click(*at, *button, *count, modifiers, stop)?,
+            Action::MouseDown { at, button } => self.input.mouse_down(*at, *button, stop)?,
+            Action::MouseUp { at, button } => self.input.mouse_up(*at, *button)?,
             Action::Drag {
                 path,
                 button,
@@ -153,13 +153,13 @@ impl Session {
             } => {
                 let (duration, hold) = (*duration, *hold);
                 let timing = DragTiming { duration, hold };
-                return self.hands.drag(path, *button, modifiers, timing, stop);
+                return self.input.drag(path, *button, modifiers, timing, stop);
             }
             Action::Scroll {
                 at,
                 amount,
                 modifiers,
-            } => self.hands.scroll(*at, *amount, modifiers, stop)?,
+            } => self.input.scroll(*at, *amount, modifiers, stop)?,
             Action::TypeText {
                 text,
                 control_characters,
@@ -174,10 +174,10 @@ impl Session {
                 if may_paste(keys) {
                     self.begin_paste()?;
                 }
-                self.hands.chord(keys, *repeat, &mut self.loans, stop)?;
+                self.input.chord(keys, *repeat, &mut self.remaps, stop)?;
             }
             Action::HoldKey { keys, duration } => {
-                self.hands.hold(keys, *duration, &mut self.loans, stop)?
+                self.input.hold(keys, *duration, &mut self.remaps, stop)?
             }
             Action::SetClipboard { text } => {
                 let text = literal(text)?;
@@ -185,22 +185,22 @@ impl Session {
                 self.clipboard.set(text)?;
             }
             Action::Paste { text } => return self.paste(text.as_ref(), stop),
-            Action::FocusWindow { window } => windows::focus(&self.hands.link, window, stop)?,
+            Action::FocusWindow { window } => windows::focus(&self.input.link, window, stop)?,
             Action::GoToUrl { url } => {
-                self.hands
-                    .run_browser_command(BrowserCommand::GoTo(url), &mut self.loans, stop)?
+                self.input
+                    .run_browser_command(BrowserCommand::GoTo(url), &mut self.remaps, stop)?
             }
             Action::GoBack => {
-                self.hands
-                    .run_browser_command(BrowserCommand::Back, &mut self.loans, stop)?
+                self.input
+                    .run_browser_command(BrowserCommand::Back, &mut self.remaps, stop)?
             }
             Action::GoForward => {
-                self.hands
-                    .run_browser_command(BrowserCommand::Forward, &mut self.loans, stop)?
+                self.input
+                    .run_browser_command(BrowserCommand::Forward, &mut self.remaps, stop)?
             }
             Action::Refresh => {
-                self.hands
-                    .run_browser_command(BrowserCommand::Refresh, &mut self.loans, stop)?
+                self.input
+                    .run_browser_command(BrowserCommand::Refresh, &mut self.remaps, stop)?
             }
             Action::Wait { .. } | Action::OpenApplication { .. } | Action::OpenUrl { .. } => {
                 unreachable!("the driver handles this without the injector")
@@ -222,7 +222,7 @@ impl Session {
             None => self.clipboard.restore()?,
         }
         self.begin_paste()?;
-        self.hands.chord(&PASTE, 1, &mut self.loans, stop)?;
+        self.input.chord(&PASTE, 1, &mut self.remaps, stop)?;
         Ok(text.map(|_| {
             "the clipboard now holds this text instead of its previous content".to_owned()
         }))
@@ -230,7 +230,7 @@ impl Session {
 
     /// Records that the focused window is about to paste.
     fn begin_paste(&mut self) -> Result<(), Error> {
-        let focused = windows::focused(&self.hands.link)?;
+        let focused = windows::focused(&self.input.link)?;
         self.clipboard
             .begin_paste(focused.map(|focused| focused.window));
         Ok(())
@@ -238,7 +238,7 @@ impl Session {
 
     /// Enters a text through the clipboard, whose previous content is restored later.
     fn paste_temporarily(&mut self, text: &str, stop: &CancellationToken) -> Result<(), Error> {
-        let focused = windows::focused(&self.hands.link)?;
+        let focused = windows::focused(&self.input.link)?;
         let is_terminal = focused
             .as_ref()
             .is_some_and(|focused| is_terminal(&focused.application));
@@ -258,8 +258,8 @@ impl Session {
         }
         self.begin_paste()?;
         let taken = self
-            .hands
-            .chord(&chord, 1, &mut self.loans, stop)
+            .input
+            .chord(&chord, 1, &mut self.remaps, stop)
             .and_then(|()| self.clipboard.finish_paste(stop));
         let given_back = match taken {
             Err(Error::PasteTimedOut { .. }) => self.clipboard.restore(),
@@ -284,17 +284,17 @@ impl Session {
                 });
             }
         };
-        let keymap = Keymap::read(&self.hands.link)?;
+        let keymap = Keymap::read(&self.input.link)?;
         let circumstances = PlanOptions {
             control_characters,
-            max_remaps: self.loans.capacity(&keymap),
+            max_remaps: self.remaps.capacity(&keymap),
             secret,
-            input_method: input_method::is_present(&self.hands.link, self.hands.atoms.XIM_SERVERS)?,
+            input_method: input_method::is_present(&self.input.link, self.input.atoms.XIM_SERVERS)?,
         };
         let pieces = plan(text, circumstances, |character| {
-            keyboard::is_in_layout(&keymap, &self.loans, character)
+            keyboard::is_in_layout(&keymap, &self.remaps, character)
         })?;
-        let window = windows::focused(&self.hands.link)?;
+        let window = windows::focused(&self.input.link)?;
         let recipient = TextTarget {
             window: window.as_ref(),
             secret: secret.then_some(work),
@@ -326,7 +326,7 @@ impl Session {
         {
             return Ok(None);
         }
-        let successor = recipient.successor(&self.hands.link)?;
+        let successor = recipient.successor(&self.input.link)?;
         Ok(successor.map(|application| {
             format!(
                 "another window (`{application}`) took the focus at the end, and may have got the last characters"
@@ -340,7 +340,7 @@ impl Session {
         pieces: &[TextSegment],
         stop: &CancellationToken,
     ) -> Result<Option<String>, Error> {
-        if pieces.is_empty() || windows::wait_until_read(&self.hands.link, stop)? {
+        if pieces.is_empty() || windows::wait_until_read(&self.input.link, stop)? {
             return Ok(None);
         }
         Ok(Some(
@@ -358,16 +358,16 @@ impl Session {
         let text = match piece {
             TextSegment::Keys(text) => text,
             TextSegment::Remapped { text, .. } => {
-                self.hands.remap_missing(text, &mut self.loans, stop)?;
+                self.input.remap_missing(text, &mut self.remaps, stop)?;
                 text
             }
             TextSegment::Pasted(text) => {
-                recipient.check(&self.hands.link)?;
+                recipient.check(&self.input.link)?;
                 return self.paste_temporarily(text, stop);
             }
         };
-        let entered = self.hands.type_characters(text, recipient, stop);
-        self.loans.used();
+        let entered = self.input.type_characters(text, recipient, stop);
+        self.remaps.used();
         entered
     }
 
@@ -378,18 +378,18 @@ impl Session {
 
     /// Returns the position of the pointer.
     pub(super) fn pointer(&self) -> Result<CapturePoint, Error> {
-        self.hands.pointer()
+        self.input.pointer()
     }
 
     /// Returns the size of the screen.
     pub(super) fn size(&self) -> Result<motorium_proto::domain::geometry::CaptureSize, Error> {
-        self.hands.size()
+        self.input.size()
     }
 
     /// Releases every pressed key and button, and returns their names.
     pub(super) fn release_all(&mut self) -> Result<Vec<String>, Error> {
-        let keymap = Keymap::read(&self.hands.link)?;
-        let released = self.hands.release_everything()?;
+        let keymap = Keymap::read(&self.input.link)?;
+        let released = self.input.release_everything()?;
         Ok(released
             .into_iter()
             .map(|what| name(&keymap, what))
@@ -398,23 +398,23 @@ impl Session {
 
     /// Returns when [`Session::restore_idle_keymap`] is due.
     pub(super) fn keymap_restore_due(&self) -> Option<Instant> {
-        self.loans.due()
+        self.remaps.due()
     }
 
     /// Restores the keymap.
     pub(super) fn restore_idle_keymap(&mut self) -> Result<(), Error> {
-        self.loans.restore(&self.hands.link)
+        self.remaps.restore(&self.input.link)
     }
 
     /// Restores the display.
     pub(super) fn close(&mut self) {
         self.release_input();
-        if self.loans.due().is_none() {
+        if self.remaps.due().is_none() {
             return;
         }
         // The last application must have read its keys before the keymap changes.
-        let read = windows::wait_for_application(&self.hands.link, &CancellationToken::new());
-        if let Err(error) = read.and_then(|()| self.loans.restore(&self.hands.link)) {
+        let read = windows::wait_for_application(&self.input.link, &CancellationToken::new());
+        if let Err(error) = read.and_then(|()| self.remaps.restore(&self.input.link)) {
             tracing::debug!(%error, "remapped keycodes are restored at the next start");
         }
     }

@@ -1,4 +1,4 @@
-//! The events that this driver sent, by which they are told from user input when they come back.
+//! The events that this driver sent, by which they are distinguished from user input when they come back.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

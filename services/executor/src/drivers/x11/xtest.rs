@@ -215,8 +215,8 @@ impl XTestInput {
         self.release(Pressable::Key(mask.keycode), Duration::ZERO)
     }
 
-    /// Returns whether another program has grabbed the keyboard, as menus do. Applications are told of the attempt to
-    /// grab it, so this is only called where there is reason to suspect one.
+    /// Returns whether another program has grabbed the keyboard, as menus do. Applications are notified of the
+    /// attempt to grab it, so this is only called where there is reason to suspect one.
     pub(super) fn is_keyboard_grabbed(&self) -> Result<bool, Error> {
         let grab = self.link.x.grab_keyboard(
             false,

@@ -78,14 +78,14 @@ pub(crate) struct Desktop {
     _server: Process,
     pub(crate) display: String,
     pub(crate) home: tempfile::TempDir,
-    _seat: SemaphorePermit<'static>,
+    _slot: SemaphorePermit<'static>,
 }
 
 /// Limits concurrent desktops: a browser uses two cores, and on an overloaded machine it sometimes loses keys.
 fn desktop_slots() -> &'static Semaphore {
-    static SEATS: OnceLock<Semaphore> = OnceLock::new();
+    static SLOTS: OnceLock<Semaphore> = OnceLock::new();
 
-    SEATS.get_or_init(|| {
+    SLOTS.get_or_init(|| {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Semaphore::new((cores / 2).max(1))
     })
@@ -94,7 +94,7 @@ fn desktop_slots() -> &'static Semaphore {
 impl Desktop {
     /// Starts a desktop with the given keyboard layout, once the machine has room for one more.
     pub(crate) async fn start(layout: &str) -> Self {
-        let seat = desktop_slots().acquire().await.unwrap();
+        let slot = desktop_slots().acquire().await.unwrap();
         let (server, display) = start_server(1280, 800);
         let home = tempfile::tempdir().unwrap();
         let set = Command::new("setxkbmap")
@@ -113,7 +113,7 @@ impl Desktop {
             _server: server,
             display,
             home,
-            _seat: seat,
+            _slot: slot,
         };
         wait_for("the window manager", || {
             let root = desktop.xprop(&["-root", "_NET_SUPPORTING_WM_CHECK"]);

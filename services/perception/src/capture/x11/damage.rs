@@ -160,9 +160,9 @@ impl ChangeSubscriber {
     }
 }
 
-/// Returns the boxes, or their bounding box if there are more than `most`.
-fn merge_beyond(most: usize, boxes: Vec<CaptureRect>) -> Vec<CaptureRect> {
-    if boxes.len() <= most {
+/// Returns the boxes, or their bounding box if there are more than `max`.
+fn merge_beyond(max: usize, boxes: Vec<CaptureRect>) -> Vec<CaptureRect> {
+    if boxes.len() <= max {
         return boxes;
     }
     let enclosing = boxes.iter().copied().reduce(|all, one| all.union(&one));
@@ -196,8 +196,11 @@ mod tests {
         // Nothing more is drawn: pending boxes are still sent, once.
         watcher.send(&[]);
         watcher.send(&[]);
-        let told = receiver.try_recv().unwrap().unwrap().regions;
-        let enclosing = told.into_iter().reduce(|all, one| all.union(&one)).unwrap();
+        let regions = receiver.try_recv().unwrap().unwrap().regions;
+        let enclosing = regions
+            .into_iter()
+            .reduce(|all, one| all.union(&one))
+            .unwrap();
         assert_eq!(enclosing, at(1).union(&at(9_999)));
         assert!(receiver.try_recv().is_err());
     }

@@ -38,7 +38,8 @@ pub(super) struct IconClassifier {
 struct ModelMetadata {
     /// Names in the order of the outputs. An additional last output means "none of these".
     names: Vec<String>,
-    least_probability: f32,
+    #[serde(rename = "least_probability")]
+    confidence_threshold: f32,
 }
 
 /// Returns whether a detection may be an icon. A control that also shows text is named by its text later.
@@ -60,13 +61,13 @@ impl IconClassifier {
     pub(super) fn new(mut session: Session) -> Result<Self, Error> {
         let ModelMetadata {
             names,
-            least_probability,
+            confidence_threshold,
         } = metadata(&mut session)?;
         let names = names.into_iter().map(|name| name.replace('_', " ").into());
         Ok(Self {
             session,
             names: names.collect(),
-            confidence_threshold: least_probability,
+            confidence_threshold,
         })
     }
 
@@ -97,19 +98,19 @@ impl IconClassifier {
 }
 
 /// Returns the most probable name if its probability reaches the threshold.
-fn best(names: &[Arc<str>], probabilities: &[f32], least: f32) -> Option<Arc<str>> {
+fn best(names: &[Arc<str>], probabilities: &[f32], threshold: f32) -> Option<Arc<str>> {
     let (name, probability) = names
         .iter()
         .zip(probabilities)
         .max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-    (*probability >= least).then(|| Arc::clone(name))
+    (*probability >= threshold).then(|| Arc::clone(name))
 }
 
 /// Returns the square shown to the model, with the icon in its centre.
 fn patch_bounds(bounds: CaptureRect) -> (CapturePoint, i32) {
     let longer = f64::from(bounds.width().max(bounds.height()));
     let side = ((longer * (1.0 + 2.0 * MARGIN)).round() as i32).max(4);
-    let corner = |least: i32, most: i32| (f64::from(least + most - side) / 2.0).floor() as i32;
+    let corner = |min: i32, max: i32| (f64::from(min + max - side) / 2.0).floor() as i32;
     let corner = CapturePoint::new(
         corner(bounds.min.x, bounds.max.x),
         corner(bounds.min.y, bounds.max.y),

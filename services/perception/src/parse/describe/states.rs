@@ -39,7 +39,8 @@ struct ModelMetadata {
     /// States that each kind can have, by name.
     applies: HashMap<String, Vec<String>>,
     /// Confidence threshold of each state.
-    least_sureness: HashMap<String, f32>,
+    #[serde(rename = "least_sureness")]
+    confidence_thresholds: HashMap<String, f32>,
 }
 
 /// States predicted for each kind, with their thresholds.
@@ -94,25 +95,19 @@ impl StateKind {
 impl StateTable {
     fn new(about: &ModelMetadata) -> Self {
         let column = |name: &String| about.states.iter().position(|state| state == name);
-        let told = |kind: &String| {
+        let thresholds_of = |kind: &String| {
             let names = about.applies.get(kind).into_iter().flatten();
-            let told = names.filter_map(|name| {
-                let least = *about.least_sureness.get(name)?;
+            let thresholds = names.filter_map(|name| {
+                let threshold = *about.confidence_thresholds.get(name)?;
                 // A threshold of 1 disables the state: no threshold reached the required accuracy in calibration.
-                (least < 1.0).then_some((column(name)?, StateKind::from_name(name)?, least))
+                (threshold < 1.0).then_some((column(name)?, StateKind::from_name(name)?, threshold))
             });
-            told.collect::<Vec<_>>()
+            thresholds.collect::<Vec<_>>()
         };
         let rows = about.kinds.iter().zip(0..).filter_map(|(name, number)| {
-            let told = told(name);
+            let thresholds = thresholds_of(name);
             let kind = ElementKind::from_name(name)?;
-            (!told.is_empty()).then_some((
-                kind,
-                KindStates {
-                    number,
-                    thresholds: told,
-                },
-            ))
+            (!thresholds.is_empty()).then_some((kind, KindStates { number, thresholds }))
         });
         Self {
             of_kinds: rows.collect(),
@@ -128,9 +123,9 @@ impl StateTable {
     fn predict(&self, kind: ElementKind, probabilities: &[f32]) -> ElementState {
         let mut state = ElementState::default();
         let row = self.of_kinds.get(&kind);
-        for &(column, which, least) in row.map_or(&[][..], |row| &row.thresholds) {
+        for &(column, which, threshold) in row.map_or(&[][..], |row| &row.thresholds) {
             let probability = probabilities[column];
-            if probability.max(1.0 - probability) >= least {
+            if probability.max(1.0 - probability) >= threshold {
                 *which.field_mut(&mut state) = Some(probability >= 0.5);
             }
         }
@@ -222,8 +217,8 @@ mod tests {
                 disabled,
                 ..ElementState::default()
             };
-            let told = table().predict(ElementKind::Checkbox, &probabilities);
-            assert_eq!(told, expected, "{probabilities:?}");
+            let state = table().predict(ElementKind::Checkbox, &probabilities);
+            assert_eq!(state, expected, "{probabilities:?}");
         };
         check([0.9, 0.1, 0.9, 0.9], Some(true), Some(false));
         check([0.1, 0.55, 0.9, 0.9], Some(false), None);

@@ -41,23 +41,23 @@ const MAX_THICKNESS_RATIO: f32 = 1.6;
 // Neighbouring rows hardly overlap; boxes of one row nearly coincide.
 const SAME_ROW_OVERLAP: f32 = 0.6;
 
-/// Runs the passes that an image with a longer side of `longest` pixels needs, and merges their boxes. `run_pass` gets
-/// the scale relative to the full-size pass. Without `large` there is a single pass; see [`merge_scales`].
+/// Runs the passes that an image needs whose longer side has `longer_side` pixels, and merges their boxes. `run_pass`
+/// gets the scale relative to the full-size pass. Without `large` there is a single pass; see [`merge_scales`].
 ///
 /// # Errors
 /// Those of `run_pass`.
 pub(super) fn run_passes<E>(
-    longest: f32,
+    longer_side: f32,
     large: Option<f32>,
     mut run_pass: impl FnMut(f64) -> Result<Vec<Candidate>, E>,
 ) -> Result<Vec<Candidate>, E> {
     let near = run_pass(FULL_SIZE)?;
-    let Some(large) = large.filter(|large| longest >= *large) else {
+    let Some(large) = large.filter(|large| longer_side >= *large) else {
         return Ok(near);
     };
     let [half, quarter] = SCALES;
     let afar = run_pass(half)?;
-    let farthest = if longest >= HUGE * large {
+    let farthest = if longer_side >= HUGE * large {
         run_pass(quarter)?
     } else {
         Vec::new()
@@ -84,13 +84,13 @@ fn merge_scales(
 }
 
 fn is_large(found: &Candidate, large: f32) -> bool {
-    let (longest, _) = extent(found);
-    longest >= large
+    let (longer, _) = extent(found);
+    longer >= large
 }
 
 fn is_huge(found: &Candidate, large: f32) -> bool {
-    let (longest, shortest) = extent(found);
-    longest >= HUGE * large && shortest >= HUGE_ACROSS * large
+    let (longer, shorter) = extent(found);
+    longer >= HUGE * large && shorter >= HUGE_ACROSS * large
 }
 
 /// Returns the longer and the shorter side.
@@ -237,14 +237,14 @@ mod tests {
 
     #[test]
     fn small_images_need_fewer_passes() {
-        let check = |longest: f32, large: Option<f32>, expected: &[f64]| {
+        let check = |longer_side: f32, large: Option<f32>, expected: &[f64]| {
             let mut scales = Vec::new();
-            let found: Result<_, ()> = run_passes(longest, large, |scale| {
+            let found: Result<_, ()> = run_passes(longer_side, large, |scale| {
                 scales.push(scale);
                 Ok(Vec::new())
             });
             assert_eq!(found, Ok(Vec::new()));
-            assert_eq!(scales, expected, "{longest} {large:?}");
+            assert_eq!(scales, expected, "{longer_side} {large:?}");
         };
         check(1920.0, None, &[1.0]);
         check(399.0, Some(LARGE), &[1.0]);

@@ -47,21 +47,21 @@ pub enum OutputError {
 }
 
 impl ModelOutputs {
-    /// Returns the controls on `pixels` with a score of at least `least`, in image pixels.
+    /// Returns the controls on `pixels` with a score of at least `min_score`, in image pixels.
     ///
     /// # Errors
     /// If the outputs do not fit the image or the classes.
     pub fn detections(
         &self,
         pixels: &RgbaImage,
-        least: f32,
+        min_score: f32,
     ) -> Result<Vec<Detection>, OutputError> {
         let kinds = self.kinds()?;
         let large = self.large_from.map(|shown| (shown / self.scale) as f32);
-        let longest = pixels.width().max(pixels.height()) as f32;
-        let lowest = least.min(multiscale::MIN_SCORE);
+        let longer_side = pixels.width().max(pixels.height()) as f32;
+        let lowest = min_score.min(multiscale::MIN_SCORE);
         let mut pass = 0;
-        let found = multiscale::run_passes(longest, large, |share| {
+        let found = multiscale::run_passes(longer_side, large, |share| {
             let found = self.decode(pass, &kinds, lowest, share * self.scale);
             pass += 1;
             found
@@ -71,7 +71,7 @@ impl ModelOutputs {
             seen: whole,
             within: whole,
         };
-        Ok(refine(found, pixels, regions, least))
+        Ok(refine(found, pixels, regions, min_score))
     }
 
     fn kinds(&self) -> Result<Vec<ElementKind>, OutputError> {

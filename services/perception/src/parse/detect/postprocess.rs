@@ -27,19 +27,19 @@ pub(super) struct Candidate {
     pub(super) score: f32,
 }
 
-/// Decodes the boxes whose score is at least `least`, in image pixels. `scale` is the number of input pixels per image
-/// pixel. `values` are the rows of the output: four for the box and one per kind.
+/// Decodes the boxes whose score is at least `min_score`, in image pixels. `scale` is the number of input pixels per
+/// image pixel. `values` are the rows of the output: four for the box and one per kind.
 pub(super) fn decode_output(
     values: &[f32],
     kinds: &[ElementKind],
-    least: f32,
+    min_score: f32,
     scale: f64,
 ) -> Vec<Candidate> {
     let cells = values.len() / (4 + kinds.len());
     let (boxes, scores) = values.split_at(4 * cells);
     let (scores, classes) = best(scores, cells);
     (0..cells)
-        .filter(|&cell| scores[cell] >= least)
+        .filter(|&cell| scores[cell] >= min_score)
         .map(|cell| Candidate {
             sides: sides(boxes, cells, cell).map(|side| (f64::from(side) / scale) as f32),
             kind: kinds[classes[cell]],

@@ -17,19 +17,19 @@ pub(super) struct Regions {
     pub(super) within: CaptureRect,
 }
 
-/// Returns the controls among `found` with a score of at least `least`, in image pixels. `found` must include candidates
-/// with lower scores, because a series raises some of them.
+/// Returns the controls among `found` with a score of at least `min_score`, in image pixels. `found` must include
+/// candidates with lower scores, because a series raises some of them.
 pub(super) fn refine(
     mut found: Vec<Candidate>,
     pixels: &RgbaImage,
     Regions { seen, within }: Regions,
-    least: f32,
+    min_score: f32,
 ) -> Vec<Detection> {
     // Before duplicates are dropped: two boxes of one row overlap only once both are on its text.
     row_alignment::align_to_text(&mut found, pixels, seen);
     let mut found = suppress_duplicates(found, CaptureSize::new(seen.width(), seen.height()));
     series_boost::boost_scores(&mut found);
-    found.retain(|found| found.score >= least);
+    found.retain(|found| found.score >= min_score);
     let sure = caption_filter::without_captions(&found).into_iter();
     let on_edges = sure.filter_map(detection).map(|found| Detection {
         bounds: edge_snapping::snap_to_edges(pixels, found.bounds.translate(seen.min.to_vector())),

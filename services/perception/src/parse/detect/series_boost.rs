@@ -159,13 +159,13 @@ mod tests {
                 .map(|(column, row, score)| key(f32::from(*column), f32::from(*row), *score))
                 .collect();
             found.sort_by(|a, b| b.score.total_cmp(&a.score));
-            let most = found.first().map(|one| one.score);
+            let best_score = found.first().map(|one| one.score);
             let sum = |found: &[Candidate]| found.iter().map(|one| one.score).sum::<f32>();
             let before = (found.len(), sum(&found));
             boost_scores(&mut found);
             prop_assert_eq!(found.len(), before.0);
             prop_assert!(sum(&found) >= before.1 - 1e-4);
-            prop_assert_eq!(found.first().map(|one| one.score), most);
+            prop_assert_eq!(found.first().map(|one| one.score), best_score);
             prop_assert!(found.is_sorted_by(|a, b| a.score >= b.score));
         }
     }

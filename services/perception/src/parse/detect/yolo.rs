@@ -153,31 +153,31 @@ impl YoloModel {
         &mut self,
         pixels: &RgbaImage,
         within: CaptureRect,
-        least: f32,
+        min_score: f32,
         cancel: &CancellationToken,
     ) -> Result<Vec<Detection>, Error> {
         if within.is_empty() {
             return Ok(Vec::new());
         }
         let seen = with_context(within, CaptureRect::from_size(size_of(pixels)));
-        let found = self.detect_multiscale(pixels, seen, least, cancel)?;
-        Ok(refine(found, pixels, Regions { seen, within }, least))
+        let found = self.detect_multiscale(pixels, seen, min_score, cancel)?;
+        Ok(refine(found, pixels, Regions { seen, within }, min_score))
     }
 
     /// Runs the full-size pass, and the passes at smaller scales if large elements are possible. Some results are below
-    /// `least`. Coordinates start at the upper left corner of the region.
+    /// `min_score`. Coordinates start at the upper left corner of the region.
     fn detect_multiscale(
         &mut self,
         pixels: &RgbaImage,
         within: CaptureRect,
-        least: f32,
+        min_score: f32,
         cancel: &CancellationToken,
     ) -> Result<Vec<Candidate>, Error> {
         let scale = base_scale(pixels.width(), pixels.height());
-        let lowest = least.min(multiscale::MIN_SCORE);
-        let longest = within.width().max(within.height()) as f32;
+        let lowest = min_score.min(multiscale::MIN_SCORE);
+        let longer_side = within.width().max(within.height()) as f32;
         let large = self.large_from.map(|shown| (shown / scale) as f32);
-        multiscale::run_passes(longest, large, |share| {
+        multiscale::run_passes(longer_side, large, |share| {
             check_cancelled(cancel)?;
             self.detect_at_scale(pixels, within, share * scale, lowest)
         })
@@ -189,7 +189,7 @@ impl YoloModel {
         pixels: &RgbaImage,
         within: CaptureRect,
         scale: f64,
-        least: f32,
+        min_score: f32,
     ) -> Result<Vec<Candidate>, Error> {
         let shown = [within.width(), within.height()]
             .map(|side| ((f64::from(side) * scale).round() as usize).max(1));
@@ -204,14 +204,14 @@ impl YoloModel {
             let row = |y: usize| &pixels.as_raw()[(top + y) * stride + left * 4..][..shown[0] * 4];
             fill(&mut self.input, row, shown, padded);
         }
-        self.run(padded, least, scale)
+        self.run(padded, min_score, scale)
     }
 
     /// Runs the model on `input`.
     fn run(
         &mut self,
         [width, height]: [usize; 2],
-        least: f32,
+        min_score: f32,
         scale: f64,
     ) -> Result<Vec<Candidate>, Error> {
         let input = ArrayView4::from_shape((1, 3, height, width), &self.input).map_err(failed)?;
@@ -228,7 +228,7 @@ impl YoloModel {
                 "the output has the unexpected shape {shape}"
             )));
         }
-        Ok(decode_output(values, &self.kinds, least, scale))
+        Ok(decode_output(values, &self.kinds, min_score, scale))
     }
 
     /// Scales the region to the input size, four bytes a pixel.

@@ -33,13 +33,13 @@ pub(super) struct LinePiece {
 /// Splits a line into pieces, from left to right; a single one unless it is too long.
 pub(super) fn split(pixels: &RgbaImage, line: CaptureRect) -> Vec<LinePiece> {
     let height = line.height().max(1);
-    let longest = MAX_PIECE_HEIGHTS * height;
+    let max_width = MAX_PIECE_HEIGHTS * height;
     let mut pieces = Vec::new();
     let (mut left, mut spaced) = (line.min.x, false);
-    while line.max.x - left > longest {
+    while line.max.x - left > max_width {
         let searched = CaptureRect::new(
-            CapturePoint::new(left + longest - GAP_SEARCH_HEIGHTS * height, line.min.y),
-            CapturePoint::new(left + longest, line.max.y),
+            CapturePoint::new(left + max_width - GAP_SEARCH_HEIGHTS * height, line.min.y),
+            CapturePoint::new(left + max_width, line.max.y),
         );
         let (cut, width) = widest_gap(pixels, searched);
         let bounds = CaptureRect::new(
@@ -93,15 +93,15 @@ pub(super) fn join(
 fn widest_gap(pixels: &RgbaImage, searched: CaptureRect) -> (i32, i32) {
     let mut extremes = vec![(u8::MAX, u8::MIN); searched.width().unsigned_abs() as usize];
     for row in rows(pixels, searched) {
-        for ((least, most), pixel) in extremes.iter_mut().zip(row.as_chunks::<4>().0) {
+        for ((darkest, brightest), pixel) in extremes.iter_mut().zip(row.as_chunks::<4>().0) {
             // Green dominates perceived brightness, so one channel is enough.
-            *least = (*least).min(pixel[1]);
-            *most = (*most).max(pixel[1]);
+            *darkest = (*darkest).min(pixel[1]);
+            *brightest = (*brightest).max(pixel[1]);
         }
     }
     let blank: Vec<bool> = extremes
         .iter()
-        .map(|(least, most)| most.saturating_sub(*least) <= MAX_BLANK_CONTRAST)
+        .map(|(darkest, brightest)| brightest.saturating_sub(*darkest) <= MAX_BLANK_CONTRAST)
         .collect();
     let mut widest = (searched.max.x, 0);
     let mut at = searched.min.x;

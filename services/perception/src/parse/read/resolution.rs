@@ -42,33 +42,33 @@ const DUPLICATE_COVERAGE: f64 = 0.5;
 const BAND_SLACK: f64 = 8.0;
 
 impl ScanResolution {
-    /// Returns the first resolution for an image whose long side is `longest`.
-    pub(super) fn first(longest: u32, limit: u32) -> Self {
-        Self(longest.min(limit))
+    /// Returns the first resolution for an image whose long side is `longer_side`.
+    pub(super) fn first(longer_side: u32, limit: u32) -> Self {
+        Self(longer_side.min(limit))
     }
 
     /// Returns the next resolution if the boxes `found`, in image pixels, are too small for the current one; `None` if
     /// it is sufficient or the maximum is reached.
-    pub(super) fn next(self, found: &[CaptureRect], longest: u32) -> Option<Self> {
-        let scale = f64::from(self.0) / f64::from(longest.max(1));
+    pub(super) fn next(self, found: &[CaptureRect], longer_side: u32) -> Option<Self> {
+        let scale = f64::from(self.0) / f64::from(longer_side.max(1));
         let is_small = |found: &&CaptureRect| f64::from(found.height()) * scale < SMALL_TEXT_HEIGHT;
         let small = found.iter().filter(is_small).count();
-        let next = self.doubled(longest);
+        let next = self.doubled(longer_side);
         (small > 0 && small as f64 >= MIN_SMALL_FRACTION * found.len() as f64 && next > self)
             .then_some(next)
     }
 
     /// Returns the next resolution regardless of text height; the same one at the maximum.
-    pub(super) fn doubled(self, longest: u32) -> Self {
-        let next = self.0.saturating_mul(2).min(longest).min(MAX_LONG_SIDE);
+    pub(super) fn doubled(self, longer_side: u32) -> Self {
+        let next = self.0.saturating_mul(2).min(longer_side).min(MAX_LONG_SIDE);
         Self(next.max(self.0))
     }
 
     /// Returns whether an image of `size` with these text boxes needs no higher resolution.
     #[must_use]
     pub fn is_sufficient(self, text: &[CaptureRect], size: CaptureSize) -> bool {
-        let longest = size.width.max(size.height).max(1) as u32;
-        self.next(text, longest).is_none()
+        let longer_side = size.width.max(size.height).max(1) as u32;
+        self.next(text, longer_side).is_none()
     }
 }
 
@@ -157,9 +157,9 @@ mod tests {
 
     #[test]
     fn small_text_is_looked_at_in_more_detail() {
-        let next = |heights: &[i32], longest| {
+        let next = |heights: &[i32], longer_side| {
             let boxes: Vec<_> = heights.iter().map(|&height| at(0, 0, 90, height)).collect();
-            ScanResolution::first(longest, 1920).next(&boxes, longest)
+            ScanResolution::first(longer_side, 1920).next(&boxes, longer_side)
         };
         // There is no resolution above full size.
         assert_eq!(next(&[10, 10], 1920), None);

@@ -58,10 +58,10 @@ impl TextDetector {
         cancel: &CancellationToken,
     ) -> Result<(Vec<CaptureRect>, ScanResolution), Error> {
         let whole = CaptureRect::from_size(size_of(pixels));
-        let longest = longest(pixels);
-        let mut detail = ScanResolution::first(longest, self.long_side);
+        let longer_side = longer_side(pixels);
+        let mut detail = ScanResolution::first(longer_side, self.long_side);
         let mut found = self.detect_once(pixels, whole, detail)?;
-        while let Some(more) = detail.next(&found, longest) {
+        while let Some(more) = detail.next(&found, longer_side) {
             detail = more;
             found = self.detect_in_bands(pixels, whole, detail, &found, cancel)?;
         }
@@ -80,11 +80,11 @@ impl TextDetector {
         cancel: &CancellationToken,
     ) -> Result<Vec<CaptureRect>, Error> {
         // Uses the same steps as a full scan, because each takes the tall boxes from the previous one.
-        let longest = longest(pixels);
-        let mut step = ScanResolution::first(longest, self.long_side);
+        let longer_side = longer_side(pixels);
+        let mut step = ScanResolution::first(longer_side, self.long_side);
         let mut found = self.detect_once(pixels, within, step)?;
         while step < detail {
-            step = step.doubled(longest);
+            step = step.doubled(longer_side);
             found = self.detect_in_bands(pixels, within, step, &found, cancel)?;
         }
         Ok(found)
@@ -98,7 +98,7 @@ impl TextDetector {
         before: &[CaptureRect],
         cancel: &CancellationToken,
     ) -> Result<Vec<CaptureRect>, Error> {
-        let scale = f64::from(detail.0) / f64::from(longest(pixels));
+        let scale = f64::from(detail.0) / f64::from(longer_side(pixels));
         let mut found = Vec::new();
         for band in resolution::bands(within, scale) {
             check_cancelled(cancel)?;
@@ -185,7 +185,7 @@ impl TextDetector {
     }
 }
 
-fn longest(pixels: &RgbaImage) -> u32 {
+fn longer_side(pixels: &RgbaImage) -> u32 {
     pixels.width().max(pixels.height()).max(1)
 }
 
@@ -222,11 +222,11 @@ impl ScaledPart {
 /// Returns the largest size with the same aspect ratio whose long side is within the limit; never larger than the
 /// original.
 fn fit((width, height): (u32, u32), long_side: u32) -> (u32, u32) {
-    let longest = width.max(height);
-    if longest <= long_side {
+    let longer_side = width.max(height);
+    if longer_side <= long_side {
         return (width, height);
     }
-    let scale = f64::from(long_side) / f64::from(longest);
+    let scale = f64::from(long_side) / f64::from(longer_side);
     let scaled = |side: u32| ((f64::from(side) * scale).round() as u32).max(1);
     (scaled(width), scaled(height))
 }

@@ -84,9 +84,9 @@ pub(super) struct Clipboard {
 
 impl Clipboard {
     /// Starts the thread with its own connection.
-    pub(super) fn start(display: &str, patience: Duration) -> Result<Self, Error> {
+    pub(super) fn start(display: &str, timeout: Duration) -> Result<Self, Error> {
         use x11rb::connection::Connection as _;
-        let link = connection::connect(display, patience)?;
+        let link = connection::connect(display, timeout)?;
         let client_bits = !link.x.setup().resource_id_mask;
         let seen = SharedPasteLog::default();
         let owner = Owner::new(link, client_bits, seen.clone())?;

@@ -685,11 +685,11 @@ impl Owner {
 
     /// Reads and deletes a property of our window, which also requests the next chunk.
     fn take_property(&self, property: Atom) -> Result<(Atom, u8, Vec<u8>), Error> {
-        let most = u32::try_from(MAX_SAVED_BYTES / 4).unwrap_or(u32::MAX);
+        let max_words = u32::try_from(MAX_SAVED_BYTES / 4).unwrap_or(u32::MAX);
         let reply = self
             .link
             .x
-            .get_property(true, self.window, property, AtomEnum::ANY, 0, most)
+            .get_property(true, self.window, property, AtomEnum::ANY, 0, max_words)
             .or_display_error(&self.link)?
             .reply()
             .or_display_error(&self.link)?;
