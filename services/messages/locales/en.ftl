@@ -300,7 +300,7 @@ look-repeated = { $operation } failed and is tried again: { $problem }
 screen-not-parsed = the screen could be captured, but not parsed: no element is known in this step, only the screenshot ({ $problem })
 operation-failed = { $operation } failed: { $problem }
 tool-failed = the tool { $tool }: { $problem }
-backend-unknown = unknown planner backend `{ $name }`; known backends: { $known }
+backend-unknown = unknown planner backend `{ $name }`; known backends: { $known }; add others to `planner.backends` in the configuration
 
 ## Targets of actions
 

@@ -282,7 +282,7 @@ look-repeated = { $operation }失败，将再次尝试：{ $problem }
 screen-not-parsed = 屏幕已截取，但无法解析：本步没有任何元素信息，只有截图（{ $problem }）
 operation-failed = { $operation }失败：{ $problem }
 tool-failed = 工具 { $tool }：{ $problem }
-backend-unknown = 未知的规划器后端 `{ $name }`；已知的后端：{ $known }
+backend-unknown = 未知的规划器后端 `{ $name }`；已知的后端：{ $known }；其他后端请加入配置项 `planner.backends`
 
 ## 操作的目标
 

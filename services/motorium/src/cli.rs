@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use motorium_kit::config::{ConfigFlags, HumanDuration};
 use motorium_proto::domain::desktop::Platform;
@@ -17,6 +19,27 @@ pub(crate) struct Cli {
     pub(crate) config: ConfigFlags,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Parses the arguments of this process. Ends it with a usage message if they are invalid.
+pub(crate) fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| with_place_of_flag(error).exit())
+}
+
+/// Adds where a configuration flag belongs, if one stands after the command. Such flags are not global in clap's sense:
+/// of a repeatable flag that stands on both sides of the command, clap keeps one side only, and a setting would be lost.
+fn with_place_of_flag(mut error: clap::Error) -> clap::Error {
+    const BEFORE_COMMAND: [&str; 3] = ["--set", "--config", "--data"];
+    let flag = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) => flag.clone(),
+        _ => return error,
+    };
+    if BEFORE_COMMAND.contains(&flag.as_str()) {
+        let tip = format!("'{flag}' goes before the command: motorium {flag} … COMMAND");
+        let tip = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
+        error.insert(ContextKind::Suggested, tip);
+    }
+    error
 }
 
 /// The subcommands.
@@ -596,6 +619,19 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_setting_after_the_command_is_refused_with_its_place() {
+        let message = |line: &str| {
+            let error = Cli::try_parse_from(line.split(' ')).expect_err(line);
+            with_place_of_flag(error).to_string()
+        };
+        let tip = "'--set' goes before the command: motorium --set … COMMAND";
+        let misplaced = message("motorium up --set data=/tmp");
+        assert!(misplaced.contains(tip), "{misplaced}");
+        let unknown = message("motorium up --sett data=/tmp");
+        assert!(!unknown.contains("goes before"), "{unknown}");
     }
 
     #[test]

@@ -25,7 +25,6 @@ mod virtual_desktop;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use mimalloc::MiMalloc;
 use motorium_kit::config::LayeredConfig;
 use motorium_kit::telemetry;
@@ -42,7 +41,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(Cli::parse()).await {
+    match run(cli::parse()).await {
         Ok(code) => code,
         Err(error) => {
             let error = error.to_string();

@@ -15,7 +15,7 @@ pub enum Error {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The request names a backend that is not configured.
-    #[error("unknown backend `{name}`; known backends: {known}")]
+    #[error("unknown backend `{name}`; known backends: {known}; add others to `planner.backends`")]
     BackendNotFound { name: String, known: String },
     /// No backend decided, and not all of them declined the goal.
     #[error("no backend decided: {}", attempts_text(attempts))]

@@ -22,6 +22,7 @@ mod folder;
 pub mod invariants;
 #[cfg(feature = "conformance")]
 pub mod local_postgres;
+mod migrations;
 mod notifier;
 mod postgres;
 mod sqlite;

@@ -35,6 +35,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 
 use self::rows::millis;
+use crate::migrations::migrator;
 use crate::statement_error::StatementError;
 use crate::{Error, TaskNotifier};
 
@@ -45,7 +46,19 @@ use PostgresStore as Store;
 use sqlx::Postgres as Database;
 use sqlx::postgres::PgRow as DatabaseRow;
 
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+/// Returns the migrations of the schema, in the order of their versions.
+pub(crate) fn migrations() -> Migrator {
+    migrator(&[
+        (
+            "0001_tasks.sql",
+            include_str!("../../migrations/postgres/0001_tasks.sql"),
+        ),
+        (
+            "0002_notes.sql",
+            include_str!("../../migrations/postgres/0002_notes.sql"),
+        ),
+    ])
+}
 
 /// Maximum number of connections of one orchestrator.
 // The server groups commits that wait for the disk, so more connections than cores are useful.
@@ -112,7 +125,7 @@ impl PostgresStore {
             .connect_with(options)
             .await
             .map_err(failure)?;
-        MIGRATIONS
+        migrations()
             .run(&pool)
             .await
             .map_err(|error| migration_failure(&place, error))?;

@@ -34,6 +34,7 @@ use sqlx::sqlite::{
 use self::rows::millis;
 use self::writer::Writer;
 use crate::folder::{self, Durability};
+use crate::migrations::migrator;
 use crate::statement_error::StatementError;
 use crate::{Append, Appended, Error};
 
@@ -44,7 +45,19 @@ use sqlx::Sqlite as Database;
 use sqlx::SqliteConnection as Connection;
 use sqlx::sqlite::SqliteRow as DatabaseRow;
 
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+/// Returns the migrations of the schema, in the order of their versions.
+pub(crate) fn migrations() -> Migrator {
+    migrator(&[
+        (
+            "0001_tasks.sql",
+            include_str!("../../migrations/sqlite/0001_tasks.sql"),
+        ),
+        (
+            "0002_notes.sql",
+            include_str!("../../migrations/sqlite/0002_notes.sql"),
+        ),
+    ])
+}
 
 /// Maximum number of connections for reads.
 // Reads are short and CPU-bound, so more connections than typical cores would not help.
@@ -103,7 +116,7 @@ impl SqliteStore {
             .test_before_acquire(false);
         let never = options.clone().pragma("wal_autocheckpoint", "0");
         let writer = alone.clone().connect_with(never).await.map_err(failure)?;
-        MIGRATIONS
+        migrations()
             .run(&writer)
             .await
             .map_err(|error| migration_failure(file, error))?;
