@@ -6,6 +6,7 @@ mod cancellation;
 mod command_line;
 mod crashes;
 mod deployments;
+mod dialogs;
 mod misleading;
 mod model_provider;
 mod models;

@@ -1,5 +1,5 @@
-//! Instructions on pages that mislead: dead, covered and disabled buttons, moving layouts, fields that take other text,
-//! editors and lists that complete. A task that ends in success has done what its goal asks for.
+//! Instructions on pages that mislead: dead, covered and disabled buttons, layouts and pictures that move, fields that take
+//! other text, editors and lists that complete, controls that want more than a click. A task that ends in success has done what its goal asks for.
 //!
 //! `MOTORIUM_CASES=200` draws that many pages of all kinds (default: one of each kind), from the number
 //! `MOTORIUM_FIRST_CASE` (0) on, and `--nocapture` shows the outcomes.
@@ -33,9 +33,29 @@ const KINDS: &[(&str, &str)] = &[
         "type \"Lisbon\" into \"City\" then press Enter then check that \"Sent Lisbon\" is shown",
     ),
     ("slow", "type \"Lisbon\" into \"City\""),
+    ("feed", "click \"Lantern\""),
+    ("late", "type \"Ann\" into \"Name\" then click \"Save\""),
+    (
+        "boxes",
+        "check \"Two-factor login\" then uncheck Newsletter",
+    ),
+    ("date", "enter \"1990-05-17\" into \"Date of birth\""),
+    ("slider", "set the \"Volume\" slider to 80"),
+    ("reorder", "drag \"Alpha\" to \"Gamma\""),
+    ("renamed", "change \"Full name\" to \"Eva Langer\" and save"),
 ];
 /// Kinds on which the goal can be reached.
-const REACHABLE: &[&str] = &["editor", "reverting", "slow"];
+const REACHABLE: &[&str] = &[
+    "editor",
+    "reverting",
+    "slow",
+    "late",
+    "boxes",
+    "date",
+    "slider",
+    "reorder",
+];
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[expect(
     clippy::print_stdout,

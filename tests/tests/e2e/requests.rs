@@ -1,5 +1,6 @@
 //! Tasks that need a person, and commands that end before their tasks.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -78,7 +79,15 @@ impl Scene {
 
     fn clicked(&self) -> Vec<String> {
         let clicks = self.site.inputs().into_iter();
+        let clicks = clicks.filter(|event| event.kind == "click");
         clicks.map(|event| event.target).collect()
+    }
+
+    /// Returns the last values that the fields reported, with their ids.
+    fn entered(&self) -> BTreeMap<String, String> {
+        let inputs = self.site.inputs().into_iter();
+        let changes = inputs.filter(|event| event.kind == "input");
+        changes.map(|event| (event.target, event.text)).collect()
     }
 }
 
@@ -139,6 +148,36 @@ async fn without_a_terminal_a_run_ends_with_what_it_needs() {
             .contains(&format!("--server {}`", scene.up.url)),
         "{limited:?}"
     );
+}
+
+/// Entering text and opening things for reading is harmless, also beside something risky, and whatever the goal says later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_the_risky_step_is_asked_for() {
+    let scene = Scene::start().await;
+    for harmless in [
+        "click \"Edit\" in the row of \"Ann\"",
+        "select \"Open\" from \"Status\"",
+        "type \"Looks good\" into \"Comment\"",
+    ] {
+        let ended = scene.motorium(&["run", harmless]).await;
+        assert_code(&ended, 0);
+    }
+    let sending = "enter \"Chas\" into \"Customer\" and press Submit";
+    let ended = scene.motorium(&["run", sending]).await;
+    assert_code(&ended, 3);
+    assert!(ended.stdout.contains("Submit"), "{ended:?}");
+    assert_eq!(scene.clicked(), ["edit-ann"], "{ended:?}");
+
+    let approved = ["run", "--on-approval", "approve", "click \"Submit\""];
+    assert_code(&scene.motorium(&approved).await, 0);
+    assert_eq!(scene.clicked(), ["edit-ann", "submit"]);
+    let entered = [
+        ("comment", "Looks good"),
+        ("customer", "Chas"),
+        ("status", "Open"),
+    ];
+    let entered = entered.map(|(id, text)| (id.to_owned(), text.to_owned()));
+    assert_eq!(scene.entered(), BTreeMap::from(entered));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -39,6 +39,10 @@ const RETRY_TIMEOUT_FACTOR: u32 = 3;
 // The click has arrived and is not repeated, so a longer wait costs nothing but time.
 const REACTION_TIMEOUT_FACTOR: u32 = 3;
 
+/// Margin around the surroundings of a target within which their text is read again, in pixels.
+// Lines that are cut at the edge of a screenshot lie outside of the surroundings then, and are not compared.
+const TEXT_MARGIN_PX: i32 = 40;
+
 /// Timeouts for the screen to settle after an action.
 #[derive(Debug, Clone, Copy)]
 struct SettleTimeouts {
@@ -277,7 +281,7 @@ impl Judge {
         let judged = self
             .judge_within(run, screen, attempt, resolved, before, timeouts)
             .await?;
-        let Some(check) = LookCheck::of(screen, resolved, before, &judged) else {
+        let Some(check) = LookCheck::of(screen, attempt, resolved, before, &judged) else {
             return Ok(judged);
         };
         let moving = screen.background_motion_areas();
@@ -295,7 +299,7 @@ impl Judge {
             .judge_within(run, screen, attempt, resolved, check.lit_frame(), extended)
             .await?;
         let lit = check.lit_frame();
-        let is_in_vain = match LookCheck::of(screen, resolved, lit, &later) {
+        let is_in_vain = match LookCheck::of(screen, attempt, resolved, lit, &later) {
             // Motion has other parts than those that were seen moving.
             Some(again) => {
                 let ignore = [screen.background_motion_areas(), ignore].concat();
@@ -465,7 +469,7 @@ impl Judge {
             return Ok(judged);
         }
         match near {
-            Some(near) => self.judge_by_text(run, screen, judged, near).await,
+            Some(near) => self.judge_by_text(run, screen, judged, near, moving).await,
             None => Ok(effect::obscured(judged, run.task().spec.message_language())),
         }
     }
@@ -539,6 +543,11 @@ impl Judge {
             EffectCriterion::ChangedRegions,
         );
         let came = !matches!(judged.verdict, Verdict::NoEffect | Verdict::EndReached);
+        // Another part of what moves cannot be told from a small effect: it is no effect, and nothing is repeated.
+        let judged = match came && effect::is_beside(&judged.change, &background_motion) {
+            true => effect::obscured(judged, run.task().spec.message_language()),
+            false => judged,
+        };
         screen.set_latest_frame(now);
         screen.mark_stale_if(came);
         Ok(came.then_some(judged))
@@ -587,13 +596,15 @@ impl Judge {
         screen: &mut Screen,
         judged: Effect,
         near: CaptureRect,
+        moving: &[CaptureRect],
     ) -> RunResult<Effect> {
         let Some(view) = screen.view() else {
             return Ok(judged);
         };
         let (scene, frame) = view.scene();
-        let before = effect::text_within(scene, frame, near);
-        let Some(area) = near.intersection(&view.latest_frame.bounds()) else {
+        let before = effect::text_within(scene, frame, near, moving);
+        let around = near.inflate(TEXT_MARGIN_PX, TEXT_MARGIN_PX);
+        let Some(area) = around.intersection(&view.latest_frame.bounds()) else {
             return Ok(judged);
         };
         let area = CaptureArea::Region(area);
@@ -602,7 +613,7 @@ impl Judge {
         let Ok(seen) = seen else {
             return Ok(effect::obscured(judged, language));
         };
-        let after = effect::text_within(&seen.scene, &seen.frame, near);
+        let after = effect::text_within(&seen.scene, &seen.frame, near, moving);
         Ok(effect::judge_text_change(judged, &before, &after, language))
     }
 

@@ -2,13 +2,15 @@
 //!
 //! A dead button lights up, is pressed and keeps a focus ring, all within its own box; a toggle changes there as well. The pointer
 //! is moved to a free spot beside the target: what goes with it was only a look. It is moved back afterwards, because the next
-//! action may refer to its position. Other targets than clicks are not examined.
+//! action may refer to its position. A text field that was clicked for its own sake has a caret, and what was taken for a field
+//! without one is a dead control. Other targets than clicks are not examined.
 
 use std::time::Duration;
 
 use motorium_messages::Message;
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::Effect;
+use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::{CompareRequest, WaitForIdleRequest};
@@ -32,6 +34,10 @@ const LOOK_SETTLE_TIMEOUT: Duration = Duration::from_millis(600);
 // A part of a spinner looks the same again after a turn; the waits between the frames are no multiple of one.
 const MAX_MOTION_SAMPLES: usize = 4;
 
+/// Maximum number of looks for a caret in a field.
+// A caret is hidden for half a second at a time, and each look waits for `LOOK_TIMEOUT`.
+const MAX_CARET_LOOKS: usize = 3;
+
 /// A click whose only visible change may be the look of its target, and motion that was not yet known.
 #[derive(Debug)]
 pub(super) struct LookCheck {
@@ -45,12 +51,15 @@ pub(super) struct LookCheck {
     motions: Vec<CaptureRect>,
     /// Frame after the click, with the pointer on the target.
     lit: Frame,
+    /// The target is taken for a text field, whose caret is the effect of a click.
+    may_have_caret: bool,
 }
 
 impl LookCheck {
     /// Returns the check that a judged click needs, or `None` if its effect is certain or cannot be examined.
     pub(super) fn of(
         screen: &Screen,
+        attempt: &ActionAttempt,
         resolved: &ResolvedAction,
         before: &Frame,
         judged: &Effect,
@@ -76,7 +85,9 @@ impl LookCheck {
             &screen.background_motion_areas(),
         )?;
         let has_look = !change.looks.is_empty();
-        if has_look && look::shows_state_in_itself(element.kind) {
+        // A field in which something is entered next shows by that whether it took the focus.
+        let may_have_caret = element.kind == ElementKind::TextField && attempt.is_last;
+        if has_look && look::shows_state_in_itself(element.kind) && !may_have_caret {
             return None;
         }
         Some(Self {
@@ -89,6 +100,7 @@ impl LookCheck {
             },
             motions: change.motions,
             lit: view.latest_frame.clone(),
+            may_have_caret,
         })
     }
 
@@ -112,7 +124,9 @@ impl LookCheck {
             let is_as_before = self
                 .is_core_unchanged(run, before, &self.lit, ignore)
                 .await?;
-            return Ok(is_as_before && self.only_moves(run, screen, None, ignore).await?);
+            return Ok(is_as_before
+                && self.only_moves(run, screen, None, ignore).await?
+                && !self.has_caret(run, before, ignore).await?);
         };
         // It would show the pointer elsewhere.
         screen.cancel_next_observation();
@@ -127,7 +141,8 @@ impl LookCheck {
         let hidden = run.task().secret_fields.boxes();
         let away = capture::capture_frame(run, &hidden).await?;
         let is_as_before = self.is_core_unchanged(run, before, &away, ignore).await?
-            && self.only_moves(run, screen, Some(&away), ignore).await?;
+            && self.only_moves(run, screen, Some(&away), ignore).await?
+            && !self.has_caret(run, before, ignore).await?;
         if actuator
             .move_pointer(run, &attempt.id, self.point)
             .await?
@@ -176,6 +191,29 @@ impl LookCheck {
             screen.add_background_motion(&self.motions);
         }
         Ok(left.is_empty())
+    }
+
+    /// Returns whether a caret comes up in a target that is taken for a text field.
+    async fn has_caret(
+        &self,
+        run: &mut RunContext,
+        before: &Frame,
+        ignore: &[CaptureRect],
+    ) -> RunResult<bool> {
+        let looks = if self.may_have_caret {
+            MAX_CARET_LOOKS
+        } else {
+            0
+        };
+        for _ in 0..looks {
+            settle_look(run, &self.lit, ignore).await?;
+            let hidden = run.task().secret_fields.boxes();
+            let frame = capture::capture_frame(run, &hidden).await?;
+            if !self.is_core_unchanged(run, before, &frame, ignore).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns whether the target looks as before, apart from its edge: a focus ring stays when the pointer goes.

@@ -8,6 +8,13 @@ use super::word_bounds::text_width;
 /// Minimum width of a label relative to the line's height. Narrower remains are the inaccuracy of the line's box.
 const MIN_LABEL_WIDTH: f64 = 0.5;
 
+/// Height of a line's box per em of its smallest text.
+// Boxes of text detection are 1.2 to 1.5 em high.
+const MAX_BOX_HEIGHT_PER_EM: f64 = 1.5;
+/// Maximum ratio of the estimated width of a label to that of its gap.
+// Widths are those of a typical typeface; narrow ones need four fifths of them.
+const MAX_CROWDING: f64 = 1.25;
+
 /// A part of a line: its bytes, and its x coordinates in capture pixels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LinePart {
@@ -34,15 +41,26 @@ pub(super) fn split(
     gaps.push(start..line.end);
     gaps.retain(|gap| f64::from(gap.end - gap.start) >= f64::from(height) * MIN_LABEL_WIDTH);
     let words = words(text);
-    if toggles.is_empty() || gaps.is_empty() || words.len() < gaps.len() {
-        return Vec::new();
+    while !toggles.is_empty() && !gaps.is_empty() && gaps.len() <= words.len() {
+        let labels = wide_gaps(text, gaps.len()).unwrap_or_else(|| by_width(text, &words, &gaps));
+        let is_too_narrow =
+            |(bytes, gap): (&Range<usize>, &Range<i32>)| !fits(&text[bytes.clone()], gap, height);
+        match labels.iter().zip(&gaps).position(is_too_narrow) {
+            // Nothing is written there: the line's box reaches over the toggle before its first label.
+            Some(empty) if gaps.len() > 1 => drop(gaps.remove(empty)),
+            _ => {
+                let parts = labels.into_iter().zip(gaps);
+                return parts.map(|(bytes, x)| LinePart { bytes, x }).collect();
+            }
+        }
     }
-    let labels = wide_gaps(text, gaps.len()).unwrap_or_else(|| by_width(text, &words, &gaps));
-    labels
-        .into_iter()
-        .zip(gaps)
-        .map(|(bytes, x)| LinePart { bytes, x })
-        .collect()
+    Vec::new()
+}
+
+/// Returns whether a gap in a line of this height has room for a label.
+fn fits(label: &str, gap: &Range<i32>, height: i32) -> bool {
+    let min_width = text_width(label) * f64::from(height) / MAX_BOX_HEIGHT_PER_EM;
+    min_width <= f64::from(gap.end - gap.start) * MAX_CROWDING
 }
 
 /// Returns the byte ranges of the words.
@@ -141,6 +159,16 @@ mod tests {
             45..249,
             &[34..47, 160..173],
             &["Two-factor login", "Newsletter"],
+        );
+    }
+
+    #[test]
+    fn a_line_that_reaches_over_the_toggle_before_it_is_one_label() {
+        check(
+            "Two-factor login",
+            494..678,
+            std::slice::from_ref(&(523..541)),
+            &["Two-factor login"],
         );
     }
 

@@ -153,7 +153,7 @@ impl<'a> TargetContext<'a> {
         let text = self.text();
         let mut meanings = self.meanings_of_text(words, &text);
         meanings.extend(words.meanings_of_sentence(&self.circumstances.planned.intent));
-        if has_no_words(&text) || meanings.contains(AFFIRM) {
+        if self.has_no_label(&text) || meanings.contains(AFFIRM) {
             meanings.extend(self.surroundings(words));
         }
         // Clicking a password field enters nothing into it.
@@ -234,7 +234,15 @@ impl<'a> TargetContext<'a> {
     /// Returns true if the label is only an affirmation or has no words, so that the surroundings count.
     fn depends_on_surroundings(&self, words: &Lexicon) -> bool {
         let text = self.text();
-        has_no_words(&text) || self.meanings_of_text(words, &text).contains(AFFIRM)
+        self.has_no_label(&text) || self.meanings_of_text(words, &text).contains(AFFIRM)
+    }
+
+    /// Returns true if nothing on the target tells what a press does. An empty text field only takes the focus, whatever is near it.
+    fn has_no_label(&self, text: &str) -> bool {
+        let is_field = self
+            .element
+            .is_some_and(|element| element.kind == ElementKind::TextField);
+        has_no_words(text) && !is_field
     }
 
     /// Returns the surrounding texts that may be part of a question: texts with a meaning, and texts with digits, which may be

@@ -198,13 +198,23 @@ pub fn obscured(effect: Effect, language: Language) -> Effect {
     }
 }
 
-/// Returns the normalised text within an area. `place` is in display pixels.
+/// Returns the normalised text of the elements that lie within an area and outside of background motion. `place` and `moving` are
+/// in display pixels.
 #[must_use]
-pub fn text_within(scene: &Scene, frame: &Frame, place: CaptureRect) -> String {
+pub fn text_within(
+    scene: &Scene,
+    frame: &Frame,
+    place: CaptureRect,
+    moving: &[CaptureRect],
+) -> String {
+    // A line that reaches out of the area is read otherwise where it is cut, and a clock changes by itself.
+    let counts = |bounds: CaptureRect| {
+        place.contains_box(&bounds) && !moving.iter().any(|area| area.intersects(&bounds))
+    };
     let within = scene
         .elements
         .iter()
-        .filter(|element| bounds_on_display(element, frame).intersects(&place));
+        .filter(|element| counts(bounds_on_display(element, frame)));
     within.map(|element| folded(&element.content)).collect()
 }
 

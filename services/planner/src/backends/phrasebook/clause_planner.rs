@@ -240,18 +240,27 @@ impl ClausePlanner<'_> {
             ClauseDecision::Act(vec![actions::once(action, self.words)])
         };
         if cursor.work.stage == 0 {
-            let dialog = self.open_dialog().filter(|_| accepts);
-            cursor.work.windows = dialog.map(|dialog| dialog.id.clone()).into_iter().collect();
+            if let Some(dialog) = self.open_dialog().filter(|_| accepts) {
+                cursor.work.windows = vec![dialog.id.clone(), dialog.title.clone()];
+            }
             return Ok(chord());
         }
+        // Another dialog of that title stands where a key that came too late has pressed the button that opens it.
+        let is_noted = |text: &String| cursor.work.windows.contains(text);
         let standing = self
             .open_dialog()
-            .filter(|dialog| cursor.work.windows.contains(&dialog.id))
+            .filter(|dialog| is_noted(&dialog.id) || is_noted(&dialog.title))
             .filter(|dialog| is_file_dialog(dialog) || self.nothing_changed());
-        match standing {
-            Some(_) if cursor.work.stage == 1 => return Ok(chord()),
-            Some(dialog) => return self.fail(self.voice.dialog_stands(self.words, &dialog.title)),
-            None => {}
+        if let Some(dialog) = standing {
+            if cursor.work.stage > 1 || !is_noted(&dialog.id) {
+                return self.fail(self.voice.dialog_stands(self.words, &dialog.title));
+            }
+            // It may be closing.
+            if cursor.work.looks == 0 {
+                cursor.work.looks += 1;
+                return Err(ClauseDecision::Wait);
+            }
+            return Ok(chord());
         }
         if !has_no_visible_effect(keys) {
             self.require_effect_at_end()?;
@@ -645,14 +654,20 @@ impl ClausePlanner<'_> {
         let Some(value) = values::slider_value(text) else {
             return self.fail(self.voice.no_slider_value(self.words, text));
         };
-        let slider = self.locate(cursor, aim, Interaction::EnterText)?;
-        let shown = self.screen.number_beside(slider.bounds);
+        let moved = cursor.work.field_bounds().next();
+        let Some(bounds) = moved else {
+            let slider = self.locate(cursor, aim, Interaction::EnterText)?;
+            if self.screen.number_beside(slider.bounds) == Some(i64::from(value)) {
+                return Ok(ClauseDecision::AlreadySo);
+            }
+            cursor.work.add_field(slider.bounds);
+            let set = values::set_slider(&slider, value, self.words);
+            return Ok(ClauseDecision::Act(set));
+        };
+        // Its own box is known: near the end of its track, a slider need not be found again.
+        let shown = self.screen.number_beside(bounds);
         let off = shown.map(|shown| i64::from(value) - shown);
         match (cursor.work.stage, shown, off) {
-            (0, _, Some(0)) => Ok(ClauseDecision::AlreadySo),
-            (0, ..) => Ok(ClauseDecision::Act(values::set_slider(
-                &slider, value, self.words,
-            ))),
             (_, _, Some(-1..=1)) => Ok(ClauseDecision::Done),
             (1, Some(shown), Some(off)) if shown > 0 && value > 0 => {
                 // So many presses moved it to the number that is shown.

@@ -54,7 +54,7 @@ pub(super) struct ClauseProgress {
     /// The field showed another text, which was replaced once by pasting.
     #[serde(default)]
     pub(super) corrected: bool,
-    /// Ids of the windows before an application was opened, or of the dialog that a key has to close.
+    /// Ids of the windows before an application was opened; or id and title of the dialog that a key has to close.
     pub(super) windows: Vec<String>,
     /// The user's answer to a disambiguation question.
     pub(super) answer: Option<String>,

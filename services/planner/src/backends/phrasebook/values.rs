@@ -52,7 +52,7 @@ impl<'a> Date<'a> {
 
     /// Returns the actions that enter the date into a field that shows its format; `None` if it shows none.
     pub(super) fn entry(self, field: &ElementMatch, words: &str) -> Option<Vec<PlannedAction>> {
-        let (order, separators) = format_of(&field.content)?;
+        let (order, separators) = format_of(&field.content, is_segmented(field))?;
         let typed = |text: String| actions::type_text(Text::Literal(text), words);
         if !is_segmented(field) {
             let click = actions::click(field.target(), words);
@@ -119,8 +119,9 @@ fn focus_first_segment(field: &ElementMatch, words: &str) -> Vec<PlannedAction> 
     ]
 }
 
-/// Parses the format that a date field shows (`mm/dd/yyyy`, `TT.MM.JJJJ`, `年/月/日`) into its order and separators.
-fn format_of(shown: &str) -> Option<([DatePart; 3], [String; 2])> {
+/// Parses the format that a date field shows (`mm/dd/yyyy`, `TT.MM.JJJJ`, `年/月/日`) into its order and separators. Of a letter that
+/// is repeated, reading may miss one. A field with segments has a year of four digits, however many letters are read.
+fn format_of(shown: &str, is_segmented: bool) -> Option<([DatePart; 3], [String; 2])> {
     let mut groups: Vec<(char, usize)> = Vec::new();
     let mut separators: Vec<String> = Vec::new();
     let mut separator = String::new();
@@ -144,9 +145,10 @@ fn format_of(shown: &str) -> Option<([DatePart; 3], [String; 2])> {
         return None;
     };
     let part = |(letter, count): (char, usize)| match (letter, count) {
-        ('年', _) | ('y' | 'j' | 'a', 4) => Some(DatePart::Year),
-        ('月', _) | ('m', 2) => Some(DatePart::Month),
-        ('日', _) | ('d' | 't' | 'j' | 'g', 2) => Some(DatePart::Day),
+        ('年', _) | ('y' | 'j' | 'a', 3 | 4) => Some(DatePart::Year),
+        ('y' | 'a', 2) if is_segmented => Some(DatePart::Year),
+        ('月', _) | ('m', 1 | 2) => Some(DatePart::Month),
+        ('日', _) | ('d' | 't' | 'j' | 'g', 1 | 2) => Some(DatePart::Day),
         _ => None,
     };
     let order = [part(*first)?, part(*second)?, part(*third)?];
@@ -190,10 +192,12 @@ mod tests {
 
     #[test]
     fn a_date_is_written_as_the_field_shows_it() {
-        let written = |shown: &str| {
+        let in_field = |shown: &str, is_segmented| {
             let date = Date::parse("1990-05-17").unwrap();
-            format_of(shown).map(|(order, separators)| date.written(order, &separators))
+            let format = format_of(shown, is_segmented);
+            format.map(|(order, separators)| date.written(order, &separators))
         };
+        let written = |shown: &str| in_field(shown, false);
         for (shown, expected) in [
             ("mm/dd/yyyy", Some("05/17/1990")),
             ("MM/DD/YYYY", Some("05/17/1990")),
@@ -206,9 +210,13 @@ mod tests {
             ("Name", None),
             ("05/17/1990", None),
             ("dd/dd/yyyy", None),
+            ("m/dd/yyy", Some("05/17/1990")),
+            ("mm/dd/yy", None),
         ] {
             assert_eq!(written(shown).as_deref(), expected, "{shown}");
         }
+        let segmented = in_field("mm/dd/yy", true);
+        assert_eq!(segmented.as_deref(), Some("05/17/1990"));
         assert_eq!(Date::parse("17.05.1990"), None);
         assert_eq!(Date::parse("1990-5-17"), None);
     }

@@ -1,0 +1,61 @@
+//! Files that are saved and chosen through the dialogs of a browser: success means that the file is there.
+
+use motorium_tests::desktop::TestDesktop;
+use motorium_tests::page_server::PageServer;
+use motorium_tests::programs::ProgramResult;
+use motorium_tests::services::{AllInOne, TestSetup};
+
+/// Preferences of a browser that asks where a file is to be saved.
+const ASKING: &str = r#"{"download": {"prompt_for_download": true}}"#;
+
+/// Asserts that a task claims success exactly if its effect is there, and otherwise names the dialog that is left.
+///
+/// Not every dialog of this browser accepts a name with Enter, so both happen.
+#[track_caller]
+fn assert_true_claim(ended: &ProgramResult, effect: bool, dialog: &str) {
+    let output = format!("{}\n{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.code == Some(0), effect, "{output}");
+    let names_dialog = output.contains(&format!("\"{dialog}\" is still open"));
+    assert!(effect || names_dialog, "{output}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dialog_is_carried_through_to_its_file() {
+    let mut desktop = TestDesktop::start().await;
+    let profile = desktop.path("browser/Default");
+    std::fs::create_dir_all(&profile).unwrap();
+    std::fs::write(profile.join("Preferences"), ASKING).unwrap();
+    let attachment = desktop.path("receipt.txt");
+    std::fs::write(&attachment, "paid").unwrap();
+    // What the path begins like: the dialog completes it to a list, which the first Enter closes.
+    std::fs::write(desktop.path("receipts.txt"), "all").unwrap();
+    let saved = desktop.path("mine.csv");
+    let site = PageServer::serve().await;
+    site.show("files.html", &mut desktop).await;
+    let up = AllInOne::start(TestSetup::on(&desktop), &[]).await;
+
+    let download = format!(
+        "click \"Download report\" then press ctrl+a then type \"{}\" then press Enter",
+        saved.display()
+    );
+    let run = ["run", "--server", &up.url, &download];
+    let ended = up.setup.motorium(&run).await;
+    assert_true_claim(&ended, saved.exists(), "Save File");
+
+    // Closes the dialog if it is left.
+    let cancel = ["run", "--server", &up.url, "press Escape"];
+    if !saved.exists() {
+        up.setup.motorium(&cancel).await;
+    }
+    let choose = format!(
+        "click \"Choose File\", then type \"{}\" then click \"Open\"",
+        attachment.display()
+    );
+    let run = ["run", "--server", &up.url, &choose];
+    let ended = up.setup.motorium(&run).await;
+    let chosen = site
+        .inputs()
+        .into_iter()
+        .any(|event| event.text == "receipt.txt");
+    assert_true_claim(&ended, chosen, "Open File");
+}
