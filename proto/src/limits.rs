@@ -39,6 +39,12 @@ pub const MAX_CHORD_REPEATS: u32 = 1_000;
 pub const MAX_DRAG_POINTS: usize = 1_000;
 /// Maximum size of an attachment within a request, in bytes.
 pub const MAX_ATTACHMENT_BYTES: usize = 1024 * 1024;
+/// Maximum number of images of the user in a request to the planner.
+// Each costs a model about as much as a screenshot, in every step.
+pub const MAX_USER_IMAGES: usize = 4;
+/// Maximum size of an encoded image of the user in a request to the planner, in bytes.
+// All of them take 6 of the 16 MiB of a request, which leaves room for the screenshots.
+pub const MAX_USER_IMAGE_BYTES: usize = 1536 * 1024;
 /// Maximum size of a file that is written to a desktop or read from it, in bytes.
 pub const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 /// Maximum page size of a list.

@@ -1,4 +1,5 @@
 use super::decision::usage;
+use super::session::user_images;
 use super::{desktop, into_messages, non_empty, optional, require, try_from_messages};
 use crate::domain::decision::{PastAction, PastStep, RemainingLimits};
 use crate::domain::desktop::Platform;
@@ -70,6 +71,7 @@ conversions! {
         earlier_tasks: repeated,
         files: repeated,
         messages: repeated,
+        images: bounded(user_images),
     }
 
     wire::PlanRequest => PlanRequest {
@@ -281,6 +283,41 @@ conversions! {
 mod tests {
     use super::*;
     use crate::domain::decision::SafetyCheck;
+
+    fn context(images: Vec<common_wire::UserImage>) -> Result<TaskContext, FieldError> {
+        TaskContext::try_from(wire::TaskContext {
+            images,
+            ..wire::TaskContext::default()
+        })
+    }
+
+    #[test]
+    fn images_of_the_user_are_limited_in_number_and_size() {
+        let image = |size: usize| common_wire::UserImage {
+            name: "photo.png".to_owned(),
+            image: Some(common_wire::Image {
+                content: Some(common_wire::image::Content::Data(vec![0; size].into())),
+                sha256: vec![0; 32].into(),
+                ..common_wire::Image::default()
+            }),
+            step: 1,
+        };
+        assert_eq!(context(vec![image(9); 4]).unwrap().images.len(), 4);
+        let check = |images, field: &str, problem: &str| {
+            let error = context(images).unwrap_err();
+            assert_eq!(
+                (error.field.as_str(), error.description.as_str()),
+                (field, problem)
+            );
+        };
+        let problem = "has 5 images; at most 4 are accepted";
+        check(vec![image(9); 5], "images", problem);
+        let problem = "has 1572865 bytes; at most 1572864 are accepted";
+        check(vec![image(9), image(1_572_865)], "images[1].image", problem);
+        let nameless = common_wire::UserImage::default();
+        let error = context(vec![nameless]).unwrap_err();
+        assert_eq!(error.field, "images[0].name");
+    }
 
     #[test]
     fn what_a_person_accepted_comes_back() {

@@ -1,8 +1,35 @@
+use crate::domain::frame::ImageContent;
 use crate::domain::session::{
-    EarlierMessage, EarlierTask, FileOrigin, MessageRole, TaskEnd, TaskFile,
+    EarlierMessage, EarlierTask, FileOrigin, MessageRole, TaskEnd, TaskFile, UserImage,
 };
 use crate::error::FieldError;
+use crate::limits::{MAX_USER_IMAGE_BYTES, MAX_USER_IMAGES};
 use crate::v1::common as wire;
+
+/// Checks the number and the sizes of the images of a user.
+pub(super) fn user_images(images: Vec<UserImage>) -> Result<Vec<UserImage>, FieldError> {
+    const FIELD: &str = "images";
+    let count = images.len();
+    if count > MAX_USER_IMAGES {
+        let problem = format!("has {count} images; at most {MAX_USER_IMAGES} are accepted");
+        return Err(FieldError::new(FIELD, problem));
+    }
+    for (index, image) in images.iter().enumerate() {
+        let size = encoded_bytes(image);
+        if size > MAX_USER_IMAGE_BYTES {
+            let problem = format!("has {size} bytes; at most {MAX_USER_IMAGE_BYTES} are accepted");
+            return Err(FieldError::new(format!("{FIELD}[{index}].image"), problem));
+        }
+    }
+    Ok(images)
+}
+
+fn encoded_bytes(image: &UserImage) -> usize {
+    match image.image.as_ref().map(|image| &image.content) {
+        Some(ImageContent::Bytes(bytes)) => bytes.len(),
+        Some(ImageContent::BlobUri(_)) | None => 0,
+    }
+}
 
 enumerations! {
     required file_origin("origin"): wire::task_file::Origin => FileOrigin { Attached, Saved, Wanted }
@@ -15,6 +42,12 @@ conversions! {
         name: required_text,
         path: same,
         origin: enumeration(file_origin, wire::task_file::Origin),
+    }
+
+    wire::UserImage => UserImage {
+        name: required_text,
+        image: optional,
+        step: same,
     }
 
     wire::EarlierMessage => EarlierMessage {

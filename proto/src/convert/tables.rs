@@ -4,6 +4,7 @@
 ///
 /// - `same`: equal on both sides; `checked(check)`: so too, once `check` has accepted it
 /// - `required`, `optional`, `repeated`: a message; `default`: an optional message with a default
+/// - `bounded(check)`: `repeated`, once `check` has accepted all of them
 /// - `text`: an `Option`, absent if empty; `required_text`: must not be empty
 /// - `id(Type)`, `optional_id(Type)`, `required_id(Type)`: an identifier; `number(Type)`: a newtype of a number
 /// - `limit`: an `Option`, absent if 0
@@ -41,6 +42,9 @@ macro_rules! conversions {
     (@read required $name:expr, $field:expr) => { $crate::convert::require($name, $field)? };
     (@read optional $name:expr, $field:expr) => { $crate::convert::optional($name, $field)? };
     (@read repeated $name:expr, $field:expr) => { $crate::convert::try_from_messages($name, $field)? };
+    (@read bounded($check:path) $name:expr, $field:expr) => {
+        $check($crate::convert::try_from_messages($name, $field)?)?
+    };
     (@read default $name:expr, $field:expr) => {
         $crate::convert::optional($name, $field)?.unwrap_or_default()
     };
@@ -70,6 +74,7 @@ macro_rules! conversions {
     (@write checked($check:path) $value:expr) => { $value };
     (@write required $value:expr) => { Some($value.into()) };
     (@write optional $value:expr) => { $value.map(Into::into) };
+    (@write bounded($check:path) $value:expr) => { $crate::convert::into_messages($value) };
     (@write repeated $value:expr) => { $crate::convert::into_messages($value) };
     (@write default $value:expr) => { Some($value.into()) };
     (@write text $value:expr) => { $value.unwrap_or_default() };

@@ -1,4 +1,6 @@
-//! Background of a task: the earlier tasks of its session, and its files.
+//! Background of a task: the earlier tasks of its session, its files, and the images that the user gave.
+
+use super::frame::Image;
 
 /// The background of a task besides its goal.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -9,6 +11,19 @@ pub struct TaskContext {
     pub files: Vec<TaskFile>,
     /// Messages of a conversation that the task continues, the oldest first.
     pub messages: Vec<EarlierMessage>,
+    /// Images that the user attached, the oldest first.
+    pub images: Vec<UserImage>,
+}
+
+/// An image that the user gave to a task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UserImage {
+    /// Name of the file that it is.
+    pub name: String,
+    /// `None` if no backend needs images.
+    pub image: Option<Image>,
+    /// First step that is decided with it.
+    pub step: u32,
 }
 
 /// A message of a conversation from before a task.

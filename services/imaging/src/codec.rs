@@ -10,6 +10,7 @@ use std::io::Cursor;
 use bytes::Bytes;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
+use image::metadata::Orientation;
 use image::{
     ColorType, DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError,
     ImageFormat, ImageReader, Limits, RgbaImage,
@@ -174,6 +175,53 @@ pub fn decode(data: &[u8]) -> Result<RgbaImage, CodecError> {
         flatten_on_white(&mut pixels);
     }
     Ok(pixels)
+}
+
+/// A decoded image of somebody else: upright, and opaque.
+#[derive(Debug, Clone)]
+pub struct Upright {
+    pub pixels: RgbaImage,
+    /// True if the encoded image differs: it was turned, or its transparency was flattened.
+    pub is_changed: bool,
+}
+
+/// Decodes as [`decode`], and applies the EXIF orientation: cameras store photos lying on their side.
+///
+/// # Errors
+/// As for [`decode`].
+pub fn decode_upright(data: &[u8]) -> Result<Upright, CodecError> {
+    let format = known_format(data)?;
+    let mut reader = ImageReader::with_format(Cursor::new(data), format);
+    reader.limits(limits());
+    let mut decoder = reader
+        .into_decoder()
+        .map_err(|error| unreadable(format, error))?;
+    let (width, height) = decoder.dimensions();
+    check_size(width, height)?;
+    // Malformed metadata does not make the pixels unreadable.
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let mut image =
+        DynamicImage::from_decoder(decoder).map_err(|error| unreadable(format, error))?;
+    image.apply_orientation(orientation);
+    let has_alpha = image.color().has_alpha();
+    let mut pixels = image.into_rgba8();
+    if has_alpha {
+        flatten_on_white(&mut pixels);
+    }
+    Ok(Upright {
+        pixels,
+        is_changed: has_alpha || orientation != Orientation::NoTransforms,
+    })
+}
+
+/// Returns the media type of a PNG, WebP or JPEG, detected by content; `None` for anything else.
+#[must_use]
+pub fn detected_media_type(data: &[u8]) -> Option<&'static str> {
+    Some(match known_format(data).ok()? {
+        ImageFormat::Png => "image/png",
+        ImageFormat::WebP => "image/webp",
+        _ => "image/jpeg",
+    })
 }
 
 /// Decodes RGB, the format of almost every screenshot. The generic conversion of the library takes several times as

@@ -1,5 +1,5 @@
-//! Pure functions on pixels: coordinate spaces, codecs, resizing, frame difference, and set-of-marks as images and
-//! prompt lines.
+//! Pure functions on pixels: coordinate spaces, codecs, resizing, frame difference, set-of-marks as images and
+//! prompt lines, and the images of users.
 //!
 //! Nothing here does I/O, waits, or keeps state between calls; time and randomness are not used. Pixels are opaque
 //! [`image::RgbaImage`] values: alpha is carried but never blended.
@@ -11,3 +11,4 @@ pub mod marks;
 pub mod resize;
 pub mod shift;
 pub mod space;
+pub mod user_image;

@@ -106,6 +106,7 @@ loop-refusal = { $intents } was not performed: it has been tried { $times } time
 
 file-attached = the user has attached the file { $name }; it is at { $path }
 file-not-attached = the file { $name } of the user could not be put on the desktop: { $error }
+image-not-shown = the attached image { $name } cannot be shown to the model, which only has the file: { $problem }
 files-sent = I have attached { $names }.
 
 ## Take-over and pause
@@ -490,6 +491,9 @@ server-silent = no response from { $server } for { $seconds } s; trying again un
 server-answers-again = { $server } answers again
 session-before-subcommand = `--session` cannot be given before a subcommand; give it to `list` or `watch`
 history-unreadable = { $path }: { $problem }; expected a list of `{"{"}"role": "user" or "assistant", "content": TEXT{"}"}`
+history-image-not-embedded = { $path }: { $field } names an image without containing it; embed it in base64 (data:image/png;base64,…), or attach the file with --attach
+history-image-unreadable = { $path }: { $field } is not a PNG, JPEG or WebP image in base64
+history-image-of-assistant = { $path }: { $field } is an image of the assistant; only images of the user are taken, so remove it
 event-stream-ended = the event stream of { $task } ended before the task
 executor-with-tls = an Executor with TLS may be running at { $address }; specify it with --executor https://…
 drag-needs-points = a drag needs at least two points: X1 Y1 X2 Y2

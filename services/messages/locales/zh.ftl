@@ -112,6 +112,7 @@ loop-refusal = 未执行“{ $intents }”：在此屏幕上已尝试 { $times }
 
 file-attached = 用户附上了文件 { $name }，位于 { $path }
 file-not-attached = 用户的文件 { $name } 无法放到桌面上：{ $error }
+image-not-shown = 附上的图片 { $name } 无法显示给模型，只能作为文件使用：{ $problem }
 files-sent = 我附上了 { $names }。
 
 ## 接管与暂停
@@ -463,6 +464,9 @@ server-silent = { $server } 已 { $seconds } 秒没有任何消息；将一直�
 server-answers-again = { $server } 又有应答了
 session-before-subcommand = `--session` 不能放在子命令之前；请把它交给 `list` 或 `watch`
 history-unreadable = { $path }：{ $problem }；应为如下形式的列表：`{"{"}"role": "user" 或 "assistant", "content": TEXT{"}"}`
+history-image-not-embedded = { $path }：{ $field } 只给出了图片的位置，没有图片本身；请以 base64 嵌入（data:image/png;base64,…），或用 --attach 附上文件
+history-image-unreadable = { $path }：{ $field } 不是 base64 编码的 PNG、JPEG 或 WebP 图片
+history-image-of-assistant = { $path }：{ $field } 是助手的图片；这里只接受用户的图片，请将其删除
 event-stream-ended = { $task } 尚未结束，它的事件流就中断了
 executor-with-tls = { $address } 处可能有使用加密连接的执行器；请用 `--executor https://…` 指定
 drag-needs-points = 拖动至少需要两个点：`X1 Y1 X2 Y2`

@@ -106,6 +106,7 @@ messages! {
     // Files that the user attaches
     FileAttached = "file-attached" { name: &'a str, path: &'a str },
     FileNotAttached = "file-not-attached" { name: &'a str, error: &'a str },
+    ImageNotShown = "image-not-shown" { name: &'a str, problem: &'a str },
     FilesSent = "files-sent" { names: &'a str },
     // Take-over and pause
     TakenOverBy = "taken-over-by" { user: &'a str },
@@ -387,6 +388,9 @@ messages! {
     ServerAnswersAgain = "server-answers-again" { server: &'a str },
     SessionBeforeSubcommand = "session-before-subcommand",
     HistoryUnreadable = "history-unreadable" { path: &'a str, problem: &'a str },
+    HistoryImageNotEmbedded = "history-image-not-embedded" { path: &'a str, field: &'a str },
+    HistoryImageUnreadable = "history-image-unreadable" { path: &'a str, field: &'a str },
+    HistoryImageOfAssistant = "history-image-of-assistant" { path: &'a str, field: &'a str },
     ExecutorWithTls = "executor-with-tls" { address: &'a str },
     DragNeedsPoints = "drag-needs-points",
     ClipboardLost = "clipboard-lost" { cause: &'a str },

@@ -191,7 +191,7 @@ pub(crate) struct Specification {
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<String>,
     /// File with messages of a conversation that the task continues: a JSON list of {"role": "user" or "assistant",
-    /// "content": TEXT}, the oldest first
+    /// "content": TEXT}, the oldest first; embedded images of the user are attached to the task
     #[arg(long, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
     /// Label of the task; repeatable
@@ -215,7 +215,7 @@ pub(crate) struct Specification {
     /// Desktop to run on
     #[arg(long, value_name = "NAME")]
     pub(crate) desktop: Option<String>,
-    /// File to copy to the desktop first; repeatable
+    /// File to copy to the desktop first; an image is also shown to the model; repeatable
     #[arg(long = "attach", value_name = "FILE")]
     pub(crate) attachments: Vec<PathBuf>,
     /// File to fetch from the desktop's folder afterwards; repeatable
@@ -344,7 +344,7 @@ pub(crate) enum TasksCommand {
         name: String,
         #[arg(required_unless_present = "attachments")]
         message: Option<String>,
-        /// File to copy to the desktop with the message; repeatable
+        /// File to copy to the desktop with the message; an image is also shown to the model; repeatable
         #[arg(long = "attach", value_name = "FILE")]
         attachments: Vec<PathBuf>,
     },

@@ -12,7 +12,7 @@ use motorium_proto::domain::decision::{
 };
 use motorium_proto::domain::effect::{ActionOutcome, Effect};
 use motorium_proto::domain::frame::Frame;
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
 use motorium_proto::domain::session::EarlierTask;
 use motorium_proto::service::{BackendAttempt, StageTiming};
@@ -114,6 +114,10 @@ pub enum Event {
         size_bytes: u64,
         path: String,
         error: String,
+        /// The image that models are shown of it.
+        image: Option<UserImageArtifact>,
+        /// Reason why an image is not shown. Empty if it is, and for other files.
+        image_error: String,
     },
     Observed(Box<Observed>),
     Decided {
@@ -272,6 +276,14 @@ impl Event {
                 | Event::Unknown
         )
     }
+}
+
+/// An image that models are shown of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserImageArtifact {
+    pub artifact: Artifact,
+    /// Size in pixels of the image.
+    pub size: CaptureSize,
 }
 
 /// A result file that was fetched, or could not be.

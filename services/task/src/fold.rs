@@ -23,7 +23,9 @@ use self::user_input::{acknowledgement, handed_back, message_text};
 use super::approval::{Approval, ApprovalState};
 use super::artifact::Artifact;
 use super::desktop_wait::DesktopWait;
-use super::event::{Event, Failure, RecordedEvent, ResultFile, UserRequest, UserRequestKind};
+use super::event::{
+    Event, Failure, RecordedEvent, ResultFile, UserImageArtifact, UserRequest, UserRequestKind,
+};
 use super::loop_notice::IssuedNotice;
 use super::record::{Abandonment, StepRecord};
 use super::risk;
@@ -51,6 +53,16 @@ impl Lifecycle {
             Lifecycle::Succeeded { .. } | Lifecycle::Failed(_) | Lifecycle::Cancelled { .. }
         )
     }
+}
+
+/// An image that a user attached, as models are shown it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachedImage {
+    /// File name.
+    pub name: String,
+    /// First step that is decided with it.
+    pub step: u32,
+    pub shown: UserImageArtifact,
 }
 
 /// A task: the fold of its events.
@@ -90,6 +102,8 @@ pub struct Task {
     pub context: TaskContext,
     /// Attachments of messages.
     pub message_attachments: Vec<Attachment>,
+    /// Images among the attachments, the oldest first.
+    pub user_images: Vec<AttachedImage>,
     /// Number of attachments that were put on the desktop, or could not be.
     pub attachments_put: usize,
     pub artifacts: Vec<Artifact>,
@@ -153,6 +167,7 @@ impl Task {
             first_step_after_user_input: 1,
             context,
             message_attachments: Vec::new(),
+            user_images: Vec::new(),
             attachments_put: 0,
             artifacts: Vec::new(),
             results: Vec::new(),
@@ -291,8 +306,16 @@ impl Task {
             Event::DesktopAwaited { wait, .. } => self.desktop_wait = Some(wait.clone()),
             Event::SessionLoaded { tasks } => self.context.earlier_tasks.clone_from(tasks),
             Event::AttachmentPut {
-                name, path, error, ..
-            } => self.attachment_put(name, path, error),
+                name,
+                path,
+                error,
+                image,
+                image_error,
+                ..
+            } => {
+                self.attachment_put(name, path, error);
+                self.add_user_image(name, image.as_ref(), image_error);
+            }
             Event::Observed(observed) => {
                 self.current_messages.append(&mut self.pending_messages);
                 self.steps.push(StepRecord::begin(*step, *at, observed));
@@ -465,6 +488,24 @@ impl Task {
             error => Message::FileNotAttached { name, error },
         };
         self.notices.push(self.text(notice));
+    }
+
+    /// Handles the image that an attachment is, from the next step on. One of the same name takes its place, as the file
+    /// does on the desktop.
+    fn add_user_image(&mut self, name: &str, image: Option<&UserImageArtifact>, problem: &str) {
+        self.user_images.retain(|known| known.name != name);
+        if !problem.is_empty() {
+            let notice = Message::ImageNotShown { name, problem };
+            self.notices.push(self.text(notice));
+        }
+        if let Some(shown) = image {
+            self.artifacts.push(shown.artifact.clone());
+            self.user_images.push(AttachedImage {
+                name: name.to_owned(),
+                step: self.next_step(),
+                shown: shown.clone(),
+            });
+        }
     }
 
     /// Returns the attachments that are not on the desktop yet: of the task, then of messages.

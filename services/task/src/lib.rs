@@ -36,6 +36,6 @@ pub mod view;
 pub use approval::{Approval, ApprovalState, ApprovalSubject};
 pub use desktop_wait::{DesktopHold, DesktopWait};
 pub use event::{Event, RecordedEvent};
-pub use fold::{Lifecycle, Task};
+pub use fold::{AttachedImage, Lifecycle, Task};
 pub use record::{Abandonment, ActionRecord, StepRecord};
 pub use spec::TaskSpec;

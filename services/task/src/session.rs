@@ -200,6 +200,8 @@ mod tests {
             size_bytes: 1,
             path: "/files/a.txt".to_owned(),
             error: String::new(),
+            image: None,
+            image_error: String::new(),
         };
         let message = Event::MessageReceived {
             text: "the blue one".to_owned(),

@@ -38,6 +38,15 @@ async fn attachment(connection: &Connection, path: &Path) -> Result<wire::Attach
         path: path.to_owned(),
         source,
     })?;
+    of_content(connection, name, data).await
+}
+
+/// Returns an attachment with this content, and uploads it if it is large.
+pub(super) async fn of_content(
+    connection: &Connection,
+    name: String,
+    data: Vec<u8>,
+) -> Result<wire::Attachment, Error> {
     if data.len() <= MAX_INLINE_BYTES {
         return Ok(wire::Attachment {
             name,

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::connection::Connection;
 use super::full_name;
+use super::history::{History, HistoryImage};
 use super::watch::{Responder, WatchOptions, watch};
 use crate::cli::{OnApproval, Run, Specification};
 use crate::error::Error;
@@ -151,10 +152,18 @@ async fn create_and_watch(
 ) -> Result<Exit, Error> {
     let goal = args.goal.as_deref().unwrap_or_default();
     let specification = &args.specification;
-    let attachments = super::attachments::read(connection, &specification.attachments).await?;
+    let history = match &specification.history {
+        Some(path) => super::history::read(path)?,
+        None => History::default(),
+    };
+    let mut attachments = Vec::new();
+    for HistoryImage { name, content } in history.images {
+        attachments.push(super::attachments::of_content(connection, name, content).await?);
+    }
+    attachments.extend(super::attachments::read(connection, &specification.attachments).await?);
     let mut request = request(goal, task, specification, attachments);
-    if let (Some(path), Some(new)) = (&specification.history, &mut request.task) {
-        new.earlier_messages = super::history::read(path)?;
+    if let Some(new) = &mut request.task {
+        new.earlier_messages = history.messages;
     }
     let language = Language::of(args.specification.language.as_deref(), goal);
     let name = task.to_string();

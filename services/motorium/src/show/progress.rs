@@ -183,6 +183,12 @@ impl TaskProgress {
                     error: &put.error,
                 })
             }
+            Kind::AttachmentPut(put) if !put.image_error.is_empty() => {
+                self.line(Message::ImageNotShown {
+                    name: &put.name,
+                    problem: &put.image_error,
+                })
+            }
             Kind::AttachmentPut(put) => self.line(Message::ProgressCopied { name: &put.name }),
             Kind::ResultFetched(fetched) if fetched.error.is_empty() => {
                 self.line(Message::ProgressFetched {

@@ -6,8 +6,8 @@ use motorium_proto::domain::decision::{Next, PastAction, PastStep, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
-use motorium_proto::domain::session::{FileOrigin, TaskContext, TaskFile};
-use motorium_proto::limits::MAX_IMAGE_MESSAGE_BYTES;
+use motorium_proto::domain::session::{FileOrigin, TaskContext, TaskFile, UserImage};
+use motorium_proto::limits::{MAX_IMAGE_MESSAGE_BYTES, MAX_USER_IMAGES};
 use motorium_proto::service::{PlanRequest, Result};
 use motorium_store::BlobStore;
 use tokio::time::Instant;
@@ -23,7 +23,9 @@ use super::screen::Screen;
 use crate::hooks::event::ModelCallPurpose;
 use motorium_task::event::{Artifact, Event};
 use motorium_task::limits;
-use motorium_task::{Abandonment, ActionRecord, ApprovalState, ApprovalSubject, StepRecord, Task};
+use motorium_task::{
+    Abandonment, ActionRecord, ApprovalState, ApprovalSubject, AttachedImage, StepRecord, Task,
+};
 
 /// Maximum size of all images of a request in bytes.
 // A quarter of the message limit is left for the rest of the request.
@@ -145,9 +147,16 @@ impl Planning {
         })
     }
 
-    /// Returns the background of a task, with the results that it has to save.
+    /// Returns the background of a task, with the results that it has to save, and the user's latest images without their
+    /// content.
     fn context(&self, task: &Task) -> TaskContext {
         let mut context = task.context.clone();
+        let images = latest_user_images(task).iter().map(|image| UserImage {
+            name: image.name.clone(),
+            image: None,
+            step: image.step,
+        });
+        context.images = images.collect();
         let is_there = |name: &str| task.context.files.iter().any(|file| file.name == name);
         let missing = task.spec.results.iter().filter(|name| !is_there(name));
         let wanted = missing.map(|name| TaskFile {
@@ -169,6 +178,13 @@ impl Planning {
             past: decided_steps(task)
                 .enumerate()
                 .filter_map(|(index, step)| Some((index, stored_image(step)?)))
+                .collect(),
+            of_user: latest_user_images(task)
+                .iter()
+                .map(|image| StoredImage {
+                    artifact: image.shown.artifact.clone(),
+                    size: image.shown.size,
+                })
                 .collect(),
         }
     }
@@ -200,6 +216,12 @@ fn repeats_progress(task: &Task) -> bool {
     matches!(task.steps.as_slice(), [.., before, step] if step.looks_again_after(before))
 }
 
+/// Returns the images of the user that the planner is sent.
+fn latest_user_images(task: &Task) -> &[AttachedImage] {
+    let images = &task.user_images;
+    &images[images.len().saturating_sub(MAX_USER_IMAGES)..]
+}
+
 /// Returns the user's instructions and the messages sent before the first step.
 fn instructions(task: &Task) -> String {
     let written = Some(&task.spec.instructions).filter(|text| !text.is_empty());
@@ -213,6 +235,8 @@ struct PlanImages {
     current: Option<StoredImage>,
     /// Images of earlier steps, with the index of their step in the history.
     past: Vec<(usize, StoredImage)>,
+    /// Images that the user attached, in the order of the request.
+    of_user: Vec<StoredImage>,
 }
 
 #[derive(Debug, Clone)]
@@ -248,9 +272,11 @@ impl PlanImages {
         self.past.drain(..without);
     }
 
-    /// Keeps the latest images that fit into `bytes` together. The current one is always kept.
+    /// Keeps the latest screenshots that fit into `bytes` together with the images of the user. The current one is always
+    /// kept.
     fn keep_within(&mut self, bytes: u64) {
-        let mut left = bytes.saturating_sub(self.current.as_ref().map_or(0, StoredImage::bytes));
+        let always = self.current.iter().chain(&self.of_user);
+        let mut left = bytes.saturating_sub(always.map(StoredImage::bytes).sum());
         let fits = |(_, image): &&(usize, StoredImage)| match left.checked_sub(image.bytes()) {
             Some(rest) => {
                 left = rest;
@@ -264,7 +290,8 @@ impl PlanImages {
 
     async fn attach(&self, blobs: &BlobStore, request: &mut PlanRequest) -> Result<()> {
         let past = self.past.iter().map(|(_, image)| image);
-        let images: Vec<&StoredImage> = self.current.iter().chain(past).collect();
+        let images = self.current.iter().chain(past).chain(&self.of_user);
+        let images: Vec<&StoredImage> = images.collect();
         let names = images.iter().map(|image| image.artifact.sha256.into());
         let read = blobs.get_all(names.collect()).await;
         let read = read.map_err(|error| error.report())?;
@@ -277,6 +304,9 @@ impl PlanImages {
         }
         for (index, _) in &self.past {
             request.history[*index].image = read.next();
+        }
+        for image in &mut request.context.images {
+            image.image = read.next();
         }
         Ok(())
     }
@@ -457,6 +487,7 @@ mod tests {
         let images = PlanImages {
             current: Some(named(4)),
             past: [1, 2, 1, 3].map(named).into_iter().enumerate().collect(),
+            of_user: vec![named(1)],
         };
         let held = |shown: &[u8]| {
             let shown: Vec<[u8; 32]> = shown.iter().map(|name| [*name; 32]).collect();
@@ -471,7 +502,7 @@ mod tests {
 
     #[test]
     fn as_many_of_the_latest_pictures_are_kept_as_a_message_can_carry() {
-        let kept = |bytes| {
+        let kept_beside = |of_user: &[u64], bytes| {
             let mut images = PlanImages {
                 current: Some(image_of_size(10)),
                 past: [30, 5, 20]
@@ -479,15 +510,19 @@ mod tests {
                     .into_iter()
                     .enumerate()
                     .collect(),
+                of_user: of_user.iter().map(|bytes| image_of_size(*bytes)).collect(),
             };
             images.keep_within(bytes);
             let steps = images.past.iter().map(|(step, _)| *step);
             steps.collect::<Vec<_>>()
         };
+        let kept = |bytes| kept_beside(&[], bytes);
         assert_eq!(kept(65), [0, 1, 2]);
         assert_eq!(kept(64), [1, 2]);
         assert_eq!(kept(34), [2]);
         assert_eq!(kept(29), [0; 0]);
         assert_eq!(kept(1), [0; 0], "the present one alone");
+        assert_eq!(kept_beside(&[7, 3], 75), [0, 1, 2]);
+        assert_eq!(kept_beside(&[7, 3], 74), [1, 2]);
     }
 }

@@ -1,8 +1,12 @@
 //! Messages to a task, with and without files: they answer its question, reach its desktop, and its planner.
 
 use bytes::Bytes;
+use image::{Rgba, RgbaImage};
+use motorium_imaging::codec;
+use motorium_proto::domain::frame::ImageContent;
 use motorium_proto::domain::session::{FileOrigin, TaskFile};
 use motorium_proto::limits::{MAX_ATTACHMENT_BYTES, MAX_FILE_BYTES};
+use motorium_proto::service::{ImageFormat, PlanRequest};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 use tonic::{Code, Status};
@@ -107,6 +111,125 @@ async fn files_of_a_message_are_put_on_the_desktop_and_told() {
         _ => None,
     });
     assert_eq!(contents, [0]);
+}
+
+/// Returns a PNG of one colour, as a file.
+fn png(name: &str, width: u32, height: u32) -> wire::Attachment {
+    let pixels = RgbaImage::from_pixel(width, height, Rgba([200, 30, 30, 255]));
+    let encoded = codec::encode(&pixels, ImageFormat::Png).unwrap();
+    let ImageContent::Bytes(data) = encoded.content else {
+        panic!("it is encoded");
+    };
+    wire::Attachment {
+        name: name.to_owned(),
+        data,
+        ..wire::Attachment::default()
+    }
+}
+
+fn with_attachments(attachments: Vec<wire::Attachment>) -> wire::Task {
+    wire::Task {
+        attachments,
+        ..wire::Task::default()
+    }
+}
+
+/// Returns the name, the first step and the width of each image of the user in a request.
+fn shown(plan: &PlanRequest) -> Vec<(&str, u32, Option<u32>)> {
+    let images = plan.context.images.iter();
+    images
+        .map(|one| {
+            let width = one.image.as_ref().map(|image| image.width);
+            (one.name.as_str(), one.step, width)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn attached_images_are_shown_to_the_planner_in_every_step() {
+    let script = vec![act([click(1)]), ask("which one?"), done("ok")];
+    let cluster = Cluster::start(script).await;
+    let plan = png("plan.png", 60, 40);
+    let attachments = vec![
+        file("notes.txt", b"text"),
+        plan.clone(),
+        png("wide.png", 4000, 20),
+    ];
+    let name = cluster.create_with(with_attachments(attachments)).await;
+    cluster.happened(&name, "user_asked").await;
+    let request = message(&name, "this one", vec![png("photo.png", 70, 50)]);
+    send(&cluster, request).await.unwrap();
+    let story = cluster.follow(&name).await;
+    let plans = cluster.world.plans();
+    // An image is scaled down to what models take.
+    let first = [("plan.png", 1, Some(60)), ("wide.png", 1, Some(2576))];
+    assert_eq!(shown(&plans[0]), first);
+    assert_eq!(shown(&plans[1]), first);
+    let with_photo = [first.as_slice(), &[("photo.png", 3, Some(70))]].concat();
+    assert_eq!(shown(&plans[2]), with_photo);
+    let sent = plans[2].context.images[0].image.clone().unwrap();
+    assert_eq!(sent.content, ImageContent::Bytes(plan.data.clone()));
+    // What models are shown is kept with the task, and exported.
+    let artifacts = story.all(|kind| match kind {
+        wire::event::Kind::AttachmentPut(put) => put.image.clone(),
+        _ => None,
+    });
+    assert_eq!(artifacts.len(), 3);
+    let client = cluster.client();
+    let (_, content) = client.get_artifact(&artifacts[0].name).await.unwrap();
+    assert_eq!(content, plan.data);
+    let folder = replay::check(&cluster, &name).await;
+    let exported = std::fs::read(folder.path().join("user-images/attachment-2.png")).unwrap();
+    assert_eq!(exported, plan.data.as_ref());
+}
+
+#[tokio::test]
+async fn the_planner_is_shown_the_latest_four_images() {
+    let cluster = Cluster::start(vec![done("ok")]).await;
+    let images = (1..=5).map(|number| png(&format!("{number}.png"), 10 + number, 10));
+    let again = png("3.png", 30, 10);
+    let attachments = images.chain([again]).collect();
+    let name = cluster.create_with(with_attachments(attachments)).await;
+    cluster.follow(&name).await;
+    let plan = cluster.world.plans().pop().unwrap();
+    // The second file of a name takes the place of the first, as it does on the desktop.
+    let expected = [
+        ("2.png", 1, Some(12)),
+        ("4.png", 1, Some(14)),
+        ("5.png", 1, Some(15)),
+        ("3.png", 1, Some(30)),
+    ];
+    assert_eq!(shown(&plan), expected);
+}
+
+#[tokio::test]
+async fn an_image_that_cannot_be_shown_is_told_and_ends_nothing() {
+    let cluster = Cluster::start(vec![done("ok")]).await;
+    let mut damaged = png("photo.png", 60, 40);
+    damaged.data.truncate(60);
+    let name = cluster.create_with(with_attachments(vec![damaged])).await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "ok");
+    let plan = cluster.world.plans().pop().unwrap();
+    assert_eq!(shown(&plan), []);
+    let [notice] = plan.notices.try_into().unwrap();
+    let expected = "the attached image photo.png cannot be shown to the model, which only has the file: \
+                    the PNG image cannot be decoded";
+    assert!(notice.starts_with(expected), "{notice}");
+    replay::check(&cluster, &name).await;
+}
+
+#[tokio::test]
+async fn a_planner_that_sees_nothing_is_told_that_there_are_images() {
+    let cluster = Cluster::start(vec![done("ok")]).await;
+    cluster.world.see_nothing();
+    let attachments = vec![png("plan.png", 60, 40)];
+    let name = cluster.create_with(with_attachments(attachments)).await;
+    cluster.follow(&name).await;
+    let plan = cluster.world.plans().pop().unwrap();
+    assert_eq!(plan.image, None);
+    assert_eq!(shown(&plan), [("plan.png", 1, None)]);
+    replay::check(&cluster, &name).await;
 }
 
 #[tokio::test]

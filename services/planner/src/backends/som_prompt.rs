@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json as value};
 
 use super::degraded_features::OutputFormat;
 use super::dialect::{ModelRequest, RequestError, StepContext};
+use super::user_images::{self, LabelledImage};
 use crate::models::Api;
 use crate::prompt::history::CoordinateFormat;
 use crate::prompt::{Error as PromptError, Language, PromptContext};
@@ -45,6 +46,8 @@ impl Default for Options {
 pub(super) struct SomPrompt {
     pub(super) system: String,
     pub(super) text: String,
+    /// Images of the user.
+    of_user: Vec<LabelledImage>,
     /// Earlier screenshots, each with its caption.
     pub(super) past: Vec<(String, RenderedImage)>,
     /// The current annotated screenshot.
@@ -77,17 +80,26 @@ impl SomPrompt {
             frame: request.frame.size,
             numbered: true,
         };
-        let situation = PromptContext::of(request, &shown, step.prompts, places)?;
+        let of_user = match options.images {
+            true => user_images::shown(request, step.model),
+            false => Vec::new(),
+        };
+        let situation = PromptContext::of(request, &shown, step.prompts, places, &of_user)?;
         let values = minijinja::context! {
             picture => image.as_ref().map(size),
             ..minijinja::Value::from(minijinja::value::Serde(&situation))
         };
         let past = if is_shown {
-            past(step, options, language)
+            past(step, options, of_user.len(), language)
         } else {
             Vec::new()
         };
+        let of_user = match options.images {
+            true => user_images::rendered(step)?,
+            false => Vec::new(),
+        };
         Ok(Self {
+            of_user,
             system: system(step, &situation, form, options.images)?,
             text: step.prompts.render("som_step", language, values)?,
             past,
@@ -107,7 +119,7 @@ impl SomPrompt {
         }
     }
 
-    /// Returns the content of the user turn: the text, then the screenshots, each with its caption.
+    /// Returns the content of the user turn: the text, then the user's images and the screenshots, each with its caption.
     pub(super) fn content(
         &self,
         step: &StepContext<'_>,
@@ -115,12 +127,13 @@ impl SomPrompt {
     ) -> Vec<Value> {
         let now = self.image.as_ref();
         let now = now.map(|screenshot| (caption(step), screenshot));
+        let of_user = self.of_user.iter();
+        let of_user = of_user.map(|one| (one.label.as_str(), &one.image));
         let past = self.past.iter();
-        let screens = past.map(|(words, screenshot)| (words.as_str(), screenshot));
-        let screens = screens
-            .chain(now)
-            .flat_map(|(words, screenshot)| [text(words), image(screenshot)]);
-        std::iter::once(text(&self.text)).chain(screens).collect()
+        let past = past.map(|(words, screenshot)| (words.as_str(), screenshot));
+        let images = of_user.chain(past).chain(now);
+        let images = images.flat_map(|(words, rendered)| [text(words), image(rendered)]);
+        std::iter::once(text(&self.text)).chain(images).collect()
     }
 }
 
@@ -156,20 +169,22 @@ fn size(image: &RenderedImage) -> String {
     format!("{width}×{height}")
 }
 
-/// Returns the screenshots of the last steps. One that is no longer available is left out; its line of text remains.
+/// Returns the screenshots of the last steps, as many as there is room for beside the current one and the user's images.
+/// One that is no longer available is left out; its line of text remains.
 fn past(
     step: &StepContext<'_>,
     options: Options,
+    user_images: usize,
     language: Language,
 ) -> Vec<(String, RenderedImage)> {
     let max_images = options
         .history_images
-        .min(step.model.max_images.saturating_sub(1));
+        .min(step.model.max_images.saturating_sub(1 + user_images));
     let history = &step.request.history;
     let recent = history[history.len().saturating_sub(max_images)..].iter();
     let shown = recent.filter_map(|past| {
         let checksum = Checksum(past.image.as_ref()?.sha256);
-        let image = step.images.past(step.model.image_spec, checksum);
+        let image = step.images.whole(step.model.image_spec, checksum);
         let image = image
             .inspect_err(
                 |error| tracing::debug!(%error, step = past.step, "an earlier screenshot is left out"),

@@ -1,10 +1,11 @@
 //! The background of a task, which every backend's prompt has: earlier tasks of the same session, and the task's files.
+//! Of an image of the user, it says whether the model is shown it.
 //!
 //! The user's own words are instructions of their time, and told as such. Everything else about an earlier task (its
 //! answer, actions and data) may quote the screen, and is delimited as untrusted.
 
 use motorium_proto::domain::session::{
-    EarlierMessage, EarlierTask, FileOrigin, MessageRole, TaskContext, TaskEnd, TaskFile,
+    EarlierMessage, EarlierTask, FileOrigin, MessageRole, TaskContext, TaskEnd, TaskFile, UserImage,
 };
 use serde::Serialize;
 
@@ -41,12 +42,13 @@ struct EarlierTaskText<'a> {
     record: String,
 }
 
-/// Renders the background; empty if there is none.
+/// Renders the background for a model that is shown these images of the user; empty if there is none.
 ///
 /// # Errors
 /// Fails if the template cannot be rendered.
 pub fn background(
     context: &TaskContext,
+    shown_images: &[&UserImage],
     prompts: &Prompts,
     language: Language,
 ) -> Result<String, Error> {
@@ -59,16 +61,21 @@ pub fn background(
             record: untrusted("record of an earlier task", &record(task, language)),
         })
         .collect();
+    let visibility = ImageVisibility {
+        images: &context.images,
+        shown: shown_images,
+        language,
+    };
     let values = Background {
         earlier_tasks: tasks,
-        files: files(&context.files, language),
-        messages: context.messages.iter().map(shown).collect(),
+        files: visibility.files(&context.files),
+        messages: context.messages.iter().map(message_text).collect(),
     };
     let text = prompts.render(TEMPLATE, language, values)?;
     Ok(text.trim().to_owned())
 }
 
-fn shown(message: &EarlierMessage) -> MessageText {
+fn message_text(message: &EarlierMessage) -> MessageText {
     let is_user = message.role == MessageRole::User;
     let text = match is_user {
         true => message.text.trim().to_owned(),
@@ -77,20 +84,69 @@ fn shown(message: &EarlierMessage) -> MessageText {
     MessageText { is_user, text }
 }
 
+/// The images of the user, and those of them that the model is shown.
+#[derive(Debug, Clone, Copy)]
+struct ImageVisibility<'a> {
+    images: &'a [UserImage],
+    shown: &'a [&'a UserImage],
+    language: Language,
+}
+
+impl ImageVisibility<'_> {
+    /// Returns one line for each file, and for each image that is not among them.
+    fn files(self, files: &[TaskFile]) -> Vec<String> {
+        let described = files.iter().map(|file| {
+            let is_image = self.images.iter().any(|image| image.name == file.name);
+            let note = is_image.then(|| self.note(&file.name));
+            described(file, note, self.language)
+        });
+        let is_file = |image: &&UserImage| files.iter().any(|file| file.name == image.name);
+        let others = self.images.iter().filter(|image| !is_file(image));
+        let others = others.map(|image| {
+            let origin = words(self.language, "given by the user", "用户提供");
+            let place = words(self.language, "not on the computer", "不在电脑上");
+            format!(
+                "{} ({origin}, {place}, {})",
+                image.name,
+                self.note(&image.name)
+            )
+        });
+        described.chain(others).collect()
+    }
+
+    /// Returns whether the model sees an image.
+    fn note(self, name: &str) -> &'static str {
+        match self.shown.iter().any(|image| image.name == name) {
+            true => words(
+                self.language,
+                "an image, which you are also shown",
+                "图片，也会直接显示给你",
+            ),
+            false => words(
+                self.language,
+                "an image, which you are not shown",
+                "图片，不会直接显示给你",
+            ),
+        }
+    }
+}
+
 /// Returns each file with its origin and its path.
 fn files(files: &[TaskFile], language: Language) -> Vec<String> {
-    let described = files.iter().map(|file| {
-        let origin = match file.origin {
-            FileOrigin::Attached => words(language, "attached by the user", "用户附上"),
-            FileOrigin::Saved => words(language, "saved", "已保存"),
-            FileOrigin::Wanted => words(language, "to be saved by this task", "由本任务保存"),
-        };
-        match file.path.as_str() {
-            "" => format!("{} ({origin})", file.name),
-            path => format!("{} ({origin}, {path})", file.name),
-        }
-    });
+    let described = files.iter().map(|file| described(file, None, language));
     described.collect()
+}
+
+/// Returns a file with its origin, its path and a note.
+fn described(file: &TaskFile, note: Option<&str>, language: Language) -> String {
+    let origin = match file.origin {
+        FileOrigin::Attached => words(language, "attached by the user", "用户附上"),
+        FileOrigin::Saved => words(language, "saved", "已保存"),
+        FileOrigin::Wanted => words(language, "to be saved by this task", "由本任务保存"),
+    };
+    let path = Some(file.path.as_str()).filter(|path| !path.is_empty());
+    let about: Vec<&str> = [Some(origin), path, note].into_iter().flatten().collect();
+    format!("{} ({})", file.name, about.join(", "))
 }
 
 fn words(language: Language, english: &'static str, chinese: &'static str) -> &'static str {
@@ -151,10 +207,10 @@ mod tests {
         let context = TaskContext {
             earlier_tasks: tasks,
             files,
-            messages: Vec::new(),
+            ..TaskContext::default()
         };
         let prompts = Prompts::built_in().unwrap();
-        background(&context, &prompts, language).unwrap()
+        background(&context, &[], &prompts, language).unwrap()
     }
 
     #[test]
@@ -178,5 +234,40 @@ mod tests {
         }
         let chinese = rendered(vec![earlier()], Language::Chinese);
         assert!(chinese.contains("结果: 已完成"), "{chinese}");
+    }
+
+    #[test]
+    fn an_image_is_told_with_whether_it_is_shown() {
+        let image = |name: &str| UserImage {
+            name: name.to_owned(),
+            image: None,
+            step: 1,
+        };
+        let file = |name: &str| TaskFile {
+            name: name.to_owned(),
+            path: format!("/files/{name}"),
+            origin: FileOrigin::Attached,
+        };
+        let context = TaskContext {
+            files: vec![file("notes.txt"), file("old.png"), file("new.png")],
+            images: vec![image("old.png"), image("pasted.png"), image("new.png")],
+            ..TaskContext::default()
+        };
+        let prompts = Prompts::built_in().unwrap();
+        let told = |language| {
+            let shown = [&context.images[2]];
+            let text = background(&context, &shown, &prompts, language).unwrap();
+            let lines = text.lines().filter(|line| line.starts_with("- "));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let english = [
+            "- notes.txt (attached by the user, /files/notes.txt)",
+            "- old.png (attached by the user, /files/old.png, an image, which you are not shown)",
+            "- new.png (attached by the user, /files/new.png, an image, which you are also shown)",
+            "- pasted.png (given by the user, not on the computer, an image, which you are not shown)",
+        ];
+        assert_eq!(told(Language::English), english);
+        let chinese = told(Language::Chinese);
+        assert!(chinese[2].contains("也会直接显示给你"), "{chinese:?}");
     }
 }

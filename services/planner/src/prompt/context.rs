@@ -5,6 +5,7 @@ use motorium_proto::domain::decision::{PastStep, RemainingLimits};
 use motorium_proto::domain::desktop::Platform;
 use motorium_proto::domain::element::Element;
 use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::session::UserImage;
 use motorium_proto::service::PlanRequest;
 use serde::Serialize;
 
@@ -70,7 +71,8 @@ pub struct Function {
 }
 
 impl PromptContext {
-    /// Returns the values of a request, with these elements of its scene and this format of places.
+    /// Returns the values of a request, with these elements of its scene, this format of places, and these images of the
+    /// user beside the prompt.
     ///
     /// # Errors
     /// Fails if the template of the background cannot be rendered.
@@ -79,13 +81,14 @@ impl PromptContext {
         elements: impl IntoIterator<Item = &'a Element>,
         prompts: &Prompts,
         places: CoordinateFormat,
+        shown_images: &[&UserImage],
     ) -> Result<Self, Error> {
         let language = Language::of(request.language.as_deref(), &request.goal);
         let lines = prompt::lines_in(elements, language == Language::Chinese);
         Ok(Self {
             goal: request.goal.clone(),
             instructions: request.instructions.trim().to_owned(),
-            background: background(&request.context, prompts, language)?,
+            background: background(&request.context, shown_images, prompts, language)?,
             platform: platform(request.platform, language),
             elements: delimited("elements of the screen, as they were read", &lines),
             windows: delimited(

@@ -160,7 +160,8 @@ impl fmt::Debug for RenderedImage {
 pub struct RequestImages {
     frame: CaptureSize,
     current: Option<Image>,
-    past: Vec<Image>,
+    /// Images of earlier steps, and those of the user.
+    others: Vec<Image>,
     /// Pixels of `current`, from the first use until [`RequestImages::release`].
     decoded: Mutex<Option<Arc<RgbaImage>>>,
     /// Pixels as sent, without annotations, until [`RequestImages::cache_current`].
@@ -178,23 +179,24 @@ impl fmt::Debug for RequestImages {
         f.debug_struct("Pictures")
             .field("frame", &self.frame)
             .field("current", &self.current.as_ref().map(checksum))
-            .field("past", &self.past.iter().map(checksum).collect::<Vec<_>>())
+            .field(
+                "others",
+                &self.others.iter().map(checksum).collect::<Vec<_>>(),
+            )
             .finish_non_exhaustive()
     }
 }
 
 impl RequestImages {
-    /// Returns the images of a request: the frame's, and those of its history.
+    /// Returns the images of a request: the frame's, those of its history, and those of the user.
     #[must_use]
     pub fn of(request: &PlanRequest) -> Self {
+        let past = request.history.iter().map(|step| &step.image);
+        let of_user = request.context.images.iter().map(|one| &one.image);
         Self {
             frame: request.frame.size,
             current: request.image.clone(),
-            past: request
-                .history
-                .iter()
-                .filter_map(|step| step.image.clone())
-                .collect(),
+            others: past.chain(of_user).flatten().cloned().collect(),
             decoded: Mutex::new(None),
             resized: Mutex::new(None),
         }
@@ -206,7 +208,7 @@ impl RequestImages {
         Self {
             frame: CaptureSize::new(side(image.width), side(image.height)),
             current: Some(image.clone()),
-            past: Vec::new(),
+            others: Vec::new(),
             decoded: Mutex::new(None),
             resized: Mutex::new(None),
         }
@@ -224,7 +226,7 @@ impl RequestImages {
         self.current.as_ref().map(checksum)
     }
 
-    /// Returns whether the request has an image with this checksum, in its frame or in its history.
+    /// Returns whether the request has an image with this checksum.
     #[must_use]
     pub fn has(&self, wanted: Checksum) -> bool {
         self.find(wanted).is_some()
@@ -304,11 +306,11 @@ impl RequestImages {
         Ok(RenderedImage::new(view, wanted, &encoded))
     }
 
-    /// Renders the image with this checksum, from the frame or from the history.
+    /// Renders the image with this checksum as a whole, whichever of the request it is.
     ///
     /// # Errors
     /// Fails if there is none, or it cannot be decoded.
-    pub fn past(&self, image_spec: ImageSpec, wanted: Checksum) -> Result<RenderedImage, Error> {
+    pub fn whole(&self, image_spec: ImageSpec, wanted: Checksum) -> Result<RenderedImage, Error> {
         let image = self.find(wanted).ok_or(Error::Unknown(wanted))?;
         let size = CaptureSize::new(side(image.width), side(image.height));
         let view = SentImage::whole(size, image_spec.rule, image_spec.convention)?;
@@ -338,7 +340,7 @@ impl RequestImages {
     }
 
     fn find(&self, wanted: Checksum) -> Option<&Image> {
-        let mut all = self.current.iter().chain(&self.past);
+        let mut all = self.current.iter().chain(&self.others);
         all.find(|image| checksum(image) == wanted)
     }
 

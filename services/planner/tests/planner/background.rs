@@ -41,6 +41,7 @@ fn context() -> TaskContext {
                 origin: FileOrigin::Wanted,
             },
         ],
+        images: Vec::new(),
         messages: vec![
             EarlierMessage {
                 role: MessageRole::User,

@@ -76,7 +76,7 @@ fn a_marked_screen_is_kept_without_its_marks_for_the_steps_that_show_it_again() 
         }],
         ..request("save the file", "")
     });
-    let shown = later.past(image_spec, Checksum(image.sha256)).unwrap();
+    let shown = later.whole(image_spec, Checksum(image.sha256)).unwrap();
     let plain = resize::render(&pixels, &shown.view.space().unwrap()).unwrap();
     let plain = codec::encode(&plain, ImageFormat::Png).unwrap();
     assert_eq!(shown.data_url(), data_url(&plain));

@@ -26,3 +26,4 @@ mod responses;
 mod service;
 mod som;
 mod task;
+mod user_images;

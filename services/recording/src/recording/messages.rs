@@ -102,7 +102,11 @@ impl RecordableMessage for planner::PlanRequest {
             .history
             .iter_mut()
             .filter_map(|step| step.image.as_mut());
-        self.image.iter_mut().chain(past).collect()
+        let context = self.context.iter_mut();
+        let of_user = context.flat_map(|context| &mut context.images);
+        let of_user = of_user.filter_map(|one| one.image.as_mut());
+        let images = self.image.iter_mut().chain(past);
+        images.chain(of_user).collect()
     }
 
     fn screen(&mut self) -> Option<(&mut Option<Frame>, &mut Option<Scene>)> {

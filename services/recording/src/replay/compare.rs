@@ -3,7 +3,7 @@
 //! Times are ignored: timestamps, durations, and the remaining time limit.
 
 use bytes::Bytes;
-use motorium_proto::v1::common::{Element, Scene};
+use motorium_proto::v1::common::{Element, Scene, UserImage};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::perception::ObserveRequest;
@@ -27,6 +27,12 @@ pub fn comparable(event: wire::Event) -> wire::Event {
     // It follows from the events, and recordings from before the field have none.
     event.state = wire::task::State::Unspecified.into();
     match &mut event.kind {
+        // They follow from the attachment, and recordings from before the fields have none.
+        Some(Kind::AttachmentPut(put)) => {
+            put.image = None;
+            put.image_size = None;
+            put.image_error.clear();
+        }
         Some(Kind::Observed(observed)) => observed.elapsed = None,
         Some(Kind::Decided(decided)) => decided.elapsed = None,
         Some(Kind::StepFinished(finished)) => {
@@ -137,13 +143,24 @@ fn is_same_observation(recorded: &[u8], now: &[u8]) -> bool {
 }
 
 fn is_same_plan(recorded: Option<PlanRequest>, now: Option<PlanRequest>) -> bool {
-    match (recorded, now) {
-        (Some(mut recorded), Some(now)) if now.conversation.is_empty() => {
-            recorded.conversation = Bytes::new();
-            recorded == now
-        }
-        (recorded, now) => recorded == now,
+    let (Some(mut recorded), Some(mut now)) = (recorded, now) else {
+        return false;
+    };
+    if now.conversation.is_empty() {
+        recorded.conversation = Bytes::new();
     }
+    if user_images(&recorded).is_empty()
+        && let Some(context) = &mut now.context
+    {
+        // Recordings from before the field have none.
+        context.images.clear();
+    }
+    recorded == now
+}
+
+fn user_images(request: &PlanRequest) -> &[UserImage] {
+    let context = request.context.as_ref();
+    context.map_or(&[], |context| &context.images)
 }
 
 fn without_time<Q: Limited>(question: &[u8]) -> Option<Q> {

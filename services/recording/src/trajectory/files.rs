@@ -18,6 +18,9 @@ pub const FORMAT: u32 = 1;
 /// Maximum length of a file name, in bytes. A ustar path has 100 bytes, including the folder.
 const MAX_NAME_BYTES: usize = 60;
 
+/// Folder of the screenshots that back an event.
+const EVIDENCE: &str = "evidence";
+
 /// A file of an export.
 #[derive(Debug, Clone)]
 pub(super) struct ExportedFile {
@@ -114,19 +117,19 @@ pub fn artifact_files(recorded: &RecordedEvent) -> Vec<(String, &Artifact)> {
         .into_iter()
         .filter_map(|(place, artifact)| step_file(step, place, artifact.as_ref()))
         .collect(),
+        Event::AttachmentPut { image, .. } => {
+            let artifacts = image.iter().map(|shown| &shown.artifact);
+            within("user-images", artifacts)
+        }
         Event::EndScreenCaptured { image } => step_file(step, StepFile::FrameAfter, Some(image))
             .into_iter()
             .collect(),
-        Event::PointerChecked(checked) => evidence(checked.image.iter()),
-        Event::ApprovalRequested(approval) => evidence(approval.evidence.iter()),
+        Event::PointerChecked(checked) => within(EVIDENCE, checked.image.iter()),
+        Event::ApprovalRequested(approval) => within(EVIDENCE, approval.evidence.iter()),
         Event::InjectionSuspected {
             evidence: shown, ..
-        } => evidence(shown.iter().flatten()),
-        Event::ResultFetched(file) => file
-            .artifact
-            .iter()
-            .map(|it| (format!("results/{}", safe_file_name(&it.file_name)), it))
-            .collect(),
+        } => within(EVIDENCE, shown.iter().flatten()),
+        Event::ResultFetched(file) => within("results", file.artifact.iter()),
         _ => Vec::new(),
     }
 }
@@ -139,9 +142,13 @@ fn step_file(
     artifact.map(|artifact| (steps::path(step, place, artifact), artifact))
 }
 
-fn evidence<'a>(artifacts: impl Iterator<Item = &'a Artifact>) -> Vec<(String, &'a Artifact)> {
+/// Returns artifacts with their paths in a folder of the export.
+fn within<'a>(
+    folder: &str,
+    artifacts: impl Iterator<Item = &'a Artifact>,
+) -> Vec<(String, &'a Artifact)> {
     artifacts
-        .map(|it| (format!("evidence/{}", safe_file_name(&it.file_name)), it))
+        .map(|it| (format!("{folder}/{}", safe_file_name(&it.file_name)), it))
         .collect()
 }
 

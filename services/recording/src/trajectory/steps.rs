@@ -413,6 +413,13 @@ fn timeline_entry(event: &Event) -> Option<(&'static str, &'static str, String)>
             "File not put on the desktop",
             format!("{name}: {error}"),
         ),
+        Event::AttachmentPut {
+            name, image_error, ..
+        } if !image_error.is_empty() => (
+            WARNING,
+            "Image not shown to the model",
+            format!("{name}: {image_error}"),
+        ),
         Event::AttachmentPut { name, path, .. } => {
             (NOTE, "File put on the desktop", format!("{name}: {path}"))
         }

@@ -6,7 +6,7 @@ use motorium_proto::convert::{self, optional, require};
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq, TaskName};
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{BackendAttempt, StageTiming};
-use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::{common, orchestrator as wire};
 
 use super::super::approval::approval_name;
 use super::super::artifact::{optional_artifact, required_artifact, wire_artifact};
@@ -16,7 +16,7 @@ use super::super::screen::Fingerprint;
 use super::super::spec::{Attachment, Limits, TaskSpec, attachments};
 use super::{
     ActionIntended, Event, Failure, Observed, PointerChecked, RecordedEvent, ResultFile,
-    UserRequest, UserRequestKind,
+    UserImageArtifact, UserRequest, UserRequestKind,
 };
 
 impl RecordedEvent {
@@ -51,6 +51,17 @@ impl TryFrom<wire::Event> for RecordedEvent {
 /// Returns false for the placeholder of a missing artifact, which has no name.
 fn is_stored(artifact: &wire::Artifact) -> bool {
     !artifact.name.is_empty()
+}
+
+fn user_image(
+    image: Option<wire::Artifact>,
+    size: Option<common::PixelSize>,
+) -> Result<Option<UserImageArtifact>, FieldError> {
+    let Some(artifact) = optional_artifact("image", image)? else {
+        return Ok(None);
+    };
+    let size = require("image_size", size)?;
+    Ok(Some(UserImageArtifact { artifact, size }))
 }
 
 fn elapsed(message: Option<prost_types::Duration>) -> Result<Duration, FieldError> {
@@ -129,12 +140,20 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             size_bytes,
             path,
             error,
-        } => Kind::AttachmentPut(wire::AttachmentPut {
-            name,
-            size_bytes,
-            path,
-            error,
-        }),
+            image,
+            image_error,
+        } => {
+            let (image, image_size) = image.map(|shown| (shown.artifact, shown.size)).unzip();
+            Kind::AttachmentPut(wire::AttachmentPut {
+                name,
+                size_bytes,
+                path,
+                error,
+                image: image.map(|image| wire_artifact(task, image)),
+                image_size: image_size.map(Into::into),
+                image_error,
+            })
+        }
         Event::Observed(observed) => Kind::Observed(wire::Observed {
             frame: Some(observed.frame.into()),
             image: observed.image.map(|image| wire_artifact(task, image)),
@@ -525,6 +544,8 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             size_bytes: event.size_bytes,
             path: event.path,
             error: event.error,
+            image: user_image(event.image, event.image_size)?,
+            image_error: event.image_error,
         },
         Kind::Observed(event) => observed(event)?,
         Kind::Decided(event) => Event::Decided {

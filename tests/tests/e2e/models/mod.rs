@@ -1,13 +1,15 @@
 //! Every kind of backend on a real desktop, with a model that sees: it gets the requests, finds out from the list of elements or
 //! from the screenshot what to do, and answers in the protocol of its provider, at times wrongly.
 //!
-//! One conversation of two tasks for each: a form, and a follow-up that needs the first task and an attached file.
+//! One conversation of two tasks for each: a form, and a follow-up that needs the first task, an attached file, and what an
+//! attached image shows.
 
 mod dialect;
 mod provider;
 mod sight;
 
 use dialect::Dialect;
+use image::{Rgb, RgbImage};
 use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::PageServer;
 use motorium_tests::programs::ProgramResult;
@@ -20,6 +22,9 @@ const NAME: &str = "Ann Lee";
 /// Words of the second task's goal.
 const FOLLOW_UP: &str = "path of the attached file";
 const FILE: &str = "membership-card.txt";
+/// Image that comes with the second task, of one colour, which the model has to see.
+const IMAGE: &str = "badge.png";
+const IMAGE_COLOUR: Rgb<u8> = Rgb([0x5e, 0x35, 0xb1]);
 /// Maximum number of requests of a task: its four decisions, a second look, and a repair and a retry for each fault.
 const MAX_REQUESTS: usize = 12;
 
@@ -83,19 +88,26 @@ async fn check_form(dialect: Dialect, provider: &Provider, up: &AllInOne, site: 
     }
 }
 
-/// Enters the path of a file that comes with the second task of the conversation.
+/// Enters the path of a file that comes with the second task of the conversation, and the colour of an image.
 async fn check_follow_up(dialect: Dialect, provider: &Provider, up: &AllInOne, site: &PageServer) {
     let kind = dialect.kind();
     site.go_to(&format!("membership.html?{kind}-2")).await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(FILE);
     std::fs::write(&file, "member 7").unwrap();
-    let file = file.to_string_lossy();
-    let goal = format!("Now enter the {FOLLOW_UP} instead, and save it");
-    let ended = run(dialect, up, &["--attach", &file, &goal]).await;
+    let badge = folder.path().join(IMAGE);
+    let pixels = RgbImage::from_pixel(320, 200, IMAGE_COLOUR);
+    pixels.save(&badge).unwrap();
+    let (file, badge) = (file.to_string_lossy(), badge.to_string_lossy());
+    let goal =
+        format!("Now enter the {FOLLOW_UP} and the colour of the badge instead, and save it");
+    let attached = ["--attach", &file, "--attach", &badge, &goal];
+    let ended = run(dialect, up, &attached).await;
     assert_eq!(ended.code, Some(0), "{kind}: {ended:?}");
-    let [path] = saved(site).try_into().unwrap();
-    let on_desktop = std::fs::read_to_string(&path);
+    let [text] = saved(site).try_into().unwrap();
+    let (path, colour) = text.split_once(' ').unwrap();
+    assert_eq!(colour, "violet", "{kind}: {ended:?}");
+    let on_desktop = std::fs::read_to_string(path);
     assert_eq!(
         on_desktop.ok().as_deref(),
         Some("member 7"),

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
+use image::Rgb;
 use motorium_tests::page_server::serve_application;
 use serde_json::{Value, json};
 
@@ -32,8 +33,8 @@ struct Record {
     dialect: Dialect,
     faults: VecDeque<Fault>,
     requests: Vec<Value>,
-    /// Texts of the conversation, where the provider keeps it.
-    remembered: String,
+    /// Texts and attached image of the conversation, where the provider keeps it.
+    remembered: (String, Option<Rgb<u8>>),
 }
 
 /// A provider.
@@ -49,7 +50,7 @@ impl Provider {
             dialect,
             faults: VecDeque::new(),
             requests: Vec::new(),
-            remembered: String::new(),
+            remembered: (String::new(), None),
         }));
         let application = Router::new()
             .fallback(answer)
@@ -89,9 +90,12 @@ async fn answer(State(record): State<Arc<Mutex<Record>>>, uri: Uri, body: Bytes)
     }
     let mut sight = Sight::of(&request);
     if request["previous_response_id"].is_string() {
-        sight.text.insert_str(0, &record.remembered);
+        let (text, attached) = &record.remembered;
+        sight.text.insert_str(0, text);
+        assert_eq!(sight.attached, None, "an image is sent once");
+        sight.attached = *attached;
     }
-    record.remembered.clone_from(&sight.text);
+    record.remembered = (sight.text.clone(), sight.attached);
     let decision = match fault {
         Some(Fault::Unknown) => Move::Fly,
         Some(Fault::Nowhere) => Move::ClickNowhere,
@@ -109,15 +113,17 @@ async fn answer(State(record): State<Arc<Mutex<Record>>>, uri: Uri, body: Bytes)
 fn decide(sight: &Sight) -> Move {
     match sight.form() {
         Form::Empty(centre) => Move::Click("Your name", centre),
-        Form::Focused => Move::Type(wanted(&sight.text)),
+        Form::Focused => Move::Type(wanted(sight)),
         Form::Filled(centre) => Move::Click("Save", centre),
         Form::Saved => Move::Done,
         Form::NotThere => panic!("no form is on the screenshot:\n{}", sight.text),
     }
 }
 
-/// Returns the text that the goal asks for: the path of the attached file, as the request tells it, or a name.
-fn wanted(text: &str) -> String {
+/// Returns the text that the goal asks for: the path of the attached file, as the request tells it, with the colour of the
+/// attached image; or a name.
+fn wanted(sight: &Sight) -> String {
+    let text = sight.text.as_str();
     if !text.contains(super::FOLLOW_UP) {
         return super::NAME.to_owned();
     }
@@ -128,6 +134,10 @@ fn wanted(text: &str) -> String {
     let is_path = |word: &&str| word.starts_with('/') && word.ends_with(super::FILE);
     let mut words = text.split(|c: char| c.is_whitespace() || "\"'`(),;:".contains(c));
     let path = words.find(is_path);
-    path.unwrap_or_else(|| panic!("the path of the file is not told:\n{text}"))
-        .to_owned()
+    let path = path.unwrap_or_else(|| panic!("the path of the file is not told:\n{text}"));
+    let colour = match sight.attached {
+        Some(super::IMAGE_COLOUR) => "violet",
+        other => panic!("the attached image is {other:?}:\n{text}"),
+    };
+    format!("{path} {colour}")
 }

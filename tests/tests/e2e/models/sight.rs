@@ -36,17 +36,27 @@ pub(super) struct Sight {
     pub(super) text: String,
     /// The last screenshot.
     pub(super) screen: RgbImage,
+    /// Colour of the attached image, which follows its name.
+    pub(super) attached: Option<Rgb<u8>>,
 }
 
 impl Sight {
     pub(super) fn of(request: &Value) -> Self {
-        let (mut text, mut image) = (String::new(), None);
-        read(request, &mut text, &mut image);
-        let image = image.expect("every request has a screenshot");
-        let screen = image::load_from_memory(&image).expect("it is a picture");
+        let mut parts = Vec::new();
+        read(request, &mut parts);
+        let texts = parts.iter().filter_map(Part::text);
+        let text = texts.map(|text| format!("{text}\n")).collect();
+        let screen = parts.iter().rev().find_map(Part::image);
+        let screen = screen.expect("every request has a screenshot");
+        let attached = parts.windows(2).find_map(|pair| match pair {
+            [Part::Text(label), Part::Image(image)] if label.contains(super::IMAGE) => Some(image),
+            _ => None,
+        });
+        let centre = |image: RgbImage| *image.get_pixel(image.width() / 2, image.height() / 2);
         Self {
             text,
-            screen: screen.into_rgb8(),
+            screen: decoded(screen),
+            attached: attached.map(|image| centre(decoded(image))),
         }
     }
 
@@ -81,25 +91,51 @@ impl Sight {
     }
 }
 
-/// Reads all texts and the last image of a request, whatever its protocol.
-fn read(value: &Value, text: &mut String, image: &mut Option<Vec<u8>>) {
-    match value {
-        Value::String(content) => match content.strip_prefix("data:image/") {
-            Some(url) => {
-                let data = url.split_once("base64,").expect("a data URL").1;
-                *image = Some(STANDARD.decode(data).expect("it is base64"));
-            }
-            None => {
-                text.push_str(content);
-                text.push('\n');
-            }
-        },
-        Value::Array(items) => items.iter().for_each(|item| read(item, text, image)),
-        Value::Object(fields) if fields.get("type") == Some(&"base64".into()) => {
-            let data = fields["data"].as_str().expect("an image has data");
-            *image = Some(STANDARD.decode(data).expect("it is base64"));
+/// A text or an encoded image of a request.
+#[derive(Debug)]
+enum Part {
+    Text(String),
+    Image(Vec<u8>),
+}
+
+impl Part {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Part::Text(text) => Some(text),
+            Part::Image(_) => None,
         }
-        Value::Object(fields) => fields.values().for_each(|field| read(field, text, image)),
+    }
+
+    fn image(&self) -> Option<&Vec<u8>> {
+        match self {
+            Part::Text(_) => None,
+            Part::Image(image) => Some(image),
+        }
+    }
+}
+
+fn decoded(encoded: &Vec<u8>) -> RgbImage {
+    let image = image::load_from_memory(encoded).expect("it is a picture");
+    image.into_rgb8()
+}
+
+/// Reads all texts and images of a request in their order, whatever its protocol.
+fn read(value: &Value, parts: &mut Vec<Part>) {
+    let image = |data: &str| Part::Image(STANDARD.decode(data).expect("it is base64"));
+    match value {
+        Value::String(content) => parts.push(match content.strip_prefix("data:image/") {
+            Some(url) => image(url.split_once("base64,").expect("a data URL").1),
+            None => Part::Text(content.clone()),
+        }),
+        Value::Array(items) => items.iter().for_each(|item| read(item, parts)),
+        Value::Object(fields) if fields.get("type") == Some(&"base64".into()) => {
+            parts.push(image(fields["data"].as_str().expect("an image has data")));
+        }
+        // The kind of a part is no text of it.
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(key, _)| !matches!(key.as_str(), "type" | "detail"))
+            .for_each(|(_, field)| read(field, parts)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

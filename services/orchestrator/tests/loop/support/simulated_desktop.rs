@@ -69,6 +69,8 @@ struct DesktopState {
     script: Vec<Next>,
     /// The phrasebook decides instead of the script.
     uses_phrasebook: bool,
+    /// The planner takes no images.
+    sees_nothing: bool,
     faults: BTreeMap<&'static str, VecDeque<ErrorReport>>,
     plans: Vec<PlanRequest>,
     /// Annotated screenshots that the model received.
@@ -228,6 +230,11 @@ impl SimulatedDesktop {
     /// Lets the phrasebook decide instead of the script.
     pub(crate) fn use_phrasebook(&self) {
         self.state().uses_phrasebook = true;
+    }
+
+    /// Lets the planner take no images.
+    pub(crate) fn see_nothing(&self) {
+        self.state().sees_nothing = true;
     }
 
     /// Holds calls of this name from now on.
@@ -1014,7 +1021,7 @@ impl Planner for FakeServices {
             last_error: None,
             median_latency: None,
             usage: Usage::default(),
-            needs_image: true,
+            needs_image: !self.0.state().sees_nothing,
         }])
     }
 }

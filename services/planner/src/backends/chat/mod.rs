@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::backends::dialect::{ModelRequest, RequestError, StepContext};
 use crate::backends::som_prompt;
+use crate::backends::user_images::{self, LabelledImage};
 use crate::models::Api;
 use crate::prompt::{Language, context};
 use crate::response::ResponseError;
@@ -28,6 +29,27 @@ pub(super) fn image_message(image: &RenderedImage, text: &str) -> Value {
     json!({"role": "user", "content": content})
 }
 
+/// Puts the user's images in front of a message's content, each after its label.
+pub(super) fn with_user_images(mut message: Value, images: &[LabelledImage]) -> Value {
+    let parts = images.iter().flat_map(|one| {
+        let url = one.image.data_url();
+        [
+            json!({"type": "text", "text": one.label}),
+            json!({"type": "image_url", "image_url": {"url": url}}),
+        ]
+    });
+    if let Some(content) = message["content"].as_array_mut() {
+        content.splice(0..0, parts);
+    }
+    message
+}
+
+/// Returns the number of earlier screenshots that a model is shown beside the current one and the user's images.
+pub(super) fn max_past_images(step: &StepContext<'_>) -> usize {
+    let of_user = user_images::shown(step.request, step.model).len();
+    step.model.max_images.saturating_sub(1 + of_user)
+}
+
 /// Returns the image of an earlier step; `None` if it was dropped to save space or is only a reference.
 pub(super) fn past_image(
     step: &StepContext<'_>,
@@ -38,7 +60,7 @@ pub(super) fn past_image(
     };
     match step
         .images
-        .past(step.model.image_spec, Checksum(image.sha256))
+        .whole(step.model.image_spec, Checksum(image.sha256))
     {
         Ok(rendered) => Ok(Some(rendered)),
         Err(Error::Unknown(_) | Error::Reference { .. }) => Ok(None),

@@ -17,8 +17,10 @@ use crate::backends::native::messages;
 use crate::response::ResponseError;
 use crate::screenshot::{self, SentImage};
 
-/// Text in place of a removed image.
+/// Text in place of a removed screenshot.
 const NO_LONGER_SHOWN: &str = "(A screenshot of an earlier step, which is no longer shown.)";
+/// Text in place of a removed image of the user.
+const IMAGE_NO_LONGER_SHOWN: &str = "(An image of the user, which is no longer shown.)";
 
 /// A conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,11 +33,13 @@ pub(super) struct Conversation {
 impl Conversation {
     /// Starts a conversation at this step.
     pub(super) fn new(step: &StepContext<'_>, setup: &Setup) -> Result<Self, RequestError> {
-        let text = messages::first(step)?;
-        let screen = ConversationImage::current(step.images)?.placeholder();
+        let mut state = ConversationState::new(setup.fingerprint(), &step.request.history);
+        let mut content = labelled(&state.take_new_user_images(step));
+        content.push(text_block(&messages::first(step)?));
+        content.push(ConversationImage::current(step.images)?.placeholder());
         Ok(Self {
-            state: ConversationState::new(setup.fingerprint(), &step.request.history),
-            messages: vec![user(vec![json!({"type": "text", "text": text}), screen])],
+            state,
+            messages: vec![user(content)],
         })
     }
 
@@ -74,7 +78,8 @@ impl Conversation {
         self.messages = self.with_images(|shown| {
             Ok(match can_be_shown.next() {
                 Some(true) => shown.placeholder(),
-                _ => json!({"type": "text", "text": NO_LONGER_SHOWN}),
+                _ if shown.is_of_user => text_block(IMAGE_NO_LONGER_SHOWN),
+                _ => text_block(NO_LONGER_SHOWN),
             })
         })?;
         Ok(Some(self))
@@ -126,7 +131,7 @@ impl Conversation {
             .map(|call| error(call, wrong_with(call, problem)))
             .collect();
         if results.is_empty() {
-            results.push(json!({"type": "text", "text": problem}));
+            results.push(text_block(problem));
         }
         let ends_with_user_turn = self
             .messages
@@ -179,6 +184,8 @@ impl Conversation {
             .map(|settled| result(settled, &current))
             .collect();
         append_new_messages(&mut content, &settled, new_messages);
+        let images = self.state.take_new_user_images(step);
+        append_user_images(&mut content, &settled, &images);
         append_screenshot(&mut content, &settled, &current);
         self.messages.push(user(content));
         Ok(())
@@ -188,6 +195,18 @@ impl Conversation {
 /// Returns whether we wrote the message. Model turns are passed on verbatim, even if they look like a placeholder.
 fn is_ours(message: &Value) -> bool {
     message["role"] == "user"
+}
+
+fn text_block(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+/// Returns blocks with images of the user, each after its label.
+fn labelled(images: &[(String, ConversationImage)]) -> Vec<Value> {
+    let blocks = images.iter();
+    blocks
+        .flat_map(|(label, image)| [text_block(label), image.placeholder()])
+        .collect()
 }
 
 fn user(content: Vec<Value>) -> Value {
@@ -200,7 +219,7 @@ fn result(settled: &CallResult<'_>, current: &ConversationImage) -> Value {
         return error(settled.call, settled.text.clone());
     }
     let text = Some(&settled.text).filter(|text| !text.is_empty());
-    let text = text.map(|text| json!({"type": "text", "text": text}));
+    let text = text.map(|text| text_block(text));
     let image = settled.image.as_ref().map(|image| match image {
         ResultImage::Shown(shown) => shown.placeholder(),
         ResultImage::Now(region) => ConversationImage {
@@ -250,12 +269,31 @@ fn append_new_messages(content: &mut [Value], settled: &[CallResult<'_>], new_me
         return;
     }
     match &mut block["content"] {
-        Value::Array(parts) => parts.push(json!({"type": "text", "text": new_messages})),
+        Value::Array(parts) => parts.push(text_block(&new_messages)),
         Value::String(text) => {
             text.push_str("\n\n");
             text.push_str(&new_messages);
         }
         _ => {}
+    }
+}
+
+/// Adds new images of the user to the last result that may contain images, or after the results if there is none. Then
+/// their labels are in the text of a result, because a text block after the results makes the model end its turn.
+fn append_user_images(
+    content: &mut Vec<Value>,
+    settled: &[CallResult<'_>],
+    images: &[(String, ConversationImage)],
+) {
+    let last = settled.iter().rposition(|settled| settled.succeeded);
+    let parts = last.and_then(|index| content[index]["content"].as_array_mut());
+    if let Some(parts) = parts {
+        parts.extend(labelled(images));
+        return;
+    }
+    for (label, image) in images {
+        append_new_messages(content, settled, label.clone());
+        content.push(image.placeholder());
     }
 }
 

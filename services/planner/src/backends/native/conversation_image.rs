@@ -4,10 +4,12 @@
 //! Only placeholders that this program wrote are filled. Model turns are passed on verbatim, even if they look like one.
 
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::session::UserImage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::backends::dialect::StepContext;
+use crate::backends::user_images;
 use crate::screenshot::{Checksum, Error, ImageSpec, RenderedImage, RequestImages};
 
 /// Image slots that are kept free in a conversation: one for each observation that a step allows (`MAX_FOLLOW_UPS`).
@@ -17,13 +19,16 @@ const RESERVED_IMAGES: usize = 4;
 const RETAINED_IMAGES: usize = 3;
 const PLACEHOLDER: &str = "motorium_picture";
 
-/// An image that a model was or is shown: the whole screen, or a zoomed region.
+/// An image that a model was or is shown: the whole screen, a zoomed region, or an image of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ConversationImage {
     pub(crate) sha256: String,
     /// Left, top, right, bottom, in frame pixels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) region: Option<[i32; 4]>,
+    /// True for an image of the user, and not of the screen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_of_user: bool,
 }
 
 impl ConversationImage {
@@ -33,6 +38,17 @@ impl ConversationImage {
         Ok(Self {
             sha256,
             region: None,
+            is_of_user: false,
+        })
+    }
+
+    /// Returns an image of the user; `None` if the request does not have it.
+    pub(crate) fn of_user(image: &UserImage) -> Option<Self> {
+        let sha256 = Checksum(image.image.as_ref()?.sha256).to_string();
+        Some(Self {
+            sha256,
+            region: None,
+            is_of_user: true,
         })
     }
 
@@ -66,7 +82,7 @@ impl ConversationImage {
                 images.zoomed_of(image_spec, checksum, CaptureRect::new(min, max))
             }
             None if is_current => images.current(image_spec),
-            None => images.past(image_spec, checksum),
+            None => images.whole(image_spec, checksum),
         }
     }
 }
@@ -92,21 +108,41 @@ fn collect(value: &Value, found: &mut Vec<ConversationImage>) {
 }
 
 /// Returns which images of a conversation can be shown again: those that are available, and only the latest of them if
-/// there are too many. Room is left for further looks within a step.
+/// there are too many. Room is left for further looks within a step. The user's images are kept apart from the screens,
+/// because no later one replaces them.
 pub(crate) fn can_be_shown(shown: &[ConversationImage], step: &StepContext<'_>) -> Vec<bool> {
     let is_given = |shown: &ConversationImage| shown.is_given(step.images);
     let mut kept: Vec<bool> = shown.iter().map(is_given).collect();
-    let room = step.model.max_images.saturating_sub(RESERVED_IMAGES).max(1);
-    let given = kept.iter().filter(|kept| **kept).count();
-    if given > room {
-        let without = given - RETAINED_IMAGES.min(room);
-        let oldest = kept.iter_mut().filter(|kept| **kept).take(without);
-        oldest.for_each(|kept| *kept = false);
-    }
+    let max_of_user = user_images::max_shown(step.model);
+    let of_user = keep_latest(&mut kept, shown, true, max_of_user, max_of_user);
+    let max_images = step.model.max_images;
+    let room = max_images.saturating_sub(RESERVED_IMAGES + of_user).max(1);
+    keep_latest(&mut kept, shown, false, room, RETAINED_IMAGES.min(room));
     kept
 }
 
-/// Returns the checksums of the screens, without duplicates.
+/// Removes the oldest images of one kind, down to `retained`, if more than `max` of it are kept. Returns the number that
+/// is kept.
+fn keep_latest(
+    kept: &mut [bool],
+    shown: &[ConversationImage],
+    of_user: bool,
+    max: usize,
+    retained: usize,
+) -> usize {
+    let of_kind = kept.iter_mut().zip(shown);
+    let of_kind = of_kind.filter(|(kept, shown)| **kept && shown.is_of_user == of_user);
+    let of_kind: Vec<&mut bool> = of_kind.map(|(kept, _)| kept).collect();
+    let count = of_kind.len();
+    if count <= max {
+        return count;
+    }
+    let oldest = of_kind.into_iter().take(count - retained);
+    oldest.for_each(|kept| *kept = false);
+    retained
+}
+
+/// Returns the checksums of the images, without duplicates.
 pub(crate) fn checksums(shown: &[ConversationImage]) -> Vec<Checksum> {
     let checksums = shown
         .iter()
@@ -164,6 +200,7 @@ mod tests {
         ConversationImage {
             sha256: "ab".repeat(32),
             region: Some([1, 2, 3, 4]),
+            is_of_user: false,
         }
     }
 

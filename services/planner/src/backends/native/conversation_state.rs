@@ -5,7 +5,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::calls::{self, PendingCall, StepsSince};
-use crate::backends::dialect::ModelRequest;
+use super::conversation_image::ConversationImage;
+use crate::backends::dialect::{ModelRequest, StepContext};
+use crate::backends::user_images;
 use crate::response::ResponseError;
 
 /// Version of the stored format; a conversation in another format is restarted.
@@ -25,6 +27,16 @@ pub(crate) struct ConversationState {
     /// Suspected injections that the model has reported since its last decision.
     #[serde(default)]
     suspected: Vec<String>,
+    /// Images of the user that the conversation shows, by name and checksum.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    user_images: Vec<UserImageKey>,
+}
+
+/// An image of the user in a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct UserImageKey {
+    name: String,
+    sha256: String,
 }
 
 impl ConversationState {
@@ -36,7 +48,29 @@ impl ConversationState {
             after: calls::last_step(history),
             calls: Vec::new(),
             suspected: Vec::new(),
+            user_images: Vec::new(),
         }
+    }
+
+    /// Takes the images of the user that the conversation does not show yet, each with its label.
+    pub(crate) fn take_new_user_images(
+        &mut self,
+        step: &StepContext<'_>,
+    ) -> Vec<(String, ConversationImage)> {
+        let shown = user_images::shown(step.request, step.model).into_iter();
+        let images = shown.filter_map(|image| {
+            let placed = ConversationImage::of_user(image)?;
+            let known = UserImageKey {
+                name: image.name.clone(),
+                sha256: placed.sha256.clone(),
+            };
+            if self.user_images.contains(&known) {
+                return None;
+            }
+            self.user_images.push(known);
+            Some((user_images::label(image, step.request), placed))
+        });
+        images.collect()
     }
 
     /// Returns the step since the last request, if there is one. `None` if the conversation cannot be continued: its

@@ -4,6 +4,7 @@ use motorium_proto::domain::decision::PastStep;
 use serde::Serialize;
 
 use crate::backends::dialect::StepContext;
+use crate::backends::user_images;
 use crate::prompt::context::{self, PromptContext};
 use crate::prompt::history::CoordinateFormat;
 use crate::prompt::{Error, Language};
@@ -62,7 +63,8 @@ fn situation(step: &StepContext<'_>) -> Result<PromptContext, Error> {
         frame: step.request.frame.size,
         numbered: false,
     };
-    PromptContext::of(step.request, [], step.prompts, places)
+    let of_user = user_images::shown(step.request, step.model);
+    PromptContext::of(step.request, [], step.prompts, places, &of_user)
 }
 
 fn language(step: &StepContext<'_>) -> Language {

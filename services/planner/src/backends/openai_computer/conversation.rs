@@ -33,13 +33,15 @@ pub(super) struct Conversation {
 impl Conversation {
     /// Starts a conversation at this step.
     pub(super) fn new(step: &StepContext<'_>, setup: &Setup) -> Result<Self, RequestError> {
-        let text = messages::first(step)?;
-        let screen = image_part(setup, &ConversationImage::current(step.images)?);
+        let mut state = ConversationState::new(setup.fingerprint(), &step.request.history);
+        let mut parts = labelled(setup, &state.take_new_user_images(step));
+        parts.push(text_part(&messages::first(step)?));
+        parts.push(image_part(setup, &ConversationImage::current(step.images)?));
         Ok(Self {
-            state: ConversationState::new(setup.fingerprint(), &step.request.history),
+            state,
             response: None,
             kept_tokens: 0,
-            items: vec![user(vec![text_part(&text), screen])],
+            items: vec![user(parts)],
         })
     }
 
@@ -202,6 +204,7 @@ impl Conversation {
         if !texts.is_empty() {
             parts.push(text_part(&texts.join("\n\n")));
         }
+        parts.extend(labelled(setup, &self.state.take_new_user_images(step)));
         if !calls.iter().any(is_computer) {
             parts.push(image_part(setup, &current));
         }
@@ -282,4 +285,12 @@ fn text_part(text: &str) -> Value {
 
 fn image_part(setup: &Setup, shown: &ConversationImage) -> Value {
     json!({"type": "input_image", "detail": setup.detail(), "image_url": shown.placeholder()})
+}
+
+/// Returns parts with images of the user, each after its label.
+fn labelled(setup: &Setup, images: &[(String, ConversationImage)]) -> Vec<Value> {
+    let parts = images.iter();
+    parts
+        .flat_map(|(label, image)| [text_part(label), image_part(setup, image)])
+        .collect()
 }

@@ -82,8 +82,7 @@ pub(super) fn messages(
 ) -> Result<Vec<Value>, RequestError> {
     let history = &step.request.history;
     let records = Records::of(step.request);
-    let shown = step.model.max_images.saturating_sub(1);
-    let first_shown = history.len().saturating_sub(shown);
+    let first_shown = history.len().saturating_sub(chat::max_past_images(step));
     let mut messages = Vec::new();
     let mut waiting = Vec::new();
     for (index, past) in history.iter().enumerate() {

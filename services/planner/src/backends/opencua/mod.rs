@@ -5,8 +5,8 @@
 //! - [`sections`]: the sections of a response
 //!
 //! The prompt keeps the structure of the models' training data: the instruction as the system prompt, steps without a
-//! screenshot as one message, then a screenshot and the response for each remaining step, then the task. The wording is
-//! ours; users can replace it with the project's own in their template folder.
+//! screenshot as one message, then a screenshot and the response for each remaining step, then the task with the user's
+//! images. The wording is ours; users can replace it with the project's own in their template folder.
 
 mod history;
 mod sections;
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::chat::{self, history_text};
 use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
+use super::user_images;
 use crate::models::Api;
 use crate::prompt::{Language, background, context};
 use crate::response::pyautogui;
@@ -118,13 +119,14 @@ impl OpenCua {
                 "language": chat::output_language(step),
             }),
         )?;
+        let of_user = user_images::shown(step.request, step.model);
         let task = step.prompts.render(
             "opencua_task",
             language,
             json!({
                 "goal": step.request.goal,
                 "instructions": step.request.instructions,
-            "background": background(&step.request.context, step.prompts, language)?,
+                "background": background(&step.request.context, &of_user, step.prompts, language)?,
                 "advice": step.prompts.advice(&step.request.frame, language),
                 "messages": history_text::user_words(step.request),
                 "notices": step.request.notices,
@@ -138,7 +140,8 @@ impl OpenCua {
             self.options.history(family),
             language,
         )?);
-        messages.push(chat::image_message(current, &task));
+        let task = chat::image_message(current, &task);
+        messages.push(chat::with_user_images(task, &user_images::rendered(step)?));
         Ok(messages)
     }
 }

@@ -59,9 +59,7 @@ pub(super) struct ImageStep {
 pub(super) fn of(step: &StepContext<'_>, language: Language) -> Result<Past, RequestError> {
     let history = &step.request.history;
     let records = Records::of(step.request);
-    let first_shown = history
-        .len()
-        .saturating_sub(step.model.max_images.saturating_sub(1));
+    let first_shown = history.len().saturating_sub(chat::max_past_images(step));
     let mut all = Past {
         text_steps: Vec::new(),
         image_steps: Vec::new(),

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::chat::{self, history_text};
 use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
+use super::user_images;
 use crate::models::Api;
 use crate::prompt::{background, context};
 use crate::response::text::ResponseText;
@@ -110,13 +111,14 @@ fn messages(step: &StepContext<'_>, current: &RenderedImage) -> Result<Vec<Value
         }),
     )?;
     let past = history::of(step, language)?;
+    let of_user = user_images::shown(step.request, step.model);
     let task = step.prompts.render(
         "qwen_vl_task",
         language,
         json!({
             "goal": step.request.goal,
             "instructions": step.request.instructions,
-        "background": background(&step.request.context, step.prompts, language)?,
+            "background": background(&step.request.context, &of_user, step.prompts, language)?,
             "advice": step.prompts.advice(&step.request.frame, language),
             "messages": history_text::user_words(step.request),
             "notices": step.request.notices,
@@ -126,15 +128,18 @@ fn messages(step: &StepContext<'_>, current: &RenderedImage) -> Result<Vec<Value
         }),
     )?;
     let mut messages = vec![chat::message("system", system)];
-    // The task goes with the first screenshot that is shown, whichever step it belongs to. The outcome of a step goes
-    // with the next screenshot.
-    let mut beside = task;
+    // The task goes with the first screenshot that is shown, whichever step it belongs to, and the user's images go with
+    // the task. The outcome of a step goes with the next screenshot.
+    let (mut beside, mut of_user) = (task, user_images::rendered(step)?);
     for shown in past.image_steps {
-        messages.push(chat::image_message(&shown.image, &beside));
+        let message = chat::image_message(&shown.image, &beside);
+        messages.push(chat::with_user_images(message, &of_user));
+        of_user.clear();
         messages.push(chat::message("assistant", shown.answer));
         beside = shown.outcome.unwrap_or_default();
     }
-    messages.push(chat::image_message(current, &beside));
+    let message = chat::image_message(current, &beside);
+    messages.push(chat::with_user_images(message, &of_user));
     Ok(messages)
 }
 
