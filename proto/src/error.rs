@@ -25,6 +25,8 @@ const USED_CACHED: &str = "used_cached_tokens";
 const USED_REASONING: &str = "used_reasoning_tokens";
 const USED_COST: &str = "used_cost_micros_usd";
 const USED_TIME: &str = "used_inference_ms";
+/// Key in `ErrorInfo.metadata` for the responses of a model's provider to a failed call.
+const MODEL_RESPONSES: &str = "model_responses";
 
 impl From<FieldError> for Status {
     fn from(error: FieldError) -> Self {
@@ -119,6 +121,21 @@ impl ErrorReport {
             calls: u32::try_from(calls).unwrap_or(u32::MAX),
             inference_time: Duration::from_millis(count(USED_TIME).unwrap_or_default()),
         }
+    }
+
+    /// Adds the responses of a model's provider to the failed call, a JSON array. Does nothing if it is empty.
+    #[must_use]
+    pub fn with_model_responses(self, json: String) -> Self {
+        match json.as_str() {
+            "" => self,
+            _ => self.with(MODEL_RESPONSES, json),
+        }
+    }
+
+    /// Returns the responses of a model's provider to the failed call, a JSON array; `None` if there are none.
+    #[must_use]
+    pub fn model_responses(&self) -> Option<&str> {
+        self.metadata.get(MODEL_RESPONSES).map(String::as_str)
     }
 
     /// Sets the delay before a retry.
@@ -248,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_call_has_used_is_known_where_it_arrives() {
+    fn usage_of_a_failed_call_survives_the_wire() {
         let failed = || ErrorReport::new(Code::Unavailable, "ALL_BACKENDS_FAILED", "none answers");
         let used = Usage {
             input_tokens: Some(1200),

@@ -15,12 +15,12 @@ class Splits(unittest.TestCase):
             splits.setdefault(one.command[0], set()).add(one.split)
         self.assertEqual({name: where for name, where in splits.items() if len(where) > 1}, {})
 
-    def test_no_surrounding_is_in_two_splits(self) -> None:
+    def test_appearance_settings_are_in_one_split_only(self) -> None:
         for table in (THEMES, STYLES, ICONS, FONTS):
             everything = [name for split in SPLITS for name in table[split]]
             self.assertEqual(len(everything), len(set(everything)), everything)
 
-    def test_a_visit_takes_what_belongs_to_its_split(self) -> None:
+    def test_surroundings_of_a_visit_belong_to_its_split(self) -> None:
         for one in APPLICATIONS:
             for turn in range(20):
                 around = surroundings(one, f"test/{turn}")
@@ -29,7 +29,7 @@ class Splits(unittest.TestCase):
                 if one.split != "train":
                     self.assertIn(around["size"], EVALUATED)
 
-    def test_a_look_is_light_or_dark_or_of_high_contrast(self) -> None:
+    def test_themes_are_classified_by_brightness(self) -> None:
         found = {look: brightness(look) for look in ("Windows", "BlackMATE", "kvantum/KvAdaptaDark", "HighContrastInverse")}
         self.assertEqual(list(found.values()), ["light", "dark", "dark", "contrast"])
 

@@ -16,10 +16,10 @@ def reader(*windows: tuple[int, tuple[int, int, int, int], bool]) -> Reader:
 
 
 class Seen(unittest.TestCase):
-    def test_a_control_is_as_large_as_what_is_seen_of_it(self) -> None:
+    def test_control_is_clipped_to_its_visible_part(self) -> None:
         self.assertEqual(reader(BELOW, ABOVE)._seen((20, 10, 100, 30), 1, False), (0.5, (20, 10, 60, 30)))
 
-    def test_nothing_is_seen_of_what_is_covered(self) -> None:
+    def test_covered_control_has_no_visible_share(self) -> None:
         self.assertEqual(reader(BELOW, ABOVE)._share((70, 10, 90, 30), 1, False), 0)
 
     def test_an_open_menu_covers_its_own_window_and_is_seen(self) -> None:
@@ -27,20 +27,20 @@ class Seen(unittest.TestCase):
         self.assertEqual(found._share((0, 40, 30, 60), 1, False), 0)
         self.assertEqual(found._share((0, 40, 30, 60), 1, True), 1)
 
-    def test_what_has_no_size_is_not_seen(self) -> None:
+    def test_control_without_size_is_not_visible(self) -> None:
         self.assertEqual(reader(BELOW)._share((10, 10, 10, 30), 1, False), 0)
 
 
 class Windows(unittest.TestCase):
-    def test_a_frame_is_the_window_that_fits_best(self) -> None:
+    def test_frame_is_matched_to_the_best_fitting_window(self) -> None:
         found = reader(BELOW, (2, (0, 0, 110, 100), False))
         self.assertEqual(found._window_of((0, 0, 100, 100), True), 1)
 
-    def test_of_two_that_fit_alike_the_upper_one_is_active(self) -> None:
+    def test_upper_of_two_equal_windows_is_active(self) -> None:
         found = reader(BELOW, (2, (0, 0, 100, 100), False))
         self.assertEqual([found._window_of((0, 0, 100, 100), active) for active in (True, False)], [2, 1])
 
-    def test_a_window_of_which_nothing_is_known_makes_the_screen_unfit(self) -> None:
+    def test_unlabelled_visible_window_rejects_the_screen(self) -> None:
         found = reader(BELOW, ABOVE)
         found.named = {1}
         with self.assertRaises(UnlabelledScreen):
@@ -55,7 +55,7 @@ class Windows(unittest.TestCase):
 
 
 class Lists(unittest.TestCase):
-    def test_a_list_in_the_place_of_another_makes_the_screen_unfit(self) -> None:
+    def test_overlapping_lists_reject_the_screen(self) -> None:
         found = reader(BELOW, ABOVE)
         found._need_one_list((0, 0, 100, 80), 1)
         found._need_one_list((0, 80, 100, 100), 1)
@@ -65,11 +65,11 @@ class Lists(unittest.TestCase):
 
 
 class Buttons(unittest.TestCase):
-    def test_a_window_of_ours_says_what_its_buttons_show(self) -> None:
+    def test_own_windows_declare_their_button_content(self) -> None:
         self.assertEqual(self.kind("Open", (0, 0, 90, 80), SHOWS_WORDS), "button")
         self.assertEqual(self.kind("", (0, 0, 30, 30), SHOWS_A_PICTOGRAM), "icon")
 
-    def test_of_others_a_square_with_a_long_name_is_a_pictogram(self) -> None:
+    def test_square_control_with_a_long_name_is_an_icon(self) -> None:
         self.assertEqual(self.kind("Refresh", (0, 0, 30, 30), "Loads the page again"), "icon")
         self.assertEqual(self.kind("sin", (0, 0, 30, 30), ""), "button")
 
@@ -81,7 +81,7 @@ class Buttons(unittest.TestCase):
 
 
 class Once(unittest.TestCase):
-    def test_a_heading_that_is_named_twice_is_one(self) -> None:
+    def test_duplicate_table_heading_is_kept_once(self) -> None:
         name, again = Found("control", (0, 0, 100, 20), {}), Found("control", (1, 1, 101, 20), {})
         size, row = Found("control", (101, 0, 200, 20), {}), Found("table_row", (0, 0, 100, 20), {})
         self.assertEqual(once_each([name, again, size, row]), [name, size, row])

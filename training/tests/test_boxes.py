@@ -8,7 +8,7 @@ from detector.loss import generalised_overlap
 
 
 @pytest.mark.parametrize("stride", network.STRIDES)
-def test_what_is_said_of_a_box_gives_the_box(stride):
+def test_box_encoding_round_trips(stride):
     middles = network.middles_of(3, 4, stride)
     random = torch.Generator().manual_seed(1)
     true = torch.cat((middles - torch.rand(12, 2, generator=random) * 900, middles + torch.rand(12, 2, generator=random) * 900), 1)
@@ -17,13 +17,13 @@ def test_what_is_said_of_a_box_gives_the_box(stride):
     assert torch.allclose(again, true, atol=0.02)
 
 
-def test_a_box_smaller_than_a_cell_is_said_by_the_nearest_one():
+def test_box_smaller_than_a_cell_round_trips():
     middles = network.middles_of(1, 1, 8)
     tiny = torch.tensor([[0.5, 5.0, 3.5, 7.5]])
     assert torch.allclose(network.boxes_of(network.logarithms_of(tiny, middles, 8), middles, 8), tiny, atol=1e-4)
 
 
-def test_overlaps_of_boxes_one_knows():
+def test_overlaps_of_known_boxes():
     a = numpy.array([[0.0, 0.0, 10.0, 10.0]])
     b = numpy.array([[0.0, 0.0, 10.0, 10.0], [5.0, 0.0, 15.0, 10.0], [20.0, 20.0, 30.0, 30.0]])
     assert boxes.overlaps(a, b)[0] == pytest.approx([1, 1 / 3, 0])

@@ -29,7 +29,7 @@ def files(tmp_path_factory):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_float_file_says_what_pytorch_says(files, size):
+def test_float_export_matches_pytorch(files, size):
     network, folder = files
     image = numpy.random.default_rng(2).random((1, 3, *size), numpy.float32)
     ours, theirs = models.from_network(network)(image), models.from_onnx(folder / "float.onnx", 1)(image)
@@ -39,7 +39,7 @@ def test_the_float_file_says_what_pytorch_says(files, size):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_int8_file_says_nearly_the_same_at_every_size(files, size):
+def test_int8_export_is_close_to_pytorch_at_every_size(files, size):
     network, folder = files
     image = numpy.random.default_rng(2).random((1, 3, *size), numpy.float32)
     ours, theirs = models.from_network(network)(image)[0], models.from_onnx(folder / "int8.onnx", 1, exactly=True)(image)[0]

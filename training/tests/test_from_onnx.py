@@ -35,7 +35,7 @@ def deviation(network, path):
     return numpy.abs(models.from_network(network)(image) - models.from_onnx(path, 1)(image)).max()
 
 
-def test_a_converted_network_computes_what_the_file_computes(exported, tmp_path):
+def test_converted_network_matches_the_onnx_file(exported, tmp_path):
     network, path = exported
     converted = from_onnx.convert(path)
     assert converted.settings == network.settings

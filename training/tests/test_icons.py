@@ -34,17 +34,17 @@ def repeatable():
         ("circle", None),
     ],
 )
-def test_names_and_what_they_mean(name, meaning):
+def test_icon_names_map_to_meanings(name, meaning):
     found = meaning_of(name)
     assert (MEANINGS[found] if found is not None else None) == meaning
 
 
-def test_only_what_shares_no_word_is_something_else():
+def test_only_icons_without_shared_words_are_something_else():
     assert is_something_else("trumpet-outline")
     assert not is_something_else("file-search")
 
 
-def test_a_pictogram_is_drawn_where_its_lines_are():
+def test_pictogram_is_rendered_at_its_lines():
     alpha = pictogram(PLUS)[..., 3]
     assert alpha.shape == (64, 64)
     assert alpha[32, 32] == 255 and alpha[10, 10] == 0 and alpha[32, 14] == 255
@@ -52,7 +52,7 @@ def test_a_pictogram_is_drawn_where_its_lines_are():
     assert pictogram("no picture") is None
 
 
-def test_what_is_shown_of_a_box_is_square_and_stays_on_the_screen():
+def test_icon_crop_is_square_and_inside_the_screen():
     screen = numpy.zeros((50, 50, 3), numpy.uint8)
     screen[10:30, 10:20] = 255
     part = samples.shown(screen, numpy.array([10, 10, 20, 30]))
@@ -67,7 +67,7 @@ def few() -> Icons:
     return Icons(icons, meanings, numpy.array(["drawn"] * 3), numpy.array(["train"] * 3))
 
 
-def test_drawn_icons_differ_but_show():
+def test_drawn_icons_vary_but_stay_visible():
     random = numpy.random.default_rng(1)
     looks = [samples.drawn(random, few().pixels[0]) for _ in range(20)]
     assert all(look.shape == (40, 40, 3) and look.std() > 1 for look in looks)
@@ -96,7 +96,7 @@ def sure_of(*columns):
     return table
 
 
-def test_names_are_said_from_where_enough_are_right():
+def test_naming_threshold_reaches_the_required_accuracy():
     other = len(MEANINGS)
     probabilities = sure_of(*[(0, 0.9)] * 9, (1, 0.8), (2, 0.5), (2, 0.4))
     target = torch.tensor([0] * 9 + [0, 3, other])
@@ -109,7 +109,7 @@ def test_names_are_said_from_where_enough_are_right():
     assert figures["rejected_others"] == 1
 
 
-def test_too_sure_logits_are_cooled():
+def test_overconfident_logits_get_a_higher_temperature():
     random = torch.Generator().manual_seed(1)
     target = torch.randint(0, 3, (300,), generator=random)
     logits = torch.nn.functional.one_hot(target, 3).float() * 20
@@ -117,6 +117,6 @@ def test_too_sure_logits_are_cooled():
     assert temperature_of(logits, target) > 2
 
 
-def test_the_file_says_what_pytorch_says(tmp_path):
+def test_onnx_export_matches_pytorch(tmp_path):
     figures = export(Names(len(MEANINGS)), 1.3, 0.7, tmp_path / "icons.onnx")
     assert figures["farthest_from_pytorch"] < 1e-4

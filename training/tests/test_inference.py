@@ -32,7 +32,7 @@ def test_an_image_is_processed_at_full_size_up_to_a_limit(processor):
     assert halved.boxes.tolist() == [[32, 16, 48, 24]]
 
 
-def test_large_elements_come_from_the_smaller_scales_and_only_they(processor):
+def test_smaller_scales_contribute_only_large_elements(processor):
     model, pixels = Model(cell(20, 10, 8, 4, 0.9), cell(400, 200, 300, 50, 0.8)), numpy.zeros((640, 1280, 3), numpy.uint8)
     found = detect(model, processor, pixels, 0.5)
     assert model.sizes == [(640, 1280), (320, 640), (160, 320)]

@@ -8,7 +8,7 @@ import pytest
 from detector import json_report
 
 
-def test_what_is_no_number_is_null_in_the_file(tmp_path):
+def test_nan_is_written_as_null(tmp_path):
     path = tmp_path / "metrics.json"
     json_report.write(path, {"recall": math.nan, "classes": {"tab": [0.5, math.nan]}, "name": "test"})
     assert json.loads(path.read_text()) == {"recall": None, "classes": {"tab": [0.5, None]}, "name": "test"}
@@ -16,6 +16,6 @@ def test_what_is_no_number_is_null_in_the_file(tmp_path):
     assert math.isnan(read["recall"]) and math.isnan(read["classes"]["tab"][1]) and read["name"] == "test"
 
 
-def test_what_is_endless_is_refused(tmp_path):
+def test_infinity_is_refused(tmp_path):
     with pytest.raises(ValueError):
         json_report.write(tmp_path / "metrics.json", {"recall": math.inf})

@@ -27,20 +27,20 @@ def test_candidates_lie_in_the_box_and_near_its_middle():
     assert (middles[of_the_finest] - torch.tensor([64.0, 40.0])).abs().max() <= 8 * 2.5
 
 
-def test_something_smaller_than_a_cell_still_has_one():
+def test_element_smaller_than_a_cell_has_a_candidate():
     cells, valid = candidates(truth((9, 9, 14, 13), (0, 0, 3, 3), (125, 125, 128, 128)), SIZE)
     assert valid.any(1).all()
     assert (cells[valid] < 256).all(), "coarser strides do not tell such things apart"
 
 
-def test_a_bar_is_seen_by_a_stride_that_takes_in_more_of_it():
+def test_long_bar_has_candidates_in_the_coarsest_stride():
     cells, valid = candidates(truth((110, 0, 118, 128), (40, 40, 48, 60)), SIZE)
     bar, stub = (cells[one][valid[one]] for one in (0, 1))
     assert (bar >= 256 + 64).any(), "the coarsest stride"
     assert (stub < 256 + 64).all(), "as thin, but not long"
 
 
-def test_the_cells_that_fit_best_answer_with_the_best_target():
+def test_best_fitting_cells_get_the_full_target():
     found = assign(*answers((40, 40, 72, 72)), truth((40, 40, 72, 72)), SIZE)
     assert 1 <= len(found.cells) <= 10
     assert torch.allclose(found.targets, torch.ones(len(found.targets)), atol=1e-5)
@@ -58,13 +58,13 @@ def test_a_cell_answers_for_one_element_only():
     assert set(found.elements.tolist()) >= {1}
 
 
-def test_pictures_of_a_batch_do_not_mix():
+def test_images_of_a_batch_do_not_mix():
     logits, boxes = answers((40, 40, 72, 72))
     found = assign(logits.repeat(2, 1), boxes.repeat(2, 1), truth((40, 40, 72, 72), (40, 40, 72, 72), image_indices=[0, 1]), SIZE)
     image_of = found.cells // len(MIDDLES)
     assert torch.equal(image_of, found.elements)
 
 
-def test_no_elements_are_no_trouble():
+def test_assignment_without_elements_is_empty():
     found = assign(*answers((0, 0, 8, 8)), truth(), SIZE)
     assert len(found.cells) == 0

@@ -45,12 +45,12 @@ def test_a_second_box_for_the_same_is_a_false_positive():
     assert (result.recall, result.false_positive_rate) == (1, 0.5)
 
 
-def test_pictures_and_dialogs_are_nothing_one_acts_on():
+def test_images_and_dialogs_are_not_interactable():
     result = general([("image", FIELD), ("button", FAR)], [("button", FAR, 0.9), ("dialog", (0, 0, 800, 600), 0.9)])
     assert (result.elements, result.recall, result.false_positive_rate) == (1, 1, 0)
 
 
-def test_a_click_that_hits_a_smaller_thing_inside_is_wrong():
+def test_click_on_a_nested_element_is_wrong():
     nested = [("text_field", FIELD), ("icon", CROSS)]
     assert general(nested, [("text_field", FIELD, 0.9), ("icon", CROSS, 0.8)]).click_accuracy == 0.5
     # Detected slightly to the left, the centre is on the field itself.
@@ -65,7 +65,7 @@ def test_a_pictogram_found_in_place_of_its_button_still_takes_a_click_there():
     assert general([("button", FIELD)], [("button", FIELD, 0.4)]).reached == 0
 
 
-def test_a_window_over_it_is_no_smaller_thing_in_it():
+def test_overlapping_dialog_is_not_a_nested_element():
     true = [("list_item", (0, 0, 300, 30)), ("dialog", (100, 0, 200, 200))]
     assert general(true, [("list_item", (0, 0, 300, 30), 0.9)]).click_accuracy == 1
 
@@ -78,7 +78,7 @@ def test_the_area_under_the_curve():
     assert numpy.isnan(metrics.average_precision(scores, right, 0))
 
 
-def test_of_a_class_only_its_own_boxes_count():
+def test_class_metrics_use_only_boxes_of_that_class():
     judged = [metrics.judge(screen(("button", FIELD), ("link", FAR)), found(("button", FIELD, 0.9), ("button", FAR, 0.8)), 0.5)]
     buttons = metrics.of_class(judged, kind("button"), 0.5)
     assert (buttons.elements, buttons.recall, buttons.precision, buttons.average_precision) == (1, 1, 0.5, 1)

@@ -29,11 +29,11 @@ def found(processor, pixels, *elements, threshold=0.25, **outputs):
     return [(classes.NAMES[kind], tuple(box), round(score, 3)) for kind, box, score in rows]
 
 
-def test_nothing_is_found_in_nothing(processor):
+def test_empty_output_gives_no_detections(processor):
     assert found(processor, BLANK) == []
 
 
-def test_of_boxes_for_one_element_the_most_confident_stays_whatever_its_class(processor):
+def test_overlapping_boxes_keep_the_most_confident_of_any_class(processor):
     button, same, part = ("button", (10, 10, 30, 30), 0.6), ("link", (11, 10, 31, 30), 0.8), ("icon", (16, 16, 24, 24), 0.7)
     assert found(processor, BLANK, button, same, part) == [same, part]
 
@@ -56,7 +56,7 @@ def test_large_elements_come_from_the_smaller_scales(processor):
     assert [classes.NAMES[kind] for kind in result.kinds] == ["button", "text_field", "text_field"]
 
 
-def test_a_thin_element_has_its_length_from_afar_and_its_position_from_near(processor):
+def test_slender_box_combines_coarse_length_and_fine_position(processor):
     near = output(("table_row", (500, 200, 920, 220), 0.5))
     # At half size; in image pixels from 300 to 1100 and from 208 to 230.
     half = output(("table_row", (150, 104, 550, 115), 0.3))
@@ -72,7 +72,7 @@ def test_a_row_is_moved_to_its_text(processor):
     assert found(processor, pixels, ("table_row", (20, 101, 920, 125), 0.5)) == [("table_row", (0, 97, 1000, 121), 0.5)]
 
 
-def test_a_series_doubles_a_score(processor):
+def test_neighbour_in_a_series_doubles_the_score(processor):
     sure, unsure = ("button", (100, 200, 160, 230), 0.6), ("button", (164, 200, 224, 230), 0.15)
     assert found(processor, BLANK, sure, unsure) == [sure, (*unsure[:2], 0.3)]
     assert found(processor, BLANK, sure, ("button", (164, 290, 224, 320), 0.15)) == [sure]

@@ -40,7 +40,7 @@ def test_boxes_are_where_the_pixels_are(box, place, exact):
     assert error.max() <= (0 if exact else 1)
 
 
-def test_what_is_cut_off_too_far_is_left_out():
+def test_elements_cut_off_too_far_are_dropped():
     pixels, boxes, visible = scene((100, 100, 200, 200))
     for left, kept in [(160, True), (166, False)]:
         place = samples.Place(left, 0, 320, 320, (0, 0), (320, 320))
@@ -50,14 +50,14 @@ def test_what_is_cut_off_too_far_is_left_out():
     assert len(samples.cut(pixels, boxes, half_covered, place, (320, 320), 0).boxes) == 0
 
 
-def test_what_gets_too_small_is_left_out():
+def test_elements_scaled_too_small_are_dropped():
     pixels, boxes, visible = scene((100, 100, 105, 140))
     place = samples.Place(0, 0, 640, 600, (0, 0), (320, 300))
     assert len(samples.cut(pixels, boxes, visible, place, (320, 320), 0).boxes) == 0
 
 
 @pytest.mark.parametrize("size", sorted(set(SHAPES)))
-def test_places_fit_and_hold_what_they_are_laid_towards(size):
+def test_crops_fit_and_contain_their_target(size):
     random = numpy.random.default_rng(1)
     towards = numpy.array([700, 30, 760, 60], numpy.float32)
     for screen in [(600, 800), (1080, 1920), (2160, 3840)]:
@@ -70,14 +70,14 @@ def test_places_fit_and_hold_what_they_are_laid_towards(size):
             assert 0.29 <= place.to[0] / place.width <= 2.1
 
 
-def test_a_share_of_samples_shows_a_screen_from_one_end_to_the_other():
+def test_a_share_of_samples_shows_the_whole_width():
     random = numpy.random.default_rng(2)
     places = [samples.random_place(random, (1080, 1920), (640, 640), None) for _ in range(400)]
     whole = [place for place in places if place.width >= 1920 / samples.NEARER]
     assert 0.12 <= len(whole) / len(places) <= 0.28
 
 
-def test_colours_change_and_places_do_not(tmp_path):
+def test_recolouring_changes_colours_but_not_the_size(tmp_path):
     screen = draw(tmp_path, [some(numpy.random.default_rng(3), 6, 256)])[0]
     random = numpy.random.default_rng(5)
     pixels = screen.pixels()

@@ -21,7 +21,7 @@ def found(kind, box, content="", **state):
     return {"kind": kind, "bbox": [x1 / 200, y1 / 100, x2 / 200, y2 / 100], "content": content, "interactable": True, "state": state}
 
 
-def test_what_is_right_is_counted_of_what_was_found():
+def test_correct_attributes_are_counted_among_found_elements():
     true = screen(
         ("button", (0, 0, 50, 20), "Save", {"focused": False}),
         ("checkbox", (60, 0, 80, 20), "", {"checked": True}),
@@ -41,13 +41,13 @@ def test_what_is_right_is_counted_of_what_was_found():
     }  # fmt: skip
 
 
-def test_nothing_found_counts_as_nothing():
+def test_no_predictions_count_as_none_found():
     counted = counts(screen(("button", (0, 0, 50, 20), "Save", {})), [])
     assert counted["elements"] == 1
     assert not counted["found"]
 
 
-def test_labels_are_the_same_but_for_a_letter():
+def test_labels_may_differ_by_one_letter():
     assert is_same("Preferences…", "preferences")
     assert is_same("Bookmarks bar", "Bookmarks ber")
     assert not is_same("Save", "Save as")

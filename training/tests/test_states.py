@@ -27,13 +27,13 @@ def boxes(count):
     return Elements(pieces, numpy.full(count, BOX), states)
 
 
-def test_what_labels_do_not_name_is_false_or_unknown():
+def test_unlabelled_states_are_false_or_unknown():
     states = dict(zip(STATES, table_of({"checked": True})))
     assert states == {"checked": 1, "selected": 0, "disabled": 0, "focused": 0, "expanded": UNKNOWN, "placeholder": 0}
 
 
 @pytest.mark.parametrize("box, first, second", [((10, 20, 90, 40), 1, 2), ((20, 10, 40, 90), 1, 2), ((0, 0, 100, 20), 1, 2), ((80, 80, 100, 100), 2, 2)])
-def test_pieces_are_both_ends(box, first, second):
+def test_pieces_show_both_ends_of_a_box(box, first, second):
     pixels = numpy.zeros((100, 100, 3), numpy.uint8)
     x1, y1, x2, y2 = box
     pixels[y1 : y1 + 10, x1 : x1 + 10] = 1
@@ -45,7 +45,7 @@ def test_pieces_are_both_ends(box, first, second):
     assert pieces[:40].max() == first and pieces[40:].max() == second
 
 
-def test_only_states_that_are_seen_both_ways_are_learnt():
+def test_only_states_with_both_values_are_learnt():
     assert applies(boxes(40))[BOX].tolist() == [name == "checked" for name in STATES]
     assert not applies(boxes(10)).any()
 
@@ -66,7 +66,7 @@ def test_filled_squares_are_learnt():
     assert numpy.mean(losses[-3:]) < 0.6 * losses[0]
 
 
-def test_what_is_said_is_right_often_enough():
+def test_state_threshold_reaches_the_required_accuracy():
     sure = numpy.array([0.99] * 40 + [0.7, 0.65, 0.6, 0.02, 0.01])
     true = numpy.array([True] * 40 + [False, False, True, False, False])
     assert calibrate_threshold(sure, true) == pytest.approx(0.7), "one wrong of 41 is few enough, two of 42 are not"
@@ -82,5 +82,5 @@ def test_what_is_said_is_right_often_enough():
     assert figures["focused"]["elements"] == 0
 
 
-def test_the_file_says_what_pytorch_says(tmp_path):
+def test_onnx_export_matches_pytorch(tmp_path):
     assert export(States(), {}, tmp_path / "states.onnx")["farthest_from_pytorch"] < 1e-4

@@ -35,7 +35,7 @@ def drawn(folder, count=4):
     return draw(folder, [some(random, 7, 256) for _ in range(count)])
 
 
-def test_a_tiny_network_learns_four_screens_by_heart(tmp_path):
+def test_tiny_network_overfits_four_screens(tmp_path):
     read = drawn(tmp_path)
     training = Training(tiny(), seed=1, rate=5e-3)
     training.progress.images = WARM_UP_IMAGES
@@ -54,7 +54,7 @@ def test_a_tiny_network_learns_four_screens_by_heart(tmp_path):
     assert figures["all"]["recall"] > 0.9 and "AP50" in evaluate.as_text(figures)
 
 
-def test_groups_are_the_same_whoever_makes_them_ready(tmp_path):
+def test_groups_do_not_depend_on_the_worker_process(tmp_path):
     read = drawn(tmp_path)
     here = Groups(read, PLAN)[2]
     elsewhere = next(groups(read, PLAN, first=2, workers=1))
@@ -64,13 +64,13 @@ def test_groups_are_the_same_whoever_makes_them_ready(tmp_path):
         assert torch.equal(one.truth.boxes, other.truth.boxes) and torch.equal(one.truth.classes, other.truth.classes)
 
 
-def test_every_screen_comes_before_any_comes_again(tmp_path):
+def test_every_screen_is_used_before_any_repeats(tmp_path):
     dataset = Groups(drawn(tmp_path, 5), PLAN)
     assert sorted(dataset.screen_index(number) for number in range(5)) == [0, 1, 2, 3, 4]
     assert sorted(dataset.screen_index(number) for number in range(5, 10)) == [0, 1, 2, 3, 4]
 
 
-def test_boxes_of_a_batch_stand_on_what_they_name(tmp_path):
+def test_batch_boxes_lie_on_their_elements(tmp_path):
     read = drawn(tmp_path)
     plan = Plan(seed=2, batch=4, images=4, samples=2, shapes=((160, 160),), spoilt=False)
     from tests.synthetic_screens import COLOURS, kind
@@ -85,13 +85,13 @@ def test_boxes_of_a_batch_stand_on_what_they_name(tmp_path):
     assert checked > 20
 
 
-def test_rare_classes_are_looked_for_more_often(tmp_path):
+def test_rare_classes_are_sampled_more_often(tmp_path):
     button, icon = ("button", (0, 0, 30, 20)), ("icon", (100, 100, 120, 120))
     by_class = chances(draw(tmp_path, [[button] * 24 + [icon]]))
     assert by_class[classes.INDEX["icon"]] > 3 * by_class[classes.INDEX["button"]]
 
 
-def test_going_on_from_a_checkpoint_gives_the_same_steps(tmp_path):
+def test_resuming_from_a_checkpoint_repeats_the_same_steps(tmp_path):
     dataset = Groups(drawn(tmp_path), PLAN)
     straight = Training(tiny(), seed=1)
     for number in range(2):
@@ -108,7 +108,7 @@ def test_going_on_from_a_checkpoint_gives_the_same_steps(tmp_path):
         assert torch.equal(value, resumed.mean.state_dict()[name]), name
 
 
-def test_a_run_stops_in_time_and_leaves_what_is_needed_to_go_on(tmp_path):
+def test_run_stops_in_time_with_consistent_progress(tmp_path):
     drawn(tmp_path / "train")
     arguments = argparse.Namespace(screens=tmp_path, run=tmp_path, minutes=0.05, finish=0, workers=0, applications=None, share=0.3)
     training = Training(tiny(), seed=1)
@@ -116,7 +116,7 @@ def test_a_run_stops_in_time_and_leaves_what_is_needed_to_go_on(tmp_path):
     assert training.progress.images == training.progress.group * PLAN.images * PLAN.samples > 0
 
 
-def test_the_rate_rises_stays_and_falls_when_it_is_to_end():
+def test_learning_rate_rises_stays_and_falls_at_the_end():
     assert share_of_rate(Progress(images=0)) < share_of_rate(Progress(images=WARM_UP_IMAGES // 2)) < share_of_rate(Progress(images=WARM_UP_IMAGES))
     assert share_of_rate(Progress(images=WARM_UP_IMAGES)) == share_of_rate(Progress(images=800_000))
     ending = [Progress(images=images, finish_from=10_000, finish_images=1_000) for images in (10_000, 10_250, 11_000)]
@@ -124,7 +124,7 @@ def test_the_rate_rises_stays_and_falls_when_it_is_to_end():
     assert [is_finished(one) for one in ending] == [False, False, True]
 
 
-def test_weights_alone_are_gone_on_from_with_other_samples_and_a_rate_that_rises_anew(tmp_path):
+def test_training_from_weights_uses_new_samples_and_warm_up(tmp_path):
     progress = after({"images": 60_224, "screens": {"seed 1": 4_416}})
     assert progress.images == 60_224
     assert progress.group * 64 >= 60_224
@@ -135,14 +135,14 @@ def test_weights_alone_are_gone_on_from_with_other_samples_and_a_rate_that_rises
     assert sum(training.progress.screens.values()) == 4_416 + 3
 
 
-def test_the_end_begins_when_time_is_just_enough():
+def test_finish_begins_when_just_enough_time_remains():
     assert not begins_to_finish(Progress(group=5), 0, 10)
     assert not begins_to_finish(Progress(group=5), 1_000, 1_001)
     assert begins_to_finish(Progress(group=5), 1_000, 999)
     assert not begins_to_finish(Progress(group=5, finish_from=3, finish_images=1_000), 1_000, 999)
 
 
-def test_weights_in_half_precision_see_the_same(tmp_path):
+def test_half_precision_weights_give_the_same_scores(tmp_path):
     network = tiny()
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
@@ -155,7 +155,7 @@ def test_weights_in_half_precision_see_the_same(tmp_path):
     assert torch.allclose(one[:, 4:], other[:, 4:], atol=0.02)
 
 
-def test_between_two_networks_lies_their_mean(tmp_path):
+def test_weight_average_interpolates_two_networks(tmp_path):
     before, after_it = tiny().eval(), tiny().eval()
     kernel = "down4.0.weight"
     first, second = before.state_dict()[kernel], after_it.state_dict()[kernel]
@@ -170,33 +170,33 @@ def test_between_two_networks_lies_their_mean(tmp_path):
     assert torch.allclose(weight_average.average(before, after_it, 0.25, norms_too=True).state_dict()[norm], torch.tensor(0.25))
 
 
-def test_a_group_has_samples_for_whole_batches():
+def test_group_size_fills_whole_batches():
     for batch in (8, 16, 64, 128):
         assert Plan(seed=1, batch=batch, images=images_per_group(batch)).batches >= 1
     with pytest.raises(ValueError, match="do not fill whole batches of 48"):
         Plan(seed=1, batch=48)
 
 
-def test_a_mean_says_what_it_was_made_of():
+def test_weight_average_describes_its_sources():
     about = weight_average.describe({"images": 200_000, "screens": {}}, {"images": 300_000, "screens": {"seed 1": 4}, "finished": True}, 0.6)
     assert about["images"] == 300_000 and about["screens"] == {"seed 1": 4}
     assert about["mean"] == "0.60 of these weights, 0.40 of those after 200,000 samples"
 
 
-def test_visits_of_another_seed_are_other_screens(tmp_path):
+def test_visits_of_another_seed_are_another_source(tmp_path):
     drawn_ = drawn(tmp_path, count=1)[0]
     sources = {replace(drawn_, about={"seed": seed, "toolkit": "gtk"}).source for seed in ("1/gedit/0", "1/gedit/1", "2/gedit/0")}
     assert sources == {"applications 1", "applications 2"}
     assert replace(drawn_, about={"seed": "1/train/7"}).source == "seed 1"
 
 
-def test_pictures_of_applications_come_as_often_as_they_should():
+def test_application_screenshots_have_the_requested_share():
     assert mixed(["drawn"] * 70, ["real"] * 10, 0.3) == ["drawn"] * 70 + ["real"] * 30
     assert mixed(["drawn"] * 70, [], 0.3) == ["drawn"] * 70
     assert mixed(["drawn"], ["real"] * 10, 0.3).count("real") == 10
 
 
-def test_norms_that_are_kept_stay_what_they_were_also_after_an_interruption(tmp_path):
+def test_frozen_norms_stay_unchanged_after_a_resume(tmp_path):
     read = drawn(tmp_path)
     training = Training(tiny(), seed=1)
     training.keep_norms()
@@ -207,7 +207,7 @@ def test_norms_that_are_kept_stay_what_they_were_also_after_an_interruption(tmp_
         assert torch.equal(one.network.down4[1].running_mean, before)
 
 
-def test_a_front_that_is_kept_stays_what_it_was_also_after_an_interruption(tmp_path):
+def test_frozen_front_stays_unchanged_after_a_resume(tmp_path):
     read = drawn(tmp_path)
     training = Training(tiny(), seed=1, keeps_front=True)
     before = copy.deepcopy(training.network.state_dict())

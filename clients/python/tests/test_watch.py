@@ -99,7 +99,7 @@ def sequences(messages: Iterator[api.WatchTaskResponse]) -> list[int]:
     return [message.event.sequence for message in messages if message.HasField("event")]
 
 
-def test_tells_everything_until_the_task_has_ended(serve):
+def test_watch_delivers_every_event_until_the_task_ends(serve):
     messages = list(motorium.watch_task(serve(Orchestrator((LAST, ends_well))), NAME))
 
     assert [message.WhichOneof("content") for message in messages] == ["snapshot"] + ["event"] * LAST
@@ -130,7 +130,7 @@ def test_continues_after_a_token(serve):
     assert sequences(motorium.watch_task(stub, NAME, resume_token="3")) == [4, 5]
 
 
-def test_a_token_after_the_last_event_has_nothing_to_tell(serve):
+def test_token_of_the_last_event_yields_no_messages(serve):
     stub = serve(Orchestrator((LAST, ends_well), (LAST, ends_well)))
 
     assert list(motorium.watch_task(stub, NAME, resume_token=str(LAST))) == []
@@ -172,7 +172,7 @@ def test_a_refused_watch_of_a_session_is_an_error_at_once(serve):
     assert raised.value.code() == grpc.StatusCode.OUT_OF_RANGE
 
 
-def test_a_server_that_says_nothing_is_told_and_waited_for(serve, caplog):
+def test_silent_server_is_reported_and_the_watch_resumes(serve, caplog):
     def stands_still(context: grpc.ServicerContext, sequence: int) -> None:
         orchestrator.left.wait(timeout=10)
         orchestrator.left.clear()
@@ -187,7 +187,7 @@ def test_a_server_that_says_nothing_is_told_and_waited_for(serve, caplog):
     assert "the server answers again" in caplog.text
 
 
-def test_a_server_that_never_says_anything_is_asked_again_and_again(caplog):
+def test_unresponsive_server_is_retried_indefinitely(caplog):
     """A stopped process: the system accepts its connections, and nothing is answered."""
     with socket.create_server(("127.0.0.1", 0)) as server, motorium.connect(
         f"127.0.0.1:{server.getsockname()[1]}"

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn relations_come_back() {
+    fn element_relations_round_trip() {
         use RelationKind::{GroupedWith, HeadingOf, LabelOf, PartOf};
 
         for kind in [LabelOf, PartOf, GroupedWith, HeadingOf] {

@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn every_action_survives_the_wire() {
         use crate::domain::action::{
-            Button, ControlCharacters, ScrollAmount, TextAnchor, WindowSelector,
+            ActionKind, Button, ControlCharacters, ScrollAmount, TextAnchor, WindowSelector,
         };
         use crate::domain::key::Key;
         use std::time::Duration;
@@ -341,10 +341,13 @@ mod tests {
             Action::GoForward,
             Action::Refresh,
         ];
+        let mut missing = ActionKind::ALL.to_vec();
         for action in actions {
+            missing.retain(|kind| *kind != action.kind());
             let message = common::Action::from(action.clone());
             assert_eq!(Action::<Target>::try_from(message).unwrap(), action);
         }
+        assert_eq!(missing, [], "add an example of these kinds");
     }
 
     #[test]
@@ -355,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_says_where_it_lies_on_its_display() {
+    fn frame_origin_round_trips_and_defaults_to_zero() {
         let frame = |origin: Option<CapturePoint>| common::Frame {
             size: Some(CaptureSize::new(100, 90).into()),
             capture_time: Some(prost_types::Timestamp::default()),

@@ -123,6 +123,7 @@ conversions! {
     wire::SummarizeResponse => Summary {
         text: same,
         usage: default,
+        responses: same,
     }
 
     wire::ExtractRequest => ExtractRequest {
@@ -140,6 +141,7 @@ conversions! {
         json: same,
         usage: default,
         sources: repeated,
+        responses: same,
     }
 
     wire::LocatePointerRequest => PointerRequest {
@@ -157,6 +159,7 @@ conversions! {
         dx: same,
         dy: same,
         usage: default,
+        responses: same,
     }
 }
 
@@ -243,6 +246,7 @@ impl TryFrom<wire::ResolveTargetResponse> for ResolvedTarget {
             element: response.element_id.map(ElementId),
             candidates: try_from_messages("candidates", response.candidates)?,
             usage: usage(response.usage)?,
+            responses: response.responses,
         })
     }
 }
@@ -255,6 +259,7 @@ impl From<ResolvedTarget> for wire::ResolveTargetResponse {
             element_id: resolved.element.map(|id| id.0),
             candidates: into_messages(resolved.candidates),
             usage: Some(resolved.usage.into()),
+            responses: resolved.responses,
         }
     }
 }
@@ -320,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_accepted_comes_back() {
+    fn acknowledged_safety_checks_round_trip() {
         let step = PastStep {
             step: 3,
             acknowledged_safety_checks: vec![SafetyCheck {

@@ -114,6 +114,26 @@ impl fmt::Debug for Text {
     }
 }
 
+/// A text of an action, by the way in which the Executor passes it on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionText<'a> {
+    /// Typed with keys.
+    Typed(&'a Text),
+    /// Put on the clipboard and pasted.
+    Pasted(&'a Text),
+    /// Put on the clipboard only.
+    Copied(&'a Text),
+}
+
+impl<'a> ActionText<'a> {
+    /// Returns the text.
+    #[must_use]
+    pub fn text(self) -> &'a Text {
+        let (Self::Typed(text) | Self::Pasted(text) | Self::Copied(text)) = self;
+        text
+    }
+}
+
 /// Handling of newline and tab characters in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ControlCharacters {
@@ -321,7 +341,18 @@ impl<T> Action<T> {
             Self::TypeText { text, .. }
             | Self::SetClipboard { text }
             | Self::Paste { text: Some(text) } => check_text(text),
-            _ => Ok(()),
+            Self::Move { .. }
+            | Self::MouseDown { .. }
+            | Self::MouseUp { .. }
+            | Self::Wait { .. }
+            | Self::Paste { text: None }
+            | Self::OpenApplication { .. }
+            | Self::OpenUrl { .. }
+            | Self::FocusWindow { .. }
+            | Self::GoToUrl { .. }
+            | Self::GoBack
+            | Self::GoForward
+            | Self::Refresh => Ok(()),
         }
     }
 
@@ -339,34 +370,122 @@ impl<T> Action<T> {
                 ..
             } => *button == Button::Left && *count == 1 && modifiers.is_empty(),
             Self::Move { .. } | Self::Scroll { .. } | Self::Wait { .. } => true,
-            _ => false,
+            Self::MouseDown { .. }
+            | Self::MouseUp { .. }
+            | Self::Drag { .. }
+            | Self::TypeText { .. }
+            | Self::KeyChord { .. }
+            | Self::HoldKey { .. }
+            | Self::SetClipboard { .. }
+            | Self::Paste { .. }
+            | Self::OpenApplication { .. }
+            | Self::OpenUrl { .. }
+            | Self::FocusWindow { .. }
+            | Self::GoToUrl { .. }
+            | Self::GoBack
+            | Self::GoForward
+            | Self::Refresh => false,
+        }
+    }
+
+    /// Returns the text of the action, if it has one. Names, URLs and keys are not texts.
+    #[must_use]
+    pub fn text(&self) -> Option<ActionText<'_>> {
+        match self {
+            Self::TypeText { text, .. } => Some(ActionText::Typed(text)),
+            Self::Paste { text } => text.as_ref().map(ActionText::Pasted),
+            Self::SetClipboard { text } => Some(ActionText::Copied(text)),
+            Self::Move { .. }
+            | Self::Click { .. }
+            | Self::MouseDown { .. }
+            | Self::MouseUp { .. }
+            | Self::Drag { .. }
+            | Self::Scroll { .. }
+            | Self::KeyChord { .. }
+            | Self::HoldKey { .. }
+            | Self::Wait { .. }
+            | Self::OpenApplication { .. }
+            | Self::OpenUrl { .. }
+            | Self::FocusWindow { .. }
+            | Self::GoToUrl { .. }
+            | Self::GoBack
+            | Self::GoForward
+            | Self::Refresh => None,
         }
     }
 
     /// Returns the text that the action types or pastes; `None` for a secret.
     #[must_use]
     pub fn entered_text(&self) -> Option<&str> {
-        match self {
-            Self::TypeText {
-                text: Text::Literal(text),
-                ..
+        match self.text()? {
+            ActionText::Typed(Text::Literal(text)) | ActionText::Pasted(Text::Literal(text)) => {
+                Some(text)
             }
-            | Self::Paste {
-                text: Some(Text::Literal(text)),
-            } => Some(text),
-            _ => None,
+            ActionText::Typed(Text::Secret(_))
+            | ActionText::Pasted(Text::Secret(_))
+            | ActionText::Copied(_) => None,
         }
     }
 
     /// Returns the name of the secret that the action types, if any.
     #[must_use]
     pub fn entered_secret(&self) -> Option<&str> {
+        match self.text()? {
+            ActionText::Typed(Text::Secret(name)) => Some(name),
+            ActionText::Typed(Text::Literal(_)) | ActionText::Pasted(_) | ActionText::Copied(_) => {
+                None
+            }
+        }
+    }
+
+    /// Returns the keys that the action presses, without the modifiers of a click, drag or scroll; empty for other actions.
+    #[must_use]
+    pub fn keys(&self) -> &[Key] {
         match self {
-            Self::TypeText {
-                text: Text::Secret(name),
-                ..
-            } => Some(name),
-            _ => None,
+            Self::KeyChord { keys, .. } | Self::HoldKey { keys, .. } => keys,
+            Self::Move { .. }
+            | Self::Click { .. }
+            | Self::MouseDown { .. }
+            | Self::MouseUp { .. }
+            | Self::Drag { .. }
+            | Self::Scroll { .. }
+            | Self::TypeText { .. }
+            | Self::Wait { .. }
+            | Self::SetClipboard { .. }
+            | Self::Paste { .. }
+            | Self::OpenApplication { .. }
+            | Self::OpenUrl { .. }
+            | Self::FocusWindow { .. }
+            | Self::GoToUrl { .. }
+            | Self::GoBack
+            | Self::GoForward
+            | Self::Refresh => &[],
+        }
+    }
+
+    /// Returns the mouse button that the action presses or releases, if any.
+    #[must_use]
+    pub fn button(&self) -> Option<Button> {
+        match self {
+            Self::Click { button, .. }
+            | Self::MouseDown { button, .. }
+            | Self::MouseUp { button, .. }
+            | Self::Drag { button, .. } => Some(*button),
+            Self::Move { .. }
+            | Self::Scroll { .. }
+            | Self::TypeText { .. }
+            | Self::KeyChord { .. }
+            | Self::HoldKey { .. }
+            | Self::Wait { .. }
+            | Self::SetClipboard { .. }
+            | Self::Paste { .. }
+            | Self::OpenApplication { .. }
+            | Self::OpenUrl { .. }
+            | Self::FocusWindow { .. }
+            | Self::GoToUrl { .. }
+            | Self::GoBack
+            | Self::GoForward
+            | Self::Refresh => None,
         }
     }
 
@@ -405,7 +524,19 @@ impl<T> Action<T> {
             | Action::MouseUp { at, .. }
             | Action::Scroll { at, .. } => (at.as_ref(), &[]),
             Action::Drag { path, .. } => (None, path),
-            _ => (None, &[]),
+            Action::TypeText { .. }
+            | Action::KeyChord { .. }
+            | Action::HoldKey { .. }
+            | Action::Wait { .. }
+            | Action::SetClipboard { .. }
+            | Action::Paste { .. }
+            | Action::OpenApplication { .. }
+            | Action::OpenUrl { .. }
+            | Action::FocusWindow { .. }
+            | Action::GoToUrl { .. }
+            | Action::GoBack
+            | Action::GoForward
+            | Action::Refresh => (None, &[]),
         };
         one.into_iter().chain(path)
     }

@@ -41,6 +41,22 @@ pub enum Verdict {
     TextDiffers,
 }
 
+impl Verdict {
+    /// Returns the name used in exports. It never changes.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Confirmed => "confirmed",
+            Verdict::ChangedElsewhere => "changed elsewhere",
+            Verdict::NoEffect => "no effect",
+            Verdict::Unknown => "unknown",
+            Verdict::EndReached => "end reached",
+            Verdict::TargetMoved => "target moved",
+            Verdict::TextDiffers => "text differs",
+        }
+    }
+}
+
 /// A verdict and its evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
@@ -78,6 +94,20 @@ pub enum ActionResult {
     Cancelled,
 }
 
+impl ActionResult {
+    /// Returns the name used in exports. It never changes.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ActionResult::Performed => "performed",
+            ActionResult::Refused => "refused",
+            ActionResult::Failed => "failed",
+            ActionResult::Unknown => "outcome unknown",
+            ActionResult::Cancelled => "not performed",
+        }
+    }
+}
+
 /// Outcome of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActionOutcome {
@@ -98,8 +128,7 @@ pub struct ActionOutcome {
 impl ActionOutcome {
     /// Creates the outcome of an action that was cancelled before any of its input was sent.
     #[must_use]
-    pub fn cancelled_unsent(reason: impl std::fmt::Display) -> Self {
-        let detail = format!("{reason}; nothing had been sent");
+    pub fn cancelled_unsent(detail: impl Into<String>) -> Self {
         Self {
             sent_nothing: true,
             ..Self::new(ActionResult::Cancelled, detail)

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_are_named() {
+    fn unknown_key_names_are_errors() {
         for bad in ["ctrl+flurb", "", "f25", "ctrl+", "+a"] {
             let error = Key::parse_chord("keys", bad).unwrap_err();
             assert_eq!(error.field, "keys", "{bad}");

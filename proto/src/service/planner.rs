@@ -134,6 +134,8 @@ pub struct SummarizeRequest {
 pub struct Summary {
     pub text: String,
     pub usage: Usage,
+    /// JSON bodies of the provider's responses, as it sent them; empty if no model was asked.
+    pub responses: Vec<String>,
 }
 
 /// Request of [`Planner::extract`].
@@ -157,6 +159,8 @@ pub struct Extraction {
     pub usage: Usage,
     /// Known sources of the values.
     pub sources: Vec<ValueSource>,
+    /// JSON bodies of the provider's responses, as it sent them; empty if no model was asked.
+    pub responses: Vec<String>,
 }
 
 /// Request of [`Planner::locate_pointer`].
@@ -173,12 +177,14 @@ pub struct PointerRequest {
 }
 
 /// Result of a pointer check. `dx` and `dy` are the correction, in pixels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointerCheck {
     pub on_target: bool,
     pub dx: i32,
     pub dy: i32,
     pub usage: Usage,
+    /// JSON bodies of the provider's responses, as it sent them; empty if no model was asked.
+    pub responses: Vec<String>,
 }
 
 /// Request of [`Planner::resolve_target`].
@@ -213,6 +219,8 @@ pub struct ResolvedTarget {
     /// Other matches, the best first.
     pub candidates: Vec<TargetCandidate>,
     pub usage: Usage,
+    /// JSON bodies of the provider's responses, as it sent them; empty if no model was asked.
+    pub responses: Vec<String>,
 }
 
 /// An element that a target may refer to.

@@ -727,7 +727,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_written_means_something_sensible() {
+    fn empty_executor_config_has_sensible_defaults() {
         let config = resolve("", &[("DISPLAY", ":5"), ("MOTORIUM_SECRET_A", "x")]).unwrap();
         assert_eq!(config.fixed.displays, [DisplayId::new(":5")]);
         assert_eq!(config.fixed.files, Path::new("/data/files"));
@@ -739,7 +739,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_can_be_written() {
+    fn every_executor_setting_can_be_configured() {
         let config = resolve(
             r#"
             displays = [":7", ":8"]
@@ -786,7 +786,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_running_process_cannot_change_is_refused_whole() {
+    async fn reload_that_changes_a_fixed_setting_is_refused_entirely() {
         let home = tempfile::tempdir().unwrap();
         let resolve = |toml: &str| {
             let recording = format!("driver = \"recording\"\ndisplays = [\":7\"]\n{toml}");
@@ -807,7 +807,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named_with_what_can() {
+    fn unusable_executor_settings_are_reported_with_alternatives() {
         check_refused(
             "driver = \"xdotool\"",
             "executor.driver: unknown driver `xdotool`; available: ",

@@ -627,19 +627,20 @@ fn performed_outcome(performed: DriverOutcome) -> ActionOutcome {
 }
 
 fn failed_outcome(failure: DriverFailure) -> ActionOutcome {
+    let sent = match failure.input_sent {
+        true => "part of its input was sent",
+        false => "nothing had been sent",
+    };
+    let detail = format!("{}; {sent}", failure.error);
     let result = match &failure.error {
         drivers::Error::Stopped if !failure.input_sent => {
-            return ActionOutcome::cancelled_unsent(failure.error);
+            return ActionOutcome::cancelled_unsent(detail);
         }
         drivers::Error::Stopped => ActionResult::Cancelled,
         error if error.is_display() => ActionResult::Unknown,
         _ => ActionResult::Failed,
     };
-    let sent = match failure.input_sent {
-        true => "part of its input was sent",
-        false => "nothing had been sent",
-    };
-    ActionOutcome::new(result, format!("{}; {sent}", failure.error))
+    ActionOutcome::new(result, detail)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

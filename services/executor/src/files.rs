@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_is_fetched() {
+    fn stored_files_are_read_back_and_replaced() {
         let parent = tempfile::tempdir().unwrap();
         let files = files(&parent);
         assert!(files.stat("a.txt").unwrap().is_none());
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outside_can_be_named() {
+    fn file_names_cannot_escape_the_folder() {
         let parent = tempfile::tempdir().unwrap();
         let files = files(&parent);
         fs::write(parent.path().join("outside"), "x").unwrap();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_files_are_there() {
+    fn only_regular_files_are_accessible() {
         let parent = tempfile::tempdir().unwrap();
         let files = files(&parent);
         fs::write(parent.path().join("outside"), "x").unwrap();

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use motorium_proto::domain::action::{Action, Text};
+use motorium_proto::domain::action::{Action, ActionText, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use tokio::time::Instant;
 
@@ -105,13 +105,12 @@ impl ExecutorPolicy {
 
 /// Returns the secret that an action would put on the clipboard, where every program can read it.
 fn secret_for_the_clipboard(action: &Action<CapturePoint>) -> Option<&str> {
-    match action {
-        Action::SetClipboard {
-            text: Text::Secret(name),
+    match action.text()? {
+        ActionText::Pasted(Text::Secret(name)) | ActionText::Copied(Text::Secret(name)) => {
+            Some(name)
         }
-        | Action::Paste {
-            text: Some(Text::Secret(name)),
-        } => Some(name),
-        _ => None,
+        ActionText::Pasted(Text::Literal(_))
+        | ActionText::Copied(Text::Literal(_))
+        | ActionText::Typed(_) => None,
     }
 }

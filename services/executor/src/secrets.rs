@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_and_values_are_not() {
+    fn secret_names_are_listed_but_values_are_not() {
         let (_folder, secrets) = secrets();
         let names: Vec<String> = secrets.names().into_iter().collect();
         assert_eq!(names, ["bank", "mail_pw", "mounted", "open", "out"]);

@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_picture_is_refused_by_its_head() {
+    fn oversized_image_is_refused_by_its_header() {
         for (width, height) in [(16_385, 1), (1, 16_385), (10_001, 10_000)] {
             let refused = decode(&png_head(width, height)).unwrap_err();
             assert!(
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absurd_picture_is_refused_by_its_head() {
+    fn absurd_image_dimensions_are_refused_by_the_header() {
         let refused = decode(&png_head(u32::MAX >> 1, u32::MAX >> 1)).unwrap_err();
         assert!(refused.to_string().contains("limit exceeded"), "{refused}");
     }
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_is_refused() {
+    fn undecodable_images_are_refused() {
         check_refused(b"", "the image format is not supported");
         check_refused(
             b"GIF89a\x01\x00\x01\x00",
@@ -542,7 +542,7 @@ mod tests {
     ];
 
     #[test]
-    fn of_an_animation_the_first_picture_is_read() {
+    fn animated_image_is_decoded_to_its_first_frame() {
         for animated in ANIMATED {
             let pixels = decode(animated).unwrap();
             let red = RgbaImage::from_pixel(4, 3, image::Rgba([255, 0, 0, 255]));
@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_of_all_kinds_become_opaque_pixels_of_8_bits() {
+    fn every_pixel_format_decodes_to_opaque_8_bit_rgba() {
         let check = |image: DynamicImage, expected: [u8; 4]| {
             let mut data = Cursor::new(Vec::new());
             image.write_to(&mut data, ImageFormat::Png).unwrap();
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_picture_is_refused() {
+    fn empty_image_is_refused() {
         assert!(matches!(
             encode(&RgbaImage::new(0, 5), Format::Png),
             Err(CodecError::Empty { .. })
@@ -628,7 +628,7 @@ mod tests {
         }
 
         #[test]
-        fn conversion_is_the_plain_one(width in 1u32..70, height in 1u32..5, padding in 0usize..9, seed in any::<u8>()) {
+        fn bgrx_conversion_matches_the_naive_one(width in 1u32..70, height in 1u32..5, padding in 0usize..9, seed in any::<u8>()) {
             let stride = width as usize * 4 + padding;
             let data: Vec<u8> = (0..stride * height as usize).map(|i| (i as u8).wrapping_mul(31).wrapping_add(seed)).collect();
             let pixels = from_bgrx(&data, width, height, stride).unwrap();

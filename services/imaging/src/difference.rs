@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_are_tight_around_what_changed() {
+    fn change_regions_are_tight_around_changed_pixels() {
         check_regions(&[], &[], &[]);
         // A character, in the middle of a tile and across the corner of four.
         check_regions(&[rect(103, 64, 110, 75)], &[], &[rect(103, 64, 110, 75)]);
@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ignored_does_not_count() {
+    fn ignored_regions_do_not_count_as_changed() {
         let clock = rect(250, 0, 300, 20);
         check_regions(&[rect(260, 5, 290, 15)], &[clock], &[]);
         check_regions(&[rect(240, 5, 290, 15)], &[clock], &[rect(240, 5, 250, 15)]);
@@ -620,7 +620,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_itself_is_no_change() {
+    fn difference_equal_to_the_threshold_is_not_a_change() {
         let grey = |level: u8| {
             PlanarFrame::from_rgba(&RgbaImage::from_pixel(
                 10,
@@ -662,7 +662,7 @@ mod tests {
 
     /// Values from Pillow: `Image.new("RGB", (1, 1), colour).convert("L")`.
     #[test]
-    fn grey_is_pillows() {
+    fn grey_conversion_matches_pillow() {
         check_grey([255, 255, 255], 255);
         check_grey([255, 0, 0], 76);
         check_grey([0, 255, 0], 150);
@@ -765,7 +765,7 @@ mod tests {
         }
 
         #[test]
-        fn a_frame_refilled_where_it_changed_is_the_new_frame((before, after) in frames()) {
+        fn refilling_changed_regions_reproduces_the_new_frame((before, after) in frames()) {
             let (mut frame, new) = (PlanarFrame::from_rgba(&before), PlanarFrame::from_rgba(&after));
             let comparison = CompareOptions { threshold: 0, ignore: &[] };
             for region in compare(&frame.clone(), &new, &comparison).regions {

@@ -155,13 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn pictures_of_different_sizes_cannot_be_compared() {
+    fn images_of_different_sizes_cannot_be_compared() {
         assert_eq!(changed_boxes(&blank(10, 10), &blank(10, 11)), None);
         assert_eq!(changed_boxes(&blank(0, 0), &blank(0, 0)), Some(Vec::new()));
     }
 
     #[test]
-    fn rows_of_one_thing_are_joined() {
+    fn adjacent_rows_are_joined_into_one_box() {
         let at = |x, y, width, height| {
             CaptureRect::new(
                 CapturePoint::new(x, y),

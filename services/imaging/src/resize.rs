@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_picture_shows_the_same() {
+    fn downscaled_image_keeps_the_content() {
         let frame = halves(1920, 1080);
         let space =
             ModelSpace::whole(CaptureSize::new(1920, 1080), ImageSize::new(1280, 720)).unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closer_look_shows_only_its_region() {
+    fn zoomed_image_shows_only_its_region() {
         let frame = halves(200, 100);
         let space =
             ModelSpace::for_region(region(100, 0, 200, 100), ImageSize::new(400, 400)).unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_size_is_the_same_picture() {
+    fn rendering_at_the_same_size_is_the_identity() {
         let frame = halves(64, 32);
         let space = ModelSpace::whole(CaptureSize::new(64, 32), ImageSize::new(64, 32)).unwrap();
         assert_eq!(render(&frame, &space).unwrap(), frame);
@@ -203,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_point_is_found_again_in_the_picture(x in 0i32..160, y in 0i32..120, width in 90u32..400, height in 70u32..300) {
+        fn frame_point_maps_to_its_rendered_pixel(x in 0i32..160, y in 0i32..120, width in 90u32..400, height in 70u32..300) {
             // One white block of 8x8 pixels: its centre must be white in the image at the position that the space
             // computes.
             let frame = RgbaImage::from_fn(168, 128, |px, py| {

@@ -148,7 +148,7 @@ mod tests {
     const NEW: u32 = 5;
 
     #[test]
-    fn a_region_that_moves_with_what_is_above_it_has_shifted() {
+    fn region_that_moves_with_the_content_above_has_shifted() {
         let before = page(&[(DELETE, 100), (SAVE, 140)]);
         let after = page(&[(NEW, 60), (DELETE, 152), (SAVE, 192)]);
         assert_eq!(vertical_shift(&before, &after, rect(140)), Some(52));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_with_nothing_above_it_has_shifted_on_its_own() {
+    fn region_with_blank_space_above_can_shift_alone() {
         let before = page(&[(SAVE, 240)]);
         let below = |boxes: &[_]| vertical_shift(&before, &page(boxes), rect(240));
         assert_eq!(below(&[(NEW, 240), (SAVE, 292)]), Some(52));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_that_was_focused_as_it_moved_has_shifted() {
+    fn focused_region_that_moves_has_shifted() {
         let before = page(&[(DELETE, 100), (SAVE, 140)]);
         let mut after = drawn(&[(NEW, 60), (DELETE, 152), (SAVE, 192)]);
         // The detected box is 3 px too large on each side, and the ring is drawn partly inside, partly outside of it.
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_that_stays_or_moves_alone_has_not() {
+    fn region_that_stays_or_moves_alone_has_not_shifted() {
         let before = page(&[(DELETE, 100), (SAVE, 140)]);
         let shift = |boxes: &[_]| vertical_shift(&before, &page(boxes), rect(140));
         assert_eq!(shift(&[(DELETE, 100), (SAVE, 140), (NEW, 200)]), None);

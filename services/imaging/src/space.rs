@@ -461,13 +461,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_pixel_comes_back_from_logical_points((size, pixel) in frame_and_pixel(), scale in scale(), x in -9000.0..9000.0) {
+        fn pixel_round_trips_through_logical_points((size, pixel) in frame_and_pixel(), scale in scale(), x in -9000.0..9000.0) {
             let display = DisplaySpace::new(size, scale).unwrap().with_origin(LogicalPoint::new(x, -x));
             prop_assert_eq!(display.to_capture(display.to_logical(pixel)), pixel);
         }
 
         #[test]
-        fn a_logical_point_comes_back_within_a_pixel(size in frame(), scale in scale(), x in 0.0..1.0, y in 0.0..1.0) {
+        fn logical_point_round_trips_within_a_pixel(size in frame(), scale in scale(), x in 0.0..1.0, y in 0.0..1.0) {
             let display = DisplaySpace::new(size, scale).unwrap();
             let extent = display.logical_size();
             let point = LogicalPoint::new(x * extent.width, y * extent.height);
@@ -488,7 +488,7 @@ mod tests {
         }
 
         #[test]
-        fn a_pixel_comes_back_from_the_model((region, pixel) in region_and_pixel(), image_size in image_size()) {
+        fn pixel_round_trips_through_model_space((region, pixel) in region_and_pixel(), image_size in image_size()) {
             let space = ModelSpace::for_region(region, image_size).unwrap();
             let shown = space.to_model(pixel);
             prop_assert!(space.contains(shown));
@@ -496,7 +496,7 @@ mod tests {
         }
 
         #[test]
-        fn a_whole_model_pixel_comes_back_within_a_pixel(
+        fn whole_model_pixel_round_trips_within_a_pixel(
             (_, region) in frame_and_box(), image_size in image_size(), x in 0.0..1.0, y in 0.0..1.0
         ) {
             let space = ModelSpace::for_region(region, image_size).unwrap();
@@ -530,7 +530,7 @@ mod tests {
         }
 
         #[test]
-        fn a_box_comes_back_from_the_model((size, bounds) in frame_and_box(), image_size in image_size()) {
+        fn box_round_trips_through_model_space((size, bounds) in frame_and_box(), image_size in image_size()) {
             let space = ModelSpace::whole(size, image_size).unwrap();
             prop_assert_eq!(space.rect_to_capture(&space.rect_to_model(bounds)), bounds);
         }
@@ -546,12 +546,12 @@ mod tests {
         }
 
         #[test]
-        fn a_box_comes_back_from_fractions((size, bounds) in frame_and_box()) {
+        fn box_round_trips_through_normalised_coordinates((size, bounds) in frame_and_box()) {
             prop_assert_eq!(denormalise(&normalise(bounds, size), size), bounds);
         }
 
         #[test]
-        fn fractions_come_back_within_a_pixel(size in frame(), corners in proptest::array::uniform4(0.0..=1.0f64)) {
+        fn normalised_coordinates_round_trip_within_a_pixel(size in frame(), corners in proptest::array::uniform4(0.0..=1.0f64)) {
             let [x1, y1, x2, y2] = corners;
             let given = NormalisedRect::new(
                 NormalisedPoint::new(x1.min(x2), y1.min(y2)),
@@ -579,7 +579,7 @@ mod tests {
         }
 
         #[test]
-        fn a_fitted_picture_keeps_to_the_limit(
+        fn fitted_image_keeps_to_the_size_limit(
             size in frame(), width in 1u32..4000, height in 1u32..4000, pixels in 1u64..4_000_000
         ) {
             let fitted = fit(size, ImageSizeLimit::within(width, height).with_pixels(pixels));
@@ -633,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crop_is_seen_enlarged() {
+    fn points_in_an_enlarged_crop_map_to_the_frame() {
         let region = CaptureRect::new(CapturePoint::new(100, 200), CapturePoint::new(200, 250));
         let space = ModelSpace::for_region(region, ImageSize::new(400, 200)).unwrap();
         assert_eq!(
@@ -655,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_inside_is_refused() {
+    fn empty_sizes_and_unusable_scales_are_refused() {
         let empty = CaptureSize::new(0, 10);
         assert_eq!(
             DisplaySpace::new(empty, 1.0),

@@ -20,13 +20,13 @@ pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
 #[cfg(test)]
 mod tests {
     #[tokio::test]
-    async fn returns_what_the_work_returns() {
+    async fn blocking_work_returns_its_result() {
         assert_eq!(super::run(|| 6 * 7).await, 42);
     }
 
     #[tokio::test]
     #[should_panic(expected = "in the work")]
-    async fn a_panic_is_the_callers() {
+    async fn panic_in_blocking_work_reaches_the_caller() {
         super::run(|| panic!("in the work")).await;
     }
 }

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_many_names() {
+    fn loopback_hosts_are_recognised_by_any_name() {
         let is_loopback = |url: &str| is_loopback(&url.parse().unwrap());
         for own in [
             "localhost:1",

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_of_users_are_pinged_as_seldom_as_every_implementation_accepts() {
+    fn keepalive_to_foreign_servers_respects_grpc_defaults() {
         // The default of gRPC core, Go and Java: the shortest interval of pings without data, and none without a call.
         let accepted = Duration::from_secs(300);
         let limits = Limits::of_foreign_server();

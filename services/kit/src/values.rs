@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_of_time() {
+    fn durations_are_parsed_and_formatted() {
         for (text, millis, written) in [
             ("250ms", 250, "250ms"),
             ("30s", 30_000, "30s"),

@@ -6,6 +6,7 @@
 list-separator = {", "}
 clause-separator = {"; "}
 sentence-separator = {" "}
+list-empty = none
 with-detail = { $text }: { $detail }
 quoted-label = "{ $text }"
 element-kind = { $kind ->
@@ -42,6 +43,65 @@ frame-part = { $part ->
     [bottom-right] bottom right
    *[centre] centre
 }
+
+## States, verdicts and outcomes
+
+task-state = { $state ->
+    [pending] pending
+    [running] running
+    [paused] paused
+    [awaiting-user] awaiting user
+    [succeeded] succeeded
+    [failed] failed
+    [cancelled] cancelled
+   *[other] unknown
+}
+task-state-sentence = { $state ->
+    [pending] Not started.
+    [running] Still running.
+    [paused] Paused.
+    [awaiting-user] Waiting for the user.
+    [succeeded] Done.
+    [failed] Failed.
+    [cancelled] Cancelled.
+   *[other] Unknown.
+}
+effect-verdict = { $verdict ->
+    [confirmed] confirmed
+    [changed-elsewhere] changed elsewhere
+    [no-effect] no effect
+    [end-reached] end reached
+    [target-moved] target moved
+    [text-differs] text differs
+   *[unknown] unknown
+}
+action-outcome = { $outcome ->
+    [under-way] under way
+    [performed] performed
+    [refused] refused
+    [failed] failed
+    [stopped] stopped
+    [not-performed] not performed
+   *[outcome-unknown] outcome unknown
+}
+approval-state = { $state ->
+    [approved] approved
+    [denied] denied
+    [expired] the approval expired
+   *[invalidated] the approval is no longer valid
+}
+desktop-state = { $state ->
+    [available] available
+    [leased] leased
+    [draining] draining
+    [unreachable] unreachable
+   *[other] unknown
+}
+failure-with-reason = { $message } ({ $reason })
+duration-milliseconds = { $milliseconds } ms
+duration-seconds = { $seconds } s
+duration-minutes = { $minutes } min { $seconds } s
+duration-hours = { $hours } h { $minutes } min
 
 ## Waits of a task that has not started
 
@@ -152,6 +212,9 @@ approval-denied = the user refused this action ({ $intent })
 approval-expired = nobody approved this action in time ({ $intent }); it was not performed
 approval-invalidated = the approval of this action ({ $intent }) holds no longer
 approval-not-repeated = the action was performed once without effect; it is not repeated automatically
+action-not-started = the action was not started
+action-outcome-unknown = the action was started, and it is unknown whether it took effect; it is not repeated
+nothing-sent = { $reason }; nothing had been sent
 approval-used-too-late = the approval expired before it could be used
 approval-screen-changed = the screen at the target or the policy has changed since approval was requested
 approval-more-rules = the action now matches more rules than were approved
@@ -236,11 +299,67 @@ call-interrupted = the task was interrupted during the call
 call-interrupted-before = the task was interrupted before the call
 task-interrupted = the task was interrupted
 task-ended-before-result = the task ended before the function returned
+call-not-answered = no answer in time ({ $problem })
+call-broken = the connection broke ({ $problem })
+function-failed = the function failed: { $problem }
+function-failed-with = the function failed with { $code }: { $problem }
+function-failed-silently = the function failed without a message
+function-unknown = unknown function `{ $name }`; { $known }
+functions-known = known functions: { $names }
+functions-none = this task has no functions
+arguments-not-json = the arguments of `{ $name }` are not JSON: { $problem }
+arguments-not-object = the arguments of `{ $name }` are not a JSON object
+arguments-mismatch = the arguments of `{ $name }` do not match its schema: { $faults }
+content-omitted = unsupported content omitted
+image-omitted = image ({ $media_type }) omitted
+audio-omitted = audio ({ $media_type }) omitted
+file-omitted = file { $uri } omitted
+linked-content = see { $uri }
+result-truncated = truncated: the first { $kept } of { $size } bytes
+
+## Tools and their functions
+
+function-of-tool = `{ $function }` of { $tool }
+function-name-taken = { $first } and { $second } would both be offered as `{ $name }`; rename one of them, or configure its tool under orchestrator.tools, whose name its functions then begin with
+function-without-name = the function has no name
+functions-too-many = the task has { $count } functions; at most { $max } can be offered to a model
+functions-too-large = the declarations of the task's functions take { $size } bytes; at most { $max } can be offered to a model
+schema-too-large = its schema takes { $size } bytes; at most { $max } can be offered to a model
+schema-invalid = its schema is not a JSON Schema: { $problem }
+schema-not-json = its schema is not JSON: { $problem }
+schema-not-object = its schema is not a JSON object
+schema-other-type = its schema must have the type `object`
+tool-unknown = unknown tool `{ $endpoint }`; { $alternatives }
+tool-address-forbidden = tasks may not use the address `{ $endpoint }`; { $alternatives }
+tool-alternatives = configured tools: { $tools }; allowed addresses: { $addresses }; use one of them, or ask the operator to extend orchestrator.tools or orchestrator.allowed_tool_addresses
+tool-timed-out = no answer within { $seconds } s
+tool-recorded = a tool of a recorded task cannot be called
+tool-unreachable = the tool cannot be reached: { $problem }
+tool-not-connected = connecting to the MCP server at { $place } failed: { $problem }
+tool-last-output = { $problem } (its last output: { $line })
+tool-needs-token = { $place } requires a token; set one under orchestrator.tools
+tool-command-empty = the command is empty
+tool-not-started = the program `{ $program }` cannot be started: { $problem }
+tool-listing-failed = listing its functions failed: { $problem }
+tool-listing-failed-with = listing its functions failed with { $code }: { $problem }
+tool-too-many-functions = it has more than { $max } functions, the maximum that can be offered
+tool-service-missing = no motorium.tool.v1.ToolService at this address; for an MCP server, write mcp+http://…
+tool-without-result = the tool answered with neither a result nor an error
+tool-requests-unsupported = the server did not answer with a result; requests from the server, such as elicitation, are not supported
 
 ## Hooks
 
 hook-denied = denied by the hook { $hook }: { $reason }
 hook-failed = the required hook { $hook } failed: { $reason }
+hook-unreachable = the hook cannot be reached: { $problem }
+hook-call-failed = the hook failed: { $problem }
+hook-timed-out = the hook did not answer within { $milliseconds } ms
+hook-panicked = the hook panicked
+hook-point-unknown = unknown hook point { $number }; check that both sides have the same version
+hook-amendment-misplaced = invalid amendment at { $point }: { $fields } cannot be amended there
+hook-amendment-invalid = invalid amendment at { $point }: { $problem }
+no-reason-given = no reason given
+audit-file-unwritable = the audit file { $path } cannot be written: { $problem }
 hook-denies-run = the task may not run: { $denial }
 hook-denies-model-call = no model may be called: { $denial }
 hook-denies-screenshot = no screenshot may be taken: { $denial }
@@ -302,6 +421,109 @@ screen-not-parsed = the screen could be captured, but not parsed: no element is 
 operation-failed = { $operation } failed: { $problem }
 tool-failed = the tool { $tool }: { $problem }
 backend-unknown = unknown planner backend `{ $name }`; known backends: { $known }; add others to `planner.backends` in the configuration
+
+## Exported page, answer and transcript of a task
+
+page-trajectory = Trajectory
+page-steps = Steps
+page-back-to-top = Back to top
+page-step-keys = ↑ ↓ to move between steps
+page-no-steps = No steps yet.
+page-step = Step { $number }
+page-screen-before = The screen at the beginning of step { $number }
+page-screen-after = The screen after the last action
+page-no-screenshot = No screenshot of this step.
+page-attempts = { $attempts ->
+    [one] 1 attempt
+   *[other] { $attempts } attempts
+}
+page-decided = Decided: { $decision }
+page-extracted = Extracted data
+decision-kind = { $decision ->
+    [act] act
+    [done] done
+    [fail] fail
+    [ask] ask
+    [call-functions] call functions
+    [extract] extract
+   *[other] { $decision }
+}
+stage-name = { $stage ->
+    [observe] observe
+    [decide] decide
+    [resolve] resolve
+    [pointer] pointer
+    [act] act
+    [settle] settle
+    [call] call
+    [extract] extract
+   *[other] { $stage }
+}
+fact-label = { $fact ->
+    [task] Task
+    [steps] Steps
+    [desktop] Desktop
+    [started] Started
+    [time] Time
+    [model-calls] Model calls
+    [tokens] Tokens
+   *[cost] Cost
+}
+fact-tokens = { $input } in, { $output } out
+fact-cost = { $amount } USD
+timeline-title = { $title ->
+    [recovered] Recovered
+    [desktop-released] Desktop released
+    [queued] Queued
+    [follows-earlier-tasks] Follows earlier tasks
+    [file-not-put-on-the-desktop] File not put on the desktop
+    [image-not-shown-to-the-model] Image not shown to the model
+    [file-put-on-the-desktop] File put on the desktop
+    [backend-skipped] Backend skipped
+    [retried] Retried
+    [pointer-checked] Pointer checked
+    [not-performed] Not performed
+    [asks-the-user] Asks the user
+    [needs-a-manual-action] Needs a manual action
+    [asks-for-approval] Asks for approval
+    [taken-over-by-the-user] Taken over by the user
+    [the-user] The user
+    [approved] Approved
+    [denied] Denied
+    [not-approved-in-time] Not approved in time
+    [approval-invalidated] Approval invalidated
+    [taken-over] Taken over
+    [handed-back] Handed back
+    [paused] Paused
+    [resumed] Resumed
+    [cancellation-requested] Cancellation requested
+    [loop-detected] Loop detected
+    [prompt-injection-suspected] Prompt injection suspected
+    [verified] Verified
+    [second-look-requested] Second look requested
+    [success-claim-rejected] Success claim rejected
+    [file-fetched] File fetched
+    [file-not-fetched] File not fetched
+    [transient-failure] Transient failure
+    [summary] Summary
+   *[a-hook-intervened] A hook intervened
+}
+timeline-recovered = { $orchestrator } continues the task after another run ended
+timeline-pointer = the pointer is at ({ $x }, { $y }), { $place ->
+    [target] on its target
+   *[elsewhere] not on its target
+}; { $corrections ->
+    [one] 1 correction
+   *[other] { $corrections } corrections
+}
+timeline-verified = the success claim was confirmed
+timeline-resolved-by = { $text }, by { $user }
+transcript-task = { $number }. { $task } ({ $state })
+transcript-author = { $role ->
+    [user] User
+   *[assistant] Motorium
+}
+transcript-file = file: { $name }
 
 ## Targets of actions
 
@@ -444,13 +666,34 @@ progress-returned = { $name } returned { $result }
 progress-returned-nothing = { $name } returned nothing
 progress-call-failed = { $name } failed: { $error }
 progress-refused = refused by { $rule }: { $detail }
-progress-approved = approved
-progress-denied = denied
-progress-approval-expired = the approval expired
-progress-approval-invalid = the approval is no longer valid
 task-failed = failed ({ $reason }): { $message }
 task-cancelled = cancelled
 task-cancelled-because = cancelled: { $reason }
+
+## Command line: tables and lines
+
+table-column = { $column ->
+    [task] task
+    [state] state
+    [steps] steps
+    [goal] goal
+    [answer] answer
+    [approval] approval
+    [action] action
+    [reason] reason
+    [step] step
+    [effect] effect
+    [milliseconds] ms
+    [desktop] desktop
+    [platform] platform
+    [display] display
+   *[labels] labels
+}
+platform-unknown = unknown
+act-rule = { $outcome } by { $rule }
+act-pointer = { $outcome }; pointer at { $x }, { $y }
+act-interrupted = interrupted; check the screen
+act-interrupted-before = interrupted before the action started
 
 ## Command line: questions
 
@@ -474,6 +717,8 @@ unfinished-tasks = { $count } unfinished { $count ->
 } of earlier runs: { $names }
 hint-resume = continue one with `motorium run --in-process --resume { $task }`
 up-hint = submit a task with `motorium run 'click "Save"'`; stop with Ctrl-C
+up-desktop = desktop { $display }
+up-virtual-desktop = virtual desktop { $display }
 
 ## Command line: errors
 
@@ -491,13 +736,18 @@ server-silent = no response from { $server } for { $seconds } s; trying again un
 server-answers-again = { $server } answers again
 session-before-subcommand = `--session` cannot be given before a subcommand; give it to `list` or `watch`
 history-unreadable = { $path }: { $problem }; expected a list of `{"{"}"role": "user" or "assistant", "content": TEXT{"}"}`
-history-image-not-embedded = { $path }: { $field } names an image without containing it; embed it in base64 (data:image/png;base64,…), or attach the file with --attach
-history-image-unreadable = { $path }: { $field } is not a PNG, JPEG or WebP image in base64
+history-image-not-embedded = { $path }: { $field } names an image without containing it; embed it in `base64` (`data:image/png;base64,…`), or attach the file with `--attach`
+history-image-unreadable = { $path }: { $field } is not a PNG, JPEG or WebP image in `base64`
 history-image-of-assistant = { $path }: { $field } is an image of the assistant; only images of the user are taken, so remove it
 event-stream-ended = the event stream of { $task } ended before the task
 executor-with-tls = an Executor with TLS may be running at { $address }; specify it with --executor https://…
 drag-needs-points = a drag needs at least two points: X1 Y1 X2 Y2
 clipboard-lost = the content of the clipboard is gone: { $cause }
+clipboard-not-taken-over = nothing took it over within { $seconds } s
+clipboard-refused = the display refused it
+server-not-answering = the server has not answered for { $seconds } s
+standard-output = standard output
+this-process = this process
 no-tool-configured = no tool is configured; see docs/functions.md for how to add one
 scene-saved = { $elements } elements; annotated screenshot in { $path }; { $stages }
 

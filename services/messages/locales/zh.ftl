@@ -6,6 +6,7 @@
 list-separator = 、
 clause-separator = ；
 sentence-separator = {""}
+list-empty = 无
 with-detail = { $text }：{ $detail }
 quoted-label = “{ $text }”
 element-kind = { $kind ->
@@ -42,6 +43,65 @@ frame-part = { $part ->
     [bottom-right] 右下
    *[centre] 中间
 }
+
+## 状态、判断与结果
+
+task-state = { $state ->
+    [pending] 未开始
+    [running] 运行中
+    [paused] 已暂停
+    [awaiting-user] 等待用户
+    [succeeded] 已完成
+    [failed] 失败
+    [cancelled] 已取消
+   *[other] 未知
+}
+task-state-sentence = { $state ->
+    [pending] 尚未开始。
+    [running] 仍在运行。
+    [paused] 已暂停。
+    [awaiting-user] 正在等待用户。
+    [succeeded] 已完成。
+    [failed] 失败。
+    [cancelled] 已取消。
+   *[other] 状态未知。
+}
+effect-verdict = { $verdict ->
+    [confirmed] 已生效
+    [changed-elsewhere] 别处有变化
+    [no-effect] 没有效果
+    [end-reached] 已到尽头
+    [target-moved] 目标移动了
+    [text-differs] 文字不符
+   *[unknown] 效果未知
+}
+action-outcome = { $outcome ->
+    [under-way] 正在执行
+    [performed] 已执行
+    [refused] 被拒绝
+    [failed] 失败
+    [stopped] 中途停止
+    [not-performed] 未执行
+   *[outcome-unknown] 结果未知
+}
+approval-state = { $state ->
+    [approved] 已批准
+    [denied] 已拒绝
+    [expired] 批准已过期
+   *[invalidated] 批准已失效
+}
+desktop-state = { $state ->
+    [available] 可用
+    [leased] 使用中
+    [draining] 正在停用
+    [unreachable] 无法连接
+   *[other] 未知
+}
+failure-with-reason = { $message }（{ $reason }）
+duration-milliseconds = { $milliseconds } 毫秒
+duration-seconds = { $seconds } 秒
+duration-minutes = { $minutes } 分 { $seconds } 秒
+duration-hours = { $hours } 小时 { $minutes } 分
 
 ## 尚未开始的任务的等待
 
@@ -155,6 +215,9 @@ approval-denied = 用户拒绝了此操作（{ $intent }）
 approval-expired = 无人及时批准此操作（{ $intent }），因此未执行
 approval-invalidated = 对此操作（{ $intent }）的批准已失效
 approval-not-repeated = 该操作已执行过一次但没有效果，不会自动重复
+action-not-started = 该操作没有开始
+action-outcome-unknown = 该操作已经开始，不清楚是否生效，因此不再重复
+nothing-sent = { $reason }；尚未发送任何输入
 approval-used-too-late = 批准在使用之前已过期
 approval-screen-changed = 自请求批准以来，目标处的屏幕内容或策略已发生变化
 approval-more-rules = 该操作现在涉及的规则多于已批准的规则
@@ -221,11 +284,67 @@ call-interrupted = 任务在调用期间被中断
 call-interrupted-before = 任务在调用之前被中断
 task-interrupted = 任务被中断
 task-ended-before-result = 任务在函数返回之前已结束
+call-not-answered = 没有及时答复（{ $problem }）
+call-broken = 连接中断（{ $problem }）
+function-failed = 函数执行失败：{ $problem }
+function-failed-with = 函数执行失败（{ $code }）：{ $problem }
+function-failed-silently = 函数执行失败，没有说明原因
+function-unknown = 未知的函数 `{ $name }`；{ $known }
+functions-known = 可用的函数：{ $names }
+functions-none = 此任务没有任何函数
+arguments-not-json = `{ $name }` 的参数不是 JSON：{ $problem }
+arguments-not-object = `{ $name }` 的参数不是 JSON 对象
+arguments-mismatch = `{ $name }` 的参数不符合其模式：{ $faults }
+content-omitted = 不支持的内容，已省略
+image-omitted = 图像（{ $media_type }）已省略
+audio-omitted = 音频（{ $media_type }）已省略
+file-omitted = 文件 { $uri } 已省略
+linked-content = 见 { $uri }
+result-truncated = 内容过长，只保留前 { $kept } 字节，共 { $size } 字节
+
+## 工具及其函数
+
+function-of-tool = { $tool } 的 `{ $function }`
+function-name-taken = { $first }和 { $second }都会以 `{ $name }` 的名称提供；请将其中一个改名，或在 `orchestrator.tools` 中配置其所属工具，工具名会成为函数名的前缀
+function-without-name = 该函数没有名称
+functions-too-many = 此任务有 { $count } 个函数，最多只能向模型提供 { $max } 个
+functions-too-large = 此任务的函数声明共 { $size } 字节，最多只能向模型提供 { $max } 字节
+schema-too-large = 其模式有 { $size } 字节，最多只能向模型提供 { $max } 字节
+schema-invalid = 其模式不是有效的 `JSON Schema`：{ $problem }
+schema-not-json = 其模式不是 JSON：{ $problem }
+schema-not-object = 其模式不是 JSON 对象
+schema-other-type = 其模式的类型必须是 `object`
+tool-unknown = 未知的工具 `{ $endpoint }`；{ $alternatives }
+tool-address-forbidden = 任务不能使用地址 `{ $endpoint }`；{ $alternatives }
+tool-alternatives = 已配置的工具：{ $tools }；允许的地址：{ $addresses }；请使用其中之一，或请运维人员扩充 `orchestrator.tools` 或 `orchestrator.allowed_tool_addresses`
+tool-timed-out = { $seconds } 秒内没有答复
+tool-recorded = 录制的任务不能调用工具
+tool-unreachable = 无法连接该工具：{ $problem }
+tool-not-connected = 无法连接 { $place } 处的 MCP 服务器：{ $problem }
+tool-last-output = { $problem }（其最后一行输出：{ $line }）
+tool-needs-token = { $place } 需要令牌；请在 `orchestrator.tools` 中设置
+tool-command-empty = 命令为空
+tool-not-started = 无法启动程序 `{ $program }`：{ $problem }
+tool-listing-failed = 无法列出其函数：{ $problem }
+tool-listing-failed-with = 无法列出其函数（{ $code }）：{ $problem }
+tool-too-many-functions = 它的函数超过 { $max } 个，这是能提供的最大数量
+tool-service-missing = 该地址没有 `motorium.tool.v1.ToolService`；如果是 MCP 服务器，请写成 `mcp+http://…`
+tool-without-result = 该工具既没有返回结果，也没有返回错误
+tool-requests-unsupported = 服务器没有返回结果；不支持服务器发出的请求，例如征询用户
 
 ## 钩子
 
 hook-denied = 被钩子 { $hook } 拒绝：{ $reason }
 hook-failed = 必需的钩子 { $hook } 失败：{ $reason }
+hook-unreachable = 无法连接该钩子：{ $problem }
+hook-call-failed = 该钩子出错：{ $problem }
+hook-timed-out = 该钩子在 { $milliseconds } 毫秒内没有答复
+hook-panicked = 该钩子崩溃了
+hook-point-unknown = 未知的钩子调用点 { $number }；请确认双方的版本相同
+hook-amendment-misplaced = 在 { $point } 处的修改无效：此处不能修改 { $fields }
+hook-amendment-invalid = 在 { $point } 处的修改无效：{ $problem }
+no-reason-given = 没有说明理由
+audit-file-unwritable = 无法写入审计文件 { $path }：{ $problem }
 hook-denies-run = 不允许运行此任务：{ $denial }
 hook-denies-model-call = 不允许调用模型：{ $denial }
 hook-denies-screenshot = 不允许截屏：{ $denial }
@@ -284,6 +403,103 @@ screen-not-parsed = 屏幕已截取，但无法解析：本步没有任何元素
 operation-failed = { $operation }失败：{ $problem }
 tool-failed = 工具 { $tool }：{ $problem }
 backend-unknown = 未知的规划器后端 `{ $name }`；已知的后端：{ $known }；其他后端请加入配置项 `planner.backends`
+
+## 导出的页面、回答和会话记录
+
+page-trajectory = 任务记录
+page-steps = 步骤
+page-back-to-top = 回到顶部
+page-step-keys = 按 ↑ ↓ 切换步骤
+page-no-steps = 还没有步骤。
+page-step = 第 { $number } 步
+page-screen-before = 第 { $number } 步开始时的屏幕
+page-screen-after = 最后一个操作之后的屏幕
+page-no-screenshot = 此步骤没有截图。
+page-attempts = 尝试了 { $attempts } 次
+page-decided = 决定：{ $decision }
+page-extracted = 提取的数据
+decision-kind = { $decision ->
+    [act] 执行操作
+    [done] 完成
+    [fail] 放弃
+    [ask] 询问
+    [call-functions] 调用函数
+    [extract] 提取数据
+   *[other] { $decision }
+}
+stage-name = { $stage ->
+    [observe] 观察
+    [decide] 决定
+    [resolve] 定位目标
+    [pointer] 核对指针
+    [act] 执行
+    [settle] 等待稳定
+    [call] 调用
+    [extract] 提取
+   *[other] { $stage }
+}
+fact-label = { $fact ->
+    [task] 任务
+    [steps] 步数
+    [desktop] 桌面
+    [started] 开始时间
+    [time] 用时
+    [model-calls] 模型调用次数
+    [tokens] 词元
+   *[cost] 费用
+}
+fact-tokens = 输入 { $input }，输出 { $output }
+fact-cost = { $amount } 美元
+timeline-title = { $title ->
+    [recovered] 已恢复
+    [desktop-released] 已释放桌面
+    [queued] 排队
+    [follows-earlier-tasks] 接续之前的任务
+    [file-not-put-on-the-desktop] 文件没有放到桌面
+    [image-not-shown-to-the-model] 图片未能提供给模型
+    [file-put-on-the-desktop] 文件已放到桌面
+    [backend-skipped] 跳过后端
+    [retried] 重试
+    [pointer-checked] 核对指针
+    [not-performed] 未执行
+    [asks-the-user] 询问用户
+    [needs-a-manual-action] 需要用户操作
+    [asks-for-approval] 请求批准
+    [taken-over-by-the-user] 用户接管
+    [the-user] 用户
+    [approved] 已批准
+    [denied] 已拒绝
+    [not-approved-in-time] 未及时批准
+    [approval-invalidated] 批准失效
+    [taken-over] 接管
+    [handed-back] 交还
+    [paused] 暂停
+    [resumed] 继续
+    [cancellation-requested] 请求取消
+    [loop-detected] 检测到循环
+    [prompt-injection-suspected] 疑似提示词注入
+    [verified] 已核对
+    [second-look-requested] 要求再看一次
+    [success-claim-rejected] 未认可完成
+    [file-fetched] 已取回文件
+    [file-not-fetched] 文件没有取回
+    [transient-failure] 暂时故障
+    [summary] 总结
+   *[a-hook-intervened] 钩子介入
+}
+timeline-recovered = 另一次运行结束后，由 { $orchestrator } 继续此任务
+timeline-pointer = 指针位于 ({ $x }, { $y })，{ $place ->
+    [target] 在目标上
+   *[elsewhere] 不在目标上
+}；校正 { $corrections } 次
+timeline-verified = 已确认任务完成
+timeline-resolved-by = { $text }，由 { $user } 决定
+transcript-task = { $number }. { $task }（{ $state }）
+transcript-author = { $role ->
+    [user] 用户
+   *[assistant] Motorium
+}
+transcript-file = 文件：{ $name }
 
 ## 操作的目标
 
@@ -420,13 +636,34 @@ progress-returned = { $name } 返回 { $result }
 progress-returned-nothing = { $name } 没有返回结果
 progress-call-failed = { $name } 失败：{ $error }
 progress-refused = 被 { $rule } 拒绝：{ $detail }
-progress-approved = 已批准
-progress-denied = 已拒绝
-progress-approval-expired = 批准已过期
-progress-approval-invalid = 批准已失效
 task-failed = 失败（{ $reason }）：{ $message }
 task-cancelled = 已取消
 task-cancelled-because = 已取消：{ $reason }
+
+## 命令行：表格与结果
+
+table-column = { $column ->
+    [task] 任务
+    [state] 状态
+    [steps] 步数
+    [goal] 目标
+    [answer] 回答
+    [approval] 批准
+    [action] 操作
+    [reason] 理由
+    [step] 步骤
+    [effect] 效果
+    [milliseconds] 毫秒
+    [desktop] 桌面
+    [platform] 平台
+    [display] 显示器
+   *[labels] 标签
+}
+platform-unknown = 未知
+act-rule = { $outcome }（规则 { $rule }）
+act-pointer = { $outcome }；指针在 ({ $x }, { $y })
+act-interrupted = 操作被中断，请查看屏幕
+act-interrupted-before = 操作在开始之前被中断
 
 ## 命令行：提问
 
@@ -447,6 +684,8 @@ safety-check-approved-in-advance = 其中包括模型提供方的安全检查（
 unfinished-tasks = 之前的运行留下 { $count } 个未完成的任务：{ $names }
 hint-resume = 用 `motorium run --in-process --resume { $task }` 继续其中一个
 up-hint = 用 `motorium run '点击“保存”'` 提交任务；按 Ctrl-C 停止
+up-desktop = 桌面 { $display }
+up-virtual-desktop = 虚拟桌面 { $display }
 
 ## 命令行：错误
 
@@ -464,13 +703,18 @@ server-silent = { $server } 已 { $seconds } 秒没有任何消息；将一直�
 server-answers-again = { $server } 又有应答了
 session-before-subcommand = `--session` 不能放在子命令之前；请把它交给 `list` 或 `watch`
 history-unreadable = { $path }：{ $problem }；应为如下形式的列表：`{"{"}"role": "user" 或 "assistant", "content": TEXT{"}"}`
-history-image-not-embedded = { $path }：{ $field } 只给出了图片的位置，没有图片本身；请以 base64 嵌入（data:image/png;base64,…），或用 --attach 附上文件
-history-image-unreadable = { $path }：{ $field } 不是 base64 编码的 PNG、JPEG 或 WebP 图片
+history-image-not-embedded = { $path }：{ $field } 只给出了图片的位置，没有图片本身；请以 `base64` 嵌入（`data:image/png;base64,…`），或用 `--attach` 附上文件
+history-image-unreadable = { $path }：{ $field } 不是 `base64` 编码的 PNG、JPEG 或 WebP 图片
 history-image-of-assistant = { $path }：{ $field } 是助手的图片；这里只接受用户的图片，请将其删除
 event-stream-ended = { $task } 尚未结束，它的事件流就中断了
 executor-with-tls = { $address } 处可能有使用加密连接的执行器；请用 `--executor https://…` 指定
 drag-needs-points = 拖动至少需要两个点：`X1 Y1 X2 Y2`
 clipboard-lost = 剪贴板的内容已丢失：{ $cause }
+clipboard-not-taken-over = { $seconds } 秒内没有进程接手
+clipboard-refused = 显示器拒绝了请求
+server-not-answering = 服务器已 { $seconds } 秒没有应答
+standard-output = 标准输出
+this-process = 本进程
 no-tool-configured = 没有配置任何工具；添加方法见 `docs/functions.md`
 scene-saved = { $elements } 个元素；标注截图在 { $path }；{ $stages }
 

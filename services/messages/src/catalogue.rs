@@ -55,6 +55,12 @@ pub fn join_sentences<T: AsRef<str>>(sentences: &[T], language: Language) -> Str
     join(sentences, Message::SentenceSeparator, language)
 }
 
+/// Returns a name as the key of a choice in a message, which has neither spaces nor underscores.
+#[must_use]
+pub fn choice_key(name: &str) -> String {
+    name.to_lowercase().replace([' ', '_'], "-")
+}
+
 fn join<T: AsRef<str>>(items: &[T], separator: Message<'_>, language: Language) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     items.join(&separator.text(language))
@@ -90,7 +96,9 @@ mod tests {
     use super::*;
 
     /// Words in Chinese texts that are the same in both languages.
-    const SHARED_WORDS: &[&str] = &["y", "N", "Ctrl", "C"];
+    const SHARED_WORDS: &[&str] = &[
+        "y", "N", "Ctrl", "C", "JPEG", "JSON", "MCP", "Motorium", "PNG", "WebP",
+    ];
 
     /// The arguments of a text, and its characters that are written out.
     #[derive(Debug, Default)]

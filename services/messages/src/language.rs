@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn is_asked_for_or_the_goals_own() {
+    fn language_is_the_requested_one_or_the_goals() {
         check(None, "save the file", Language::English);
         check(None, "保存文件", Language::Chinese);
         check(Some(""), "保存文件", Language::Chinese);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_goal_quotes_may_be_in_another() {
+    fn quoted_text_does_not_affect_language_detection() {
         check(None, r#"click "保存""#, Language::English);
         check(None, "type “张三” into the field", Language::English);
         check(None, r#"点击"Save""#, Language::Chinese);

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_profile_keeps_everything_else() {
+    fn writing_preferences_keeps_other_profile_settings() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(PREFERENCES);
         write(home.path()).unwrap();

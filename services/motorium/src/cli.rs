@@ -617,7 +617,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn command_line_definition_is_valid() {
         Cli::command().debug_assert();
     }
 
@@ -635,7 +635,7 @@ mod tests {
     }
 
     #[test]
-    fn one_action_is_one_line() {
+    fn act_command_accepts_one_action() {
         let check = |line: &str, understood: bool| {
             let parsed = Cli::try_parse_from(line.split(' '));
             assert_eq!(parsed.is_ok(), understood, "{line}: {:?}", parsed.err());
@@ -658,7 +658,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_one_of_its_kinds() {
+    fn run_command_refuses_conflicting_arguments() {
         let check = |line: &str, understood: bool| {
             let parsed = Cli::try_parse_from(line.split(' '));
             assert_eq!(parsed.is_ok(), understood, "{line}: {:?}", parsed.err());
@@ -694,7 +694,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_is_printed_in_one_shape() {
+    fn see_command_accepts_only_one_output_format() {
         let flags = ["motorium", "see", "--paragraphs", "--omniparser"];
         let Command::See(see) = Cli::try_parse_from(flags).unwrap().command else {
             panic!("see is another command");

@@ -222,12 +222,13 @@ impl Process {
     /// Describes the services and their addresses, for people.
     #[must_use]
     pub(crate) fn description(&self) -> String {
-        let kind = if self.virtual_desktop.is_some() {
-            "virtual desktop"
+        let display = &self.display;
+        let desktop = if self.virtual_desktop.is_some() {
+            Message::UpVirtualDesktop { display }
         } else {
-            "desktop"
+            Message::UpDesktop { display }
         };
-        let mut lines = vec![format!("{kind} {}", self.display)];
+        let mut lines = vec![text(desktop)];
         lines.extend(
             self.servers
                 .iter()

@@ -103,14 +103,14 @@ mod tests {
     }
 
     #[test]
-    fn tasks_come_back_at_different_times_and_each_as_it_did_before() {
+    fn backoff_differs_between_tasks_and_is_repeatable() {
         let first = |task: &str| Backoff::of(&task).next(Duration::ZERO).unwrap();
         assert_eq!(first("tasks/a"), first("tasks/a"));
         assert_ne!(first("tasks/a"), first("tasks/b"));
     }
 
     #[test]
-    fn a_wait_that_is_asked_for_is_not_cut_short() {
+    fn requested_wait_is_only_lengthened() {
         let wait = Duration::from_secs(40);
         let lengthened = Backoff::of(&"tasks/a").lengthened(wait);
         assert!((wait..=Duration::from_secs(50)).contains(&lengthened));

@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_named() {
+    fn invalid_perception_settings_are_reported() {
         let check = |settings, part: &str| {
             let error = resolve(settings, ":0").unwrap_err().to_string();
             assert!(error.contains(part), "{error}");

@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn no_reason_is_left_out() {
+    fn every_perception_reason_has_a_variant() {
         let given: BTreeSet<_> = every_variant()
             .iter()
             .map(|(_, _, reason, _)| *reason)

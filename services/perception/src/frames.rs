@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_frames_make_room() {
+    fn oldest_frames_are_evicted_beyond_the_limits() {
         check(
             FrameLimits {
                 frames: 3,
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_frame_says_what_to_do() {
+    fn expired_frame_error_suggests_capturing_again() {
         let store = FrameStore::new(FrameLimits {
             frames: 1,
             bytes: usize::MAX,
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_pixels_take_room_once() {
+    fn shared_pixels_count_once_towards_the_limit() {
         let store = FrameStore::new(FrameLimits {
             frames: 9,
             bytes: 2 * FRAME,

@@ -2,7 +2,7 @@
 //!
 //! Not here: targets described in free words, for which the Planner may ask a model.
 
-use motorium_messages::{Language, Message, join_list};
+use motorium_messages::{Language, Message, choice_key, join_list};
 use motorium_proto::domain::action::{FramePart, Ordinal, Target, TextAnchor};
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::element::{ElementKind, Scene};
@@ -113,6 +113,7 @@ fn element(screen: &ScreenIndex<'_>, id: ElementId) -> Result<ResolvedTarget, Ta
         element: Some(id),
         candidates: Vec::new(),
         usage: Usage::default(),
+        responses: Vec::new(),
     })
 }
 
@@ -138,6 +139,7 @@ fn plain_point(
         element: None,
         candidates: Vec::new(),
         usage: Usage::default(),
+        responses: Vec::new(),
     })
 }
 
@@ -189,6 +191,7 @@ pub fn resolved(hit: &ElementMatch, others: &[ElementMatch]) -> ResolvedTarget {
             .map(candidate)
             .collect(),
         usage: Usage::default(),
+        responses: Vec::new(),
     }
 }
 
@@ -221,20 +224,15 @@ fn joined(words: [Option<String>; 4], separator: &str) -> String {
 /// Returns the name of a kind of element.
 #[must_use]
 pub fn kind_name(kind: ElementKind, language: Language) -> String {
-    let kind = &message_key(kind.as_str());
+    let kind = &choice_key(kind.as_str());
     Message::ElementKind { kind }.text(language)
 }
 
 /// Returns the name of a part of a frame.
 #[must_use]
 pub fn part_name(part: FramePart, language: Language) -> String {
-    let part = &message_key(part.as_str());
+    let part = &choice_key(part.as_str());
     Message::FramePart { part }.text(language)
-}
-
-/// Returns a name as the key of a choice in a message, which has neither spaces nor underscores.
-fn message_key(name: &str) -> String {
-    name.replace([' ', '_'], "-")
 }
 
 #[cfg(test)]
@@ -268,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_in_both_languages() {
+    fn target_errors_are_translated() {
         let missing = TargetError::ElementNotFound(ElementId(7));
         assert_eq!(
             missing.to_string(),

@@ -30,6 +30,7 @@ use crate::router::stack::CallLimits;
 use crate::router::{Router, RouterConfig};
 use crate::service::PlannerService;
 
+pub use backend_kinds::dialects;
 use backend_kinds::{KINDS, ServiceOptions, kind};
 pub use providers::ProviderSettings;
 pub use settings::{

@@ -6,6 +6,7 @@ use motorium_phrasebook::target::TargetError;
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::error::{ErrorReport, FieldError};
 use motorium_proto::service::{BackendAttempt, TargetCandidate};
+use serde_json::json;
 use tonic::Code;
 
 /// An error of a call.
@@ -25,6 +26,8 @@ pub enum Error {
         retryable: bool,
         /// Time before which a retry cannot succeed. Retries before that are made already.
         retry_after: Option<Duration>,
+        /// Responses of the providers, in order.
+        responses: Vec<String>,
     },
     /// The target cannot be resolved on the scene.
     #[error("{error}")]
@@ -32,6 +35,8 @@ pub enum Error {
         error: TargetError,
         /// Usage of the model that was asked.
         usage: Box<Usage>,
+        /// Responses of its provider, in order.
+        responses: Vec<String>,
     },
     /// The call needs a model, and no configured backend has one.
     #[error("{call} needs a model, and no configured backend has one")]
@@ -43,10 +48,22 @@ pub enum Error {
 
 impl Error {
     /// Creates the error of a target that a model was asked for.
-    pub(crate) fn target(error: TargetError, usage: Usage) -> Self {
+    pub(crate) fn target(error: TargetError, usage: Usage, responses: Vec<String>) -> Self {
         Self::Target {
             error,
             usage: Box::new(usage),
+            responses,
+        }
+    }
+
+    /// Returns the responses of providers to the failed call, in order.
+    #[must_use]
+    pub fn responses(&self) -> &[String] {
+        match self {
+            Error::AllBackendsFailed { responses, .. } | Error::Target { responses, .. } => {
+                responses
+            }
+            _ => &[],
         }
     }
 
@@ -66,7 +83,7 @@ impl Error {
 
 impl From<TargetError> for Error {
     fn from(error: TargetError) -> Self {
-        Self::target(error, Usage::default())
+        Self::target(error, Usage::default(), Vec::new())
     }
 }
 
@@ -81,6 +98,47 @@ impl From<crate::prompt::Error> for Error {
 /// Maximum length of the message of each attempt in an error, in characters: all of them have to fit the header of a gRPC
 /// response. `BackendAttempt.message` is not cut.
 const MAX_ATTEMPT_CHARS: usize = 300;
+
+/// Maximum length of the responses in an error together, in bytes. They share the header of a gRPC response with the messages
+/// of all attempts; common clients accept 16 KiB, and base64 makes 4 KiB of it.
+const MAX_RESPONSES_BYTES: usize = 3 * 1024;
+/// Maximum length of the beginning that is kept of a response that is too long, in characters: enough for its kind, its
+/// model and the start of its text.
+const MAX_BEGINNING_CHARS: usize = 1000;
+/// Length of a note about a response that is left out, with its quotes and braces, in bytes.
+const NOTE_BYTES: usize = 60;
+
+/// Returns responses as a JSON array that fits an error; empty if there are none. The latest are kept, because they led to
+/// the failure. Of one that is too long, the beginning is kept if there is room, and earlier ones are left out.
+fn fitting(responses: &[String]) -> String {
+    let mut left = MAX_RESPONSES_BYTES;
+    let mut kept = Vec::new();
+    for response in responses.iter().rev() {
+        let text = match response.len() <= left {
+            true => response.clone(),
+            false => beginning(response, left),
+        };
+        let Some(rest) = left.checked_sub(text.len()) else {
+            break;
+        };
+        left = rest;
+        kept.push(text);
+    }
+    if kept.is_empty() {
+        return String::new();
+    }
+    kept.reverse();
+    format!("[{}]", kept.join(",\n"))
+}
+
+/// Returns a note about a response with its beginning, as long as fits into `bytes`.
+fn beginning(response: &str, bytes: usize) -> String {
+    let left_out = format!("a response of {} bytes", response.len());
+    // Quotes within a response take two bytes, and control characters up to six.
+    let chars = (bytes.saturating_sub(NOTE_BYTES) / 6).min(MAX_BEGINNING_CHARS);
+    let begins: String = response.chars().take(chars).collect();
+    json!({"left_out": left_out, "begins": begins}).to_string()
+}
 
 fn cut(message: &str) -> String {
     match message.char_indices().nth(MAX_ATTEMPT_CHARS) {
@@ -147,6 +205,7 @@ pub mod reason {
 impl From<Error> for ErrorReport {
     fn from(error: Error) -> Self {
         let (message, usage) = (error.to_string(), error.usage());
+        let responses = fitting(error.responses());
         let report = match error {
             Error::Field(field) => ErrorReport::invalid(field),
             Error::BackendNotFound { name, known } => {
@@ -158,6 +217,7 @@ impl From<Error> for ErrorReport {
                 attempts,
                 retryable: may_pass,
                 retry_after,
+                ..
             } => {
                 let code = if may_pass {
                     Code::Unavailable
@@ -183,7 +243,7 @@ impl From<Error> for ErrorReport {
                 message,
             ),
         };
-        report.with_usage(usage)
+        report.with_usage(usage).with_model_responses(responses)
     }
 }
 
@@ -236,6 +296,7 @@ mod tests {
             attempts: vec![attempt("TRANSIENT")],
             retryable: may_pass,
             retry_after: may_pass.then_some(Duration::from_secs(30)),
+            responses: vec![r#"{"id":"msg_1"}"#.to_owned()],
         };
         let description = || "\"Save\"".to_owned();
         let candidate = |id| TargetCandidate {
@@ -284,6 +345,7 @@ mod tests {
                         nearest: vec!["Saved".to_owned()],
                     },
                     usage,
+                    vec![r#"{"id":"msg_1"}"#.to_owned()],
                 ),
                 Code::NotFound,
                 reason::TARGET_NOT_FOUND,
@@ -295,6 +357,7 @@ mod tests {
                         candidates: vec![candidate(3), candidate(7)],
                     },
                     usage,
+                    Vec::new(),
                 ),
                 Code::FailedPrecondition,
                 reason::TARGET_AMBIGUOUS,
@@ -330,7 +393,41 @@ mod tests {
                 "{error}"
             );
             assert_eq!(report.usage(), error.usage(), "{error}");
+            let responses = error.responses().first();
+            let responses = responses.map(|one| format!("[{one}]"));
+            assert_eq!(report.model_responses(), responses.as_deref(), "{error}");
         }
+    }
+
+    #[test]
+    fn the_latest_responses_travel_with_an_error_as_far_as_they_fit() {
+        let kept = |responses: &[String]| -> Vec<serde_json::Value> {
+            let json = fitting(responses);
+            assert!(
+                json.len() <= MAX_RESPONSES_BYTES + 2 * responses.len() + 2,
+                "{}",
+                json.len()
+            );
+            serde_json::from_str(&json).unwrap()
+        };
+        let response = |id: &str, length: usize| {
+            let text = "\"日".repeat(length);
+            json!({"id": id, "text": text}).to_string()
+        };
+        let ids = |kept: &[serde_json::Value]| -> Vec<String> {
+            let ids = kept.iter().filter_map(|one| one["id"].as_str());
+            ids.map(str::to_owned).collect()
+        };
+        let small = [response("a", 1), response("b", 2)];
+        assert_eq!(ids(&kept(&small)), ["a", "b"]);
+        let too_long = [response("a", 10), response("b", 5000), response("c", 10)];
+        let kept_of_long = kept(&too_long);
+        assert_eq!(ids(&kept_of_long), ["a", "c"]);
+        let note = &kept_of_long[1];
+        let left_out = format!("a response of {} bytes", too_long[1].len());
+        assert_eq!(note["left_out"], left_out);
+        assert!(too_long[1].starts_with(note["begins"].as_str().unwrap()));
+        assert_eq!(fitting(&[]), "");
     }
 
     #[test]

@@ -70,6 +70,7 @@ pub fn whole_text(request: &ExtractRequest) -> Extraction {
         json: Value::String(text).to_string(),
         usage: Usage::default(),
         sources: Vec::new(),
+        responses: Vec::new(),
     }
 }
 
@@ -84,6 +85,7 @@ pub fn extraction(request: &ExtractRequest, answered: QuestionResult) -> Extract
         sources: sources::of(&data, reported_sources, &request.scene, request.frame.size),
         json: data.to_string(),
         usage: answered.usage,
+        responses: answered.responses,
     }
 }
 
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_alone_is_an_answer_as_well() {
+    fn bare_data_is_accepted_without_a_wrapper() {
         check("[1, 2]", Ok(json!([1, 2])));
         let own = validator(r#"{"type": "object", "required": ["data"], "properties": {"data": {"type": "string"}}}"#).unwrap();
         let whole = json!({"data": "a"});
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_has_to_be_one() {
+    fn invalid_schemas_are_refused() {
         assert!(validator("{").is_err());
         assert!(validator(r#"{"type": "nonsense"}"#).is_err());
         let elsewhere = validator(r#"{"$ref": "http://127.0.0.1:1/schema.json"}"#);

@@ -28,6 +28,7 @@ pub fn check(request: &PointerRequest) -> PointerCheck {
         dx: off.x,
         dy: off.y,
         usage: Usage::default(),
+        responses: Vec::new(),
     }
 }
 
@@ -54,15 +55,16 @@ pub fn question(
     }))
 }
 
-/// Converts the validated answer of a model.
+/// Converts the validated answer of a model, without its usage.
 #[must_use]
-pub fn parse_check(value: &Value, usage: Usage) -> Option<PointerCheck> {
+pub fn parse_check(value: &Value) -> Option<PointerCheck> {
     let pixels = |name: &str| i32::try_from(value[name].as_i64()?).ok();
     Some(PointerCheck {
         on_target: value["on_target"].as_bool()?,
         dx: pixels("dx")?,
         dy: pixels("dy")?,
-        usage,
+        usage: Usage::default(),
+        responses: Vec::new(),
     })
 }
 

@@ -32,22 +32,26 @@ impl PlannerService {
         Self { router, prompts }
     }
 
-    /// Asks a model a question that also has an answer without one, and returns its usage. `None` if there is no model,
-    /// or none answers; the caller then uses the other answer.
+    /// Asks a model a question that also has an answer without one. The answer is null if there is no model, or none
+    /// answers; the caller then uses the other answer.
     async fn ask(
         &self,
         call: &'static str,
         backends: &[String],
         question: Question,
-    ) -> std::result::Result<(Option<Value>, Usage), Error> {
+    ) -> std::result::Result<QuestionResult, Error> {
         if !self.router.has_model(backends)? {
-            return Ok((None, Usage::default()));
+            return Ok(unanswered());
         }
         match self.router.answer(call, backends, question).await {
-            Ok(QuestionResult { value, usage }) => Ok((Some(value), usage)),
+            Ok(answered) => Ok(answered),
             Err(error) => {
                 tracing::warn!(call, %error, "no model answered; using the answer without a model");
-                Ok((None, error.usage()))
+                Ok(QuestionResult {
+                    usage: error.usage(),
+                    responses: error.responses().to_vec(),
+                    ..unanswered()
+                })
             }
         }
     }
@@ -83,6 +87,15 @@ impl PlannerService {
     }
 }
 
+/// Returns the result of a question that no model answers.
+fn unanswered() -> QuestionResult {
+    QuestionResult {
+        value: Value::Null,
+        usage: Usage::default(),
+        responses: Vec::new(),
+    }
+}
+
 // Every method of the contract is served: a default would hide a forgotten one.
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
@@ -97,14 +110,17 @@ impl Planner for PlannerService {
 
     async fn summarize(&self, request: SummarizeRequest) -> Result<Summary> {
         let question = summary::question(&request, &self.prompts).map_err(Error::from)?;
-        let (answer, usage) = self.ask("Summarize", &request.backends, question).await?;
-        let answer = answer.as_ref().and_then(Value::as_str).map(str::to_owned);
+        let answered = self.ask("Summarize", &request.backends, question).await?;
+        let answer = answered.value.as_str().map(str::to_owned);
         let computed = || match request.fallback.is_empty() {
             true => summary::summarise(&request),
             false => request.fallback.clone(),
         };
-        let text = answer.unwrap_or_else(computed);
-        Ok(Summary { text, usage })
+        Ok(Summary {
+            text: answer.unwrap_or_else(computed),
+            usage: answered.usage,
+            responses: answered.responses,
+        })
     }
 
     async fn extract(&self, request: ExtractRequest) -> Result<Extraction> {
@@ -124,18 +140,19 @@ impl Planner for PlannerService {
 
     async fn locate_pointer(&self, request: PointerRequest) -> Result<PointerCheck> {
         let question = pointer::question(&request, &self.prompts).map_err(Error::from)?;
-        let (answer, usage) = match question {
+        let answered = match question {
             Some(question) => {
                 self.ask("LocatePointer", &request.backends, question)
                     .await?
             }
-            None => (None, Usage::default()),
+            None => unanswered(),
         };
-        let seen = answer.and_then(|answer| pointer::parse_check(&answer, usage));
-        Ok(seen.unwrap_or_else(|| PointerCheck {
-            usage,
-            ..pointer::check(&request)
-        }))
+        let check = pointer::parse_check(&answered.value);
+        Ok(PointerCheck {
+            usage: answered.usage,
+            responses: answered.responses,
+            ..check.unwrap_or_else(|| pointer::check(&request))
+        })
     }
 
     async fn resolve_target(&self, request: ResolveRequest) -> Result<ResolvedTarget> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use motorium_imaging::marks;
 use motorium_imaging::marks::prompt as lines;
-use motorium_proto::domain::decision::{RemainingLimits, Usage};
+use motorium_proto::domain::decision::RemainingLimits;
 use motorium_proto::domain::element::Element;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Frame, Image};
@@ -171,7 +171,12 @@ pub fn resolved(
     frame: &Frame,
     scene: &Scene,
 ) -> Result<ResolvedTarget, Error> {
-    let choices: Vec<CandidateChoice> = serde_json::from_value(answered.value).unwrap_or_default();
+    let QuestionResult {
+        value,
+        usage,
+        responses,
+    } = answered;
+    let choices: Vec<CandidateChoice> = serde_json::from_value(value).unwrap_or_default();
     let candidates: Vec<TargetCandidate> = choices
         .iter()
         .filter_map(|choice| {
@@ -192,7 +197,7 @@ pub fn resolved(
             description: description(),
             nearest: candidates.into_iter().map(|each| each.content).collect(),
         };
-        return Err(Error::target(error, answered.usage));
+        return Err(Error::target(error, usage, responses));
     };
     let equals = candidates
         .iter()
@@ -203,29 +208,21 @@ pub fn resolved(
             description: description(),
             candidates: equals,
         };
-        return Err(Error::target(error, answered.usage));
+        return Err(Error::target(error, usage, responses));
     }
-    whole(candidates, answered.usage, frame, scene)
-}
-
-/// Resolves the first candidate.
-fn whole(
-    candidates: Vec<TargetCandidate>,
-    usage: Usage,
-    frame: &Frame,
-    scene: &Scene,
-) -> Result<ResolvedTarget, Error> {
     let id = candidates[0].element;
     let screen = ScreenIndex::new(frame, scene);
-    let (point, bounds) = screen
-        .element(id)
-        .ok_or_else(|| Error::target(TargetError::ElementNotFound(id), usage))?;
+    let Some((point, bounds)) = screen.element(id) else {
+        let error = TargetError::ElementNotFound(id);
+        return Err(Error::target(error, usage, responses));
+    };
     Ok(ResolvedTarget {
         point,
         bounds,
         element: Some(id),
         candidates,
         usage,
+        responses,
     })
 }
 
@@ -246,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_are_ranked_and_held_against_what_was_shown() {
+    fn candidates_are_ranked_and_validated_against_the_scene() {
         check(
             r#"{"candidates": [{"element_id": 2, "confidence": 0.1}, {"element_id": 1, "confidence": 0.9}, {"element_id": 2, "confidence": 0.3}]}"#,
             Ok(json!([

@@ -91,16 +91,11 @@ pub fn pastes<T>(action: &Action<T>) -> bool {
     }
 }
 
-/// Returns true for a middle click, which on X11 pastes the current selection into text fields.
+/// Returns true if an action presses or releases the middle button, which on X11 pastes the current selection into text fields:
+/// some applications paste at the press, others at the release.
 #[must_use]
 pub fn pastes_selection<T>(action: &Action<T>) -> bool {
-    matches!(
-        action,
-        Action::Click {
-            button: Button::Middle,
-            ..
-        }
-    )
+    action.button() == Some(Button::Middle)
 }
 
 /// Returns the text, keys or address of an action, and true if it is a secret.
@@ -117,22 +112,28 @@ pub fn argument(action: &Action<CapturePoint>) -> (String, bool) {
         Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. } => (chord(keys), false),
         Action::OpenUrl { url } | Action::GoToUrl { url } => (url.clone(), false),
         Action::OpenApplication { name } => (name.clone(), false),
-        _ => Default::default(),
+        Action::Move { .. }
+        | Action::Click { .. }
+        | Action::MouseDown { .. }
+        | Action::MouseUp { .. }
+        | Action::Drag { .. }
+        | Action::Scroll { .. }
+        | Action::Wait { .. }
+        | Action::Paste { text: None }
+        | Action::FocusWindow { .. }
+        | Action::GoBack
+        | Action::GoForward
+        | Action::Refresh => Default::default(),
     }
 }
 
 /// Returns true if an action presses one of these chords, in any order and letter case of its keys.
 #[must_use]
 pub fn presses_chord<T>(action: &Action<T>, chords: &[&str]) -> bool {
-    match action {
-        Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. } => {
-            let struck = chord_keys(keys);
-            chords
-                .iter()
-                .any(|known| struck.iter().map(String::as_str).eq(as_keys(known)))
-        }
-        _ => false,
-    }
+    let struck = chord_keys(action.keys());
+    chords
+        .iter()
+        .any(|known| struck.iter().map(String::as_str).eq(as_keys(known)))
 }
 
 fn as_keys(chord: &str) -> BTreeSet<&str> {

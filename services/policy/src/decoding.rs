@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_read() {
+    fn encoded_values_are_decoded() {
         check_decoded("https://%65vil.example/x", &["https://evil.example/x"]);
         check_decoded("%2565vil.example", &["evil.example"]);
         check_decoded(
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_encoded_says_only_what_it_says() {
+    fn plain_text_is_not_decoded() {
         for text in [
             "",
             "internationalisation",
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_handed_over_is_a_whole_value() {
+    fn argument_values_are_whole_identifiers() {
         let check = |argument: &str, expected: &[&str]| {
             let expected: BTreeSet<String> = expected.iter().map(|one| (*one).to_owned()).collect();
             assert_eq!(argument_values(argument), expected, "{argument}");

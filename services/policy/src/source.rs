@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_gives_the_same_rules() {
+    fn policy_document_round_trips() {
         let check = |source: &PolicySource| {
             let again = PolicySource::from_document(&source.document()).unwrap();
             assert_eq!(again.rules().version(), source.rules().version());

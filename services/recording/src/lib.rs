@@ -13,5 +13,6 @@ pub mod log;
 pub mod ports;
 pub mod recording;
 pub mod replay;
+mod timestamp;
 pub mod trajectory;
 pub mod transcript;

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_a_later_version_is_carried_and_not_corrupt() {
+    fn event_of_a_newer_version_is_preserved_as_unknown() {
         let mut body = encoded(Event::Unknown, TaskState::Running).to_vec();
         // Field 250, an empty message: a kind that this version does not have.
         body.extend([0xd2, 0x0f, 0x00]);

@@ -2,7 +2,7 @@
 //!
 //! Each transcript is built from the task's log alone. Tasks are read one at a time, while the transcript is streamed, so a
 //! long session is never in memory as a whole. Images and files are named, not contained; `docs/sessions.md` describes the
-//! JSON.
+//! JSON. Texts are in the language of their task; the names in the JSON are the same for every language.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,14 +11,16 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt as _};
 use motorium_proto::domain::id::{EventSeq, SessionName, TaskName};
+use motorium_proto::v1::orchestrator::task::State;
 use motorium_store::{ListTasks, TaskStore};
 use motorium_task::approval::ApprovalState;
 use motorium_task::event::{Event, RecordedEvent, UserRequestKind};
-use motorium_task::{Lifecycle, Task};
+use motorium_task::{Task, view, words};
 use serde::Serialize;
 
 use crate::log;
-use crate::trajectory::steps::time;
+use crate::timestamp::rfc3339;
+use motorium_messages::{Language, Message};
 
 /// Tasks per query. Bounds the memory of one.
 const TASK_BATCH_SIZE: u32 = 200;
@@ -63,8 +65,11 @@ struct Entry {
 /// The transcript of one task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct TaskTranscript {
+    #[serde(skip)]
+    language: Language,
     task: String,
-    state: &'static str,
+    #[serde(serialize_with = "state_name")]
+    state: State,
     entries: Vec<Entry>,
 }
 
@@ -142,15 +147,16 @@ fn task_transcript(log: &[RecordedEvent]) -> Option<TaskTranscript> {
     }
     entries.retain(|entry| !entry.text.trim().is_empty());
     Some(TaskTranscript {
+        language: task.spec.message_language(),
         task: task.spec.name.to_string(),
-        state: state(&task.lifecycle),
+        state: view::state(&task.lifecycle),
         entries,
     })
 }
 
 fn entry(at: SystemTime, role: Role, kind: EntryKind, text: String) -> Entry {
     Entry {
-        time: time(at),
+        time: rfc3339(at),
         role,
         kind,
         text,
@@ -162,7 +168,7 @@ fn addition_of(task: &Task, event: &Event) -> Option<(Role, EntryKind, String)> 
     Some(match event {
         Event::MessageReceived { text, .. } => (Role::User, EntryKind::Message, text.clone()),
         Event::UserAcknowledged { message, .. } if message.is_empty() => {
-            let done = task.text(motorium_messages::Message::Acknowledged);
+            let done = task.text(Message::Acknowledged);
             (Role::User, EntryKind::Message, done)
         }
         Event::UserAcknowledged { message, .. } | Event::HandedBack { message } => {
@@ -174,13 +180,18 @@ fn addition_of(task: &Task, event: &Event) -> Option<(Role, EntryKind, String)> 
             request.message.clone(),
         ),
         Event::ApprovalResolved(approval) => {
-            let verdict = match approval.state {
-                ApprovalState::Approved => "approved",
-                ApprovalState::Denied => "denied",
-                ApprovalState::Expired => "not approved in time",
-                ApprovalState::Pending | ApprovalState::Invalidated => return None,
-            };
-            let text = format!("{}: {verdict}", approval.subject.intent());
+            if matches!(
+                approval.state,
+                ApprovalState::Pending | ApprovalState::Invalidated
+            ) {
+                return None;
+            }
+            let language = task.spec.message_language();
+            let (text, detail) = (
+                approval.subject.intent(),
+                &words::approval(approval.state.to_wire(), language),
+            );
+            let text = task.text(Message::WithDetail { text, detail });
             (Role::User, EntryKind::Approval, text)
         }
         Event::StepFinished { .. } => {
@@ -197,7 +208,8 @@ fn addition_of(task: &Task, event: &Event) -> Option<(Role, EntryKind, String)> 
         Event::Succeeded { .. } | Event::Failed(_) if task.summary.is_some() => return None,
         Event::Succeeded { answer } => (Role::Assistant, EntryKind::Answer, answer.clone()),
         Event::Failed(failure) => {
-            let text = format!("{} ({})", failure.message, failure.reason);
+            let (message, reason) = (&failure.message, &failure.reason);
+            let text = task.text(Message::FailureWithReason { message, reason });
             (Role::Assistant, EntryKind::Answer, text)
         }
         Event::Cancelled { reason } => (Role::User, EntryKind::Message, reason.clone()),
@@ -205,16 +217,9 @@ fn addition_of(task: &Task, event: &Event) -> Option<(Role, EntryKind, String)> 
     })
 }
 
-fn state(lifecycle: &Lifecycle) -> &'static str {
-    match lifecycle {
-        Lifecycle::Pending => "PENDING",
-        Lifecycle::Running => "RUNNING",
-        Lifecycle::Paused => "PAUSED",
-        Lifecycle::AwaitingUser(_) => "AWAITING_USER",
-        Lifecycle::Succeeded { .. } => "SUCCEEDED",
-        Lifecycle::Failed(_) => "FAILED",
-        Lifecycle::Cancelled { .. } => "CANCELLED",
-    }
+/// Writes the name of a state in the JSON, such as `AWAITING_USER`.
+fn state_name<S: serde::Serializer>(state: &State, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(state.as_str_name().trim_start_matches("STATE_"))
 }
 
 fn json(transcript: &TaskTranscript) -> String {
@@ -224,15 +229,21 @@ fn json(transcript: &TaskTranscript) -> String {
 /// Formats a task as a section. Steps, files and approvals become a list; all other entries are quoted, so that they cannot
 /// be taken for the transcript's own headings.
 fn markdown(transcript: &TaskTranscript, number: usize) -> String {
-    let mut text = format!(
-        "\n## {number}. {} ({})\n",
-        transcript.task, transcript.state
-    );
+    let language = transcript.language;
+    let heading = Message::TranscriptTask {
+        number,
+        task: &transcript.task,
+        state: &words::state(transcript.state, language),
+    };
+    let mut text = format!("\n## {}\n", heading.text(language));
     let mut was_list_item = false;
     for entry in &transcript.entries {
         let item = match entry.kind {
             EntryKind::Step => Some(one_line(&entry.text)),
-            EntryKind::File => Some(format!("file: {}", one_line(&entry.text))),
+            EntryKind::File => {
+                let name = &one_line(&entry.text);
+                Some(Message::TranscriptFile { name }.text(language))
+            }
             EntryKind::Approval => Some(one_line(&entry.text)),
             _ => None,
         };
@@ -243,10 +254,11 @@ fn markdown(transcript: &TaskTranscript, number: usize) -> String {
                 writeln!(text, "{gap}- {item}")
             }
             None => {
-                let author = match entry.role {
-                    Role::User => "User",
-                    Role::Assistant => "Motorium",
+                let role = match entry.role {
+                    Role::User => "user",
+                    Role::Assistant => "assistant",
                 };
+                let author = Message::TranscriptAuthor { role }.text(language);
                 let quoted = entry.text.trim().replace('\n', "\n> ");
                 writeln!(text, "\n**{author}** ({})\n\n> {quoted}", entry.time)
             }
@@ -271,26 +283,30 @@ fn one_line(text: &str) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_was_said_is_quoted_and_what_was_done_is_listed() {
+    fn sample(language: Language) -> TaskTranscript {
         let entry = |role, kind, text: &str| Entry {
             time: "2026-01-01T00:00:00.000Z".to_owned(),
             role,
             kind,
             text: text.to_owned(),
         };
-        let transcript = TaskTranscript {
+        TaskTranscript {
+            language,
             task: "tasks/a".to_owned(),
-            state: "SUCCEEDED",
+            state: State::AwaitingUser,
             entries: vec![
                 entry(Role::User, EntryKind::Goal, "open it\n# not a heading"),
                 entry(Role::Assistant, EntryKind::Step, "clicking\n\"Open\""),
                 entry(Role::Assistant, EntryKind::File, "a.pdf"),
-                entry(Role::Assistant, EntryKind::Answer, "it is open"),
+                entry(Role::Assistant, EntryKind::Question, "which one?"),
             ],
-        };
+        }
+    }
+
+    #[test]
+    fn transcript_quotes_messages_and_lists_actions() {
         let expected = r#"
-## 2. tasks/a (SUCCEEDED)
+## 2. tasks/a (awaiting user)
 
 **User** (2026-01-01T00:00:00.000Z)
 
@@ -302,13 +318,34 @@ mod tests {
 
 **Motorium** (2026-01-01T00:00:00.000Z)
 
-> it is open
+> which one?
 "#;
-        assert_eq!(markdown(&transcript, 2), expected);
-        let json: serde_json::Value = serde_json::from_str(&json(&transcript)).unwrap();
-        let kinds = json["entries"].as_array().unwrap().iter();
-        let kinds: Vec<&str> = kinds.map(|entry| entry["kind"].as_str().unwrap()).collect();
-        assert_eq!(kinds, ["goal", "step", "file", "answer"]);
-        assert_eq!(json["entries"][0]["role"], "user");
+        assert_eq!(markdown(&sample(Language::English), 2), expected);
+    }
+
+    #[test]
+    fn a_chinese_task_is_told_in_chinese() {
+        let text = markdown(&sample(Language::Chinese), 2);
+        for part in [
+            "## 2. tasks/a（等待用户）",
+            "**用户** (2026",
+            "- 文件：a.pdf",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(!text.contains("User") && !text.contains("file"), "{text}");
+    }
+
+    #[test]
+    fn the_names_in_the_json_are_the_same_for_every_language() {
+        for language in Language::ALL {
+            let json: serde_json::Value = serde_json::from_str(&json(&sample(language))).unwrap();
+            let kinds = json["entries"].as_array().unwrap().iter();
+            let kinds: Vec<&str> = kinds.map(|entry| entry["kind"].as_str().unwrap()).collect();
+            assert_eq!(kinds, ["goal", "step", "file", "question"]);
+            assert_eq!(json["entries"][0]["role"], "user");
+            assert_eq!(json["state"], "AWAITING_USER");
+            assert_eq!(json.as_object().unwrap().len(), 3);
+        }
     }
 }

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_that_goes_bad() {
+    async fn unwritable_blob_folder_is_an_error() {
         let (folder, store) = folder();
         fs::write(folder.path().join("sha256"), "in the way").unwrap();
         let error = store.put(Bytes::from_static(b"x")).await.unwrap_err();

@@ -35,18 +35,18 @@ macro_rules! task_store_conformance {
             appends_many_at_once
             takes_bodies_of_any_size_and_content
             appends_once_for_a_repeated_request
-            tells_who_expects_another_last_event
+            refuses_an_append_with_a_stale_sequence
             users_append_without_a_lease
             keeps_notes_beside_events
             reads_events_in_batches
-            knows_no_task_of_another_name
+            does_not_find_unknown_tasks
             claims_for_one_owner_at_a_time
-            an_append_keeps_the_lease_if_it_is_to
+            append_renews_the_lease_if_requested
             claims_again_after_the_lease_or_for_the_same_owner
             fences_an_owner_that_is_too_late
-            gives_a_task_back
-            finds_what_is_due_by_priority_and_age
-            runs_the_tasks_of_a_session_one_after_another
+            releases_a_claimed_task
+            lists_claimable_tasks_by_priority_and_age
+            serialises_the_tasks_of_a_session
             lists_by_state_session_and_labels
             pages_through_a_list
             binds_a_page_token_to_its_list
@@ -421,7 +421,7 @@ pub async fn appends_once_for_a_repeated_request(store: Store) {
     assert_eq!(log(&store, "a").await.len(), 4);
 }
 
-pub async fn tells_who_expects_another_last_event(store: Store) {
+pub async fn refuses_an_append_with_a_stale_sequence(store: Store) {
     created(&store, "a").await;
     let expecting = |seq| Append {
         expected_seq: Some(EventSeq(seq)),
@@ -521,7 +521,7 @@ pub async fn reads_events_in_batches(store: Store) {
     );
 }
 
-pub async fn knows_no_task_of_another_name(store: Store) {
+pub async fn does_not_find_unknown_tasks(store: Store) {
     created(&store, "a").await;
     let missing = name("b");
     let errors = [
@@ -571,7 +571,7 @@ pub async fn claims_for_one_owner_at_a_time(store: Store) {
     );
 }
 
-pub async fn an_append_keeps_the_lease_if_it_is_to(store: Store) {
+pub async fn append_renews_the_lease_if_requested(store: Store) {
     created(&store, "a").await;
     let claim = claimed(&store, "a", "one", at(0)).await;
     let append = |epoch, lease, now| Append {
@@ -651,7 +651,7 @@ pub async fn fences_an_owner_that_is_too_late(store: Store) {
     assert_eq!(log(&store, "a").await.len(), 3);
 }
 
-pub async fn gives_a_task_back(store: Store) {
+pub async fn releases_a_claimed_task(store: Store) {
     created(&store, "a").await;
     let first = claimed(&store, "a", "one", at(0)).await;
     store.release(&name("a"), first.epoch).await.unwrap();
@@ -671,7 +671,7 @@ pub async fn gives_a_task_back(store: Store) {
     assert!(second.epoch > first.epoch);
 }
 
-pub async fn finds_what_is_due_by_priority_and_age(store: Store) {
+pub async fn lists_claimable_tasks_by_priority_and_age(store: Store) {
     let make = |segment: &str, priority, run_after, state| {
         let task = CreateTask {
             priority,
@@ -715,7 +715,7 @@ pub async fn finds_what_is_due_by_priority_and_age(store: Store) {
     );
 }
 
-pub async fn runs_the_tasks_of_a_session_one_after_another(store: Store) {
+pub async fn serialises_the_tasks_of_a_session(store: Store) {
     let tasks = [
         ("first", PENDING, Some("sessions/x"), None),
         ("later", PENDING, Some("sessions/x"), Some(at(50))),

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_is_told_and_ends_no_thread() {
+    async fn panic_in_a_disk_job_ends_no_thread() {
         let disk = DiskPool::start(Durability::Normal).unwrap();
         for _ in 0..2 * NORMAL_DURABILITY_THREADS {
             let outcome = disk.run(|| -> u8 { panic!("as it is to be") }).await;

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn says_why_it_cannot_be_used() {
+    fn unusable_folder_error_names_its_cause() {
         let above = tempfile::tempdir().unwrap();
         let file = above.path().join("file");
         fs::write(&file, "").unwrap();

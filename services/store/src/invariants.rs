@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_and_disorder_are_seen() {
+    fn sequence_gaps_and_disorder_are_detected() {
         for (after, seqs, expected) in [
             (0, vec![], true),
             (0, vec![1, 2, 3], true),

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn rings_reach_the_listeners_of_their_task_and_coalesce() {
+    fn notifications_reach_subscribers_of_their_task_and_coalesce() {
         let notifier = TaskNotifier::new();
         notifier.notify(&task("a"));
         let (mut first, mut second, mut other) = (
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_hears_their_own_rings_and_everybody_those_of_others() {
+    fn own_notifications_are_skipped_and_others_received() {
         let notifier = TaskNotifier::new();
         let mut listener = notifier.subscribe(&task("a"));
         let mut subscription = notifier.subscribe(&task("a"));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_for_tasks_without_listeners() {
+    fn topics_without_subscribers_are_removed() {
         let notifier = TaskNotifier::new();
         let (first, second) = (
             notifier.subscribe(&task("a")),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn wakes_across_tasks() {
+    async fn notification_wakes_another_async_task() {
         let notifier = TaskNotifier::new();
         let mut subscription = notifier.subscribe(&task("a"));
         let waiting = tokio::spawn(async move { subscription.notified().await });

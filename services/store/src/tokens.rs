@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resume_token_goes_on_where_it_was_given() {
+    fn resume_token_round_trips_to_its_position() {
         for seq in [0, 1, 7] {
             let text = ResumeToken::at("g", &task("u", 7), EventSeq(seq)).format();
             let token = ResumeToken::parse(&text).unwrap();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resume_token_of_elsewhere_is_not_taken() {
+    fn foreign_resume_token_is_rejected() {
         let token = ResumeToken::at("g", &task("u", 7), EventSeq(7));
         assert!(matches!(
             token.resume("h", &task("u", 7)),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_resume_token_is_refused() {
+    fn malformed_resume_token_is_refused() {
         let encoded = |text: &str| URL_SAFE_NO_PAD.encode(text);
         for text in [
             "",

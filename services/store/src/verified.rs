@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_version_was_not_compared() {
+    fn blob_of_another_version_is_not_verified() {
         let intact = VerifiedBlobs::default();
         let id = BlobId::of(b"x");
         assert!(!intact.contains(id, Some("1")));

@@ -90,7 +90,7 @@ fn every_error() -> Vec<(Error, Code)> {
 }
 
 #[test]
-fn each_survives_the_wire_and_says_nothing_of_the_machine() {
+fn errors_survive_the_wire_without_local_paths() {
     for (error, code) in every_error() {
         let report = error.report();
         assert_eq!(report.code, code, "{report:?}");

@@ -15,7 +15,7 @@ async fn is_notified(subscription: &mut TaskSubscription) -> bool {
 }
 
 #[tokio::test]
-async fn a_ring_in_one_process_is_heard_in_another_and_not_twice_in_its_own() {
+async fn notification_reaches_other_processes_once() {
     let server = LocalPostgres::start();
     let database = server.database().await;
     let one = open(&database, Durability::Normal).await.unwrap().notifier;
@@ -33,7 +33,7 @@ async fn a_ring_in_one_process_is_heard_in_another_and_not_twice_in_its_own() {
 }
 
 #[tokio::test]
-async fn what_was_rung_while_the_server_was_away_is_made_up_for() {
+async fn reconnection_notifies_every_subscriber() {
     let mut server = LocalPostgres::start();
     let database = server.database().await;
     let opened = open(&database, Durability::Normal).await.unwrap();

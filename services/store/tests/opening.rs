@@ -49,7 +49,7 @@ fn task(segment: &str, size: usize) -> CreateTask {
 }
 
 #[tokio::test]
-async fn what_was_written_is_there_when_it_is_opened_again() {
+async fn stored_tasks_survive_reopening() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("new/folder/motorium.db");
     let store = open(&file).await.unwrap();
@@ -71,7 +71,7 @@ async fn what_was_written_is_there_when_it_is_opened_again() {
 }
 
 #[tokio::test]
-async fn two_at_a_time_work_on_one_file() {
+async fn two_stores_can_share_one_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("motorium.db");
     let (one, two) = (open(&file).await.unwrap(), open(&file).await.unwrap());
@@ -125,7 +125,7 @@ async fn a_file_that_cannot_be_opened() {
 }
 
 #[tokio::test]
-async fn something_that_is_no_database() {
+async fn non_database_file_is_reported_as_corrupt() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("motorium.db");
     fs::write(
@@ -169,7 +169,7 @@ async fn a_damaged_database() {
 }
 
 #[tokio::test]
-async fn a_database_of_a_newer_version() {
+async fn newer_database_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("motorium.db");
     open(&file).await.unwrap().close().await;

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn extracted_data_may_have_more_than_is_wanted() {
+    fn expected_data_matches_a_superset() {
         let order = || json!({"number": 7, "lines": [{"name": "a", "price": 1}, {"name": "b"}]});
         check_json(order(), json!({}), true);
         check_json(order(), json!({"number": 7.0}), true);

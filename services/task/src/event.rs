@@ -26,6 +26,8 @@ use super::screen::Fingerprint;
 use super::spec::{Attachment, TaskSpec};
 
 mod conversion;
+#[cfg(test)]
+mod tests;
 
 pub use super::artifact::{Artifact, hex};
 pub(super) use conversion::{wire_failure, wire_request, wire_timing};
@@ -137,7 +139,11 @@ pub enum Event {
         sequence: EventSeq,
         text: String,
     },
-    BackendSkipped(BackendAttempt),
+    BackendSkipped {
+        attempt: BackendAttempt,
+        /// Responses of the model's provider, unless `Decided` has them.
+        responses: Option<Artifact>,
+    },
     ActionIntended(Box<ActionIntended>),
     ActionPerformed {
         action_id: ActionId,
@@ -173,6 +179,8 @@ pub enum Event {
         usage: Usage,
         /// Sources of its values on the screen.
         sources: Vec<ValueSource>,
+        /// Responses of the model's provider.
+        responses: Option<Artifact>,
     },
     UserAsked(UserRequest),
     ApprovalRequested(Box<Approval>),
@@ -236,6 +244,8 @@ pub enum Event {
         text: String,
         usage: Usage,
         by_model: bool,
+        /// Responses of the model's provider.
+        responses: Option<Artifact>,
     },
     /// Screenshot after the last action of a task that ends without success.
     EndScreenCaptured {
@@ -256,25 +266,55 @@ impl Event {
     /// Returns true for events that show a run loop making progress. False for user input, recovery and transient failures.
     #[must_use]
     pub fn is_loop_activity(&self) -> bool {
-        !matches!(
-            self,
+        match self {
             Event::Created(_)
-                | Event::DesktopAwaited { .. }
-                | Event::SessionLoaded { .. }
-                | Event::DesktopAcquired { .. }
-                | Event::Recovered { .. }
-                | Event::TransientFailure { .. }
-                | Event::UserAcknowledged { .. }
-                | Event::MessageReceived { .. }
-                | Event::TakenOver { .. }
-                | Event::HumanActed { .. }
-                | Event::HandedBack { .. }
-                | Event::ApprovalResolved(_)
-                | Event::Paused { .. }
-                | Event::Resumed
-                | Event::CancelRequested { .. }
-                | Event::Unknown
-        )
+            | Event::DesktopAwaited { .. }
+            | Event::SessionLoaded { .. }
+            | Event::DesktopAcquired { .. }
+            | Event::Recovered { .. }
+            | Event::TransientFailure { .. }
+            | Event::UserAcknowledged { .. }
+            | Event::MessageReceived { .. }
+            | Event::TakenOver { .. }
+            | Event::HumanActed { .. }
+            | Event::HandedBack { .. }
+            | Event::ApprovalResolved(_)
+            | Event::Paused { .. }
+            | Event::Resumed
+            | Event::CancelRequested { .. }
+            | Event::Unknown => false,
+            Event::Started { .. }
+            | Event::LiveFrame { .. }
+            | Event::DesktopReleased { .. }
+            | Event::AttachmentPut { .. }
+            | Event::Observed(_)
+            | Event::Decided { .. }
+            | Event::ProgressAdded { .. }
+            | Event::ProgressCorrected { .. }
+            | Event::BackendSkipped { .. }
+            | Event::ActionIntended(_)
+            | Event::ActionPerformed { .. }
+            | Event::EffectJudged { .. }
+            | Event::ActionRetried { .. }
+            | Event::PointerChecked(_)
+            | Event::TargetNotResolved { .. }
+            | Event::StepFinished { .. }
+            | Event::FunctionCalled(_)
+            | Event::FunctionReturned { .. }
+            | Event::Extracted { .. }
+            | Event::UserAsked(_)
+            | Event::ApprovalRequested(_)
+            | Event::InjectionSuspected { .. }
+            | Event::LoopDetected(_)
+            | Event::CompletionChecked { .. }
+            | Event::ResultFetched(_)
+            | Event::HookIntervened { .. }
+            | Event::Summarized { .. }
+            | Event::EndScreenCaptured { .. }
+            | Event::Succeeded { .. }
+            | Event::Failed(_)
+            | Event::Cancelled { .. } => true,
+        }
     }
 }
 
@@ -323,6 +363,8 @@ pub struct PointerChecked {
     pub image: Option<Artifact>,
     /// Usage of the model, if one was asked to locate the pointer.
     pub usage: Usage,
+    /// Responses of its provider.
+    pub responses: Option<Artifact>,
 }
 
 /// An action is about to be performed.

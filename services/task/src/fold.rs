@@ -295,7 +295,10 @@ impl Task {
                 }
             }
             Event::ProgressCorrected { sequence, text } => self.correct_progress(*sequence, text),
-            Event::BackendSkipped(attempt) => self.count(attempt.usage),
+            Event::BackendSkipped { attempt, responses } => {
+                self.count(attempt.usage);
+                self.artifacts.extend(responses.clone());
+            }
             Event::Started { .. } => {
                 self.started_at.get_or_insert(*at);
                 self.enter(Lifecycle::Running, *at);
@@ -332,7 +335,8 @@ impl Task {
             Event::ActionRetried { action_id, way, .. } => self.retried(action_id, *way),
             Event::PointerChecked(checked) => {
                 self.count(checked.usage);
-                self.artifacts.extend(checked.image.clone());
+                let kept = [&checked.image, &checked.responses];
+                self.artifacts.extend(kept.into_iter().flatten().cloned());
             }
             Event::TargetNotResolved { message } => {
                 self.abandon_step(message, ActionResult::Failed);
@@ -345,8 +349,14 @@ impl Task {
                     step.timings.clone_from(timings);
                 }
             }
-            Event::Extracted { json, usage, .. } => {
+            Event::Extracted {
+                json,
+                usage,
+                responses,
+                ..
+            } => {
                 self.count(*usage);
+                self.artifacts.extend(responses.clone());
                 if let Some(step) = self.steps.last_mut() {
                     step.extracted = Some(json.clone());
                 }
@@ -439,7 +449,13 @@ impl Task {
                 self.artifacts.extend(file.artifact.clone());
                 self.results.push(file.clone());
             }
-            Event::Summarized { text, usage, .. } => {
+            Event::Summarized {
+                text,
+                usage,
+                responses,
+                ..
+            } => {
+                self.artifacts.extend(responses.clone());
                 self.usage = self.usage.plus(*usage);
                 self.summary = Some(text.clone());
             }
@@ -621,7 +637,7 @@ mod tests {
     }
 
     #[test]
-    fn people_and_planner_read_the_language_of_the_task() {
+    fn task_messages_use_the_language_of_the_task() {
         let name = TaskName::from_segment("t").unwrap();
         let goal = wire::Task {
             goal: "点击“Save”".into(),
@@ -686,7 +702,7 @@ mod tests {
     }
 
     #[test]
-    fn only_time_in_which_it_ran_counts() {
+    fn only_running_time_counts_as_active() {
         let started = || Event::Started {
             orchestrator: "o".into(),
         };

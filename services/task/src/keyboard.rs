@@ -19,7 +19,7 @@ const EDITING_LETTERS: [&str; 6] = ["a", "c", "v", "x", "z", "y"];
 pub struct KeyboardHistory {
     /// Text entered since the last line break.
     pub line: String,
-    /// True if keys may have moved the focus since the last click.
+    /// True if keys, another window or another page may have moved the focus since the last click.
     pub focus_may_have_moved: bool,
 }
 
@@ -50,7 +50,18 @@ impl KeyboardHistory {
                 self.line.clear();
                 self.focus_may_have_moved = true;
             }
-            _ => {}
+            // The line of a terminal stays while another window is in front.
+            Action::FocusWindow { .. } | Action::GoBack | Action::GoForward | Action::Refresh => {
+                self.focus_may_have_moved = true
+            }
+            Action::Click { at: None, .. }
+            | Action::MouseDown { at: None, .. }
+            | Action::MouseUp { .. }
+            | Action::Move { .. }
+            | Action::Drag { .. }
+            | Action::Scroll { .. }
+            | Action::Wait { .. }
+            | Action::SetClipboard { .. } => {}
         }
     }
 
@@ -92,7 +103,7 @@ impl KeyboardHistory {
 
 #[cfg(test)]
 mod tests {
-    use motorium_proto::domain::action::{Button, ControlCharacters};
+    use motorium_proto::domain::action::{Button, ControlCharacters, WindowSelector};
 
     use super::*;
 
@@ -149,12 +160,25 @@ mod tests {
     }
 
     #[test]
-    fn keys_move_on_and_a_click_tells_where_the_keyboard_is() {
+    fn keys_may_move_the_focus_and_clicks_reset_it() {
         check(&[clicked(), typed("ann")], "ann", false);
         check(&[clicked(), typed("ann"), struck("tab")], "ann", true);
         check(&[clicked(), typed("ann\tsecret")], "ann\tsecret", true);
         check(&[clicked(), struck("ctrl+l")], "", true);
         check(&[struck("tab"), clicked()], "", false);
         check(&[clicked(), struck("ctrl+a"), struck("delete")], "", false);
+    }
+
+    #[test]
+    fn another_window_or_page_moves_the_focus() {
+        let window = WindowSelector::Title("notes".to_owned());
+        let focus = || Action::FocusWindow {
+            window: window.clone(),
+        };
+        check(&[clicked(), focus()], "", true);
+        check(&[clicked(), Action::GoBack], "", true);
+        check(&[clicked(), Action::Refresh], "", true);
+        check(&[Action::GoBack, clicked()], "", false);
+        check(&[typed("rm"), focus(), typed(" x")], "rm x", true);
     }
 }

@@ -32,6 +32,7 @@ mod shortened;
 pub mod spec;
 pub mod summary;
 pub mod view;
+pub mod words;
 
 pub use approval::{Approval, ApprovalState, ApprovalSubject};
 pub use desktop_wait::{DesktopHold, DesktopWait};

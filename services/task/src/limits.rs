@@ -243,18 +243,21 @@ mod tests {
 
     /// A skipped backend that used a hundred tokens.
     fn skipped() -> Event {
-        Event::BackendSkipped(BackendAttempt {
-            backend: "b".into(),
-            reason: "TRANSIENT".into(),
-            message: String::new(),
-            usage: Usage {
-                input_tokens: Some(60),
-                output_tokens: Some(40),
-                cost_micros_usd: Some(1000),
-                calls: 1,
-                ..Usage::default()
+        Event::BackendSkipped {
+            attempt: BackendAttempt {
+                backend: "b".into(),
+                reason: "TRANSIENT".into(),
+                message: String::new(),
+                usage: Usage {
+                    input_tokens: Some(60),
+                    output_tokens: Some(40),
+                    cost_micros_usd: Some(1000),
+                    calls: 1,
+                    ..Usage::default()
+                },
             },
-        })
+            responses: None,
+        }
     }
 
     #[test]

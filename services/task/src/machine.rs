@@ -6,7 +6,6 @@ use std::time::SystemTime;
 
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::decision::Next;
-use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, TaskName};
 
@@ -169,23 +168,12 @@ pub fn expects_effect(action: &Action<CapturePoint>) -> bool {
     )
 }
 
-/// Returns a label for an outcome other than "performed", for people; `None` for a performed action.
-#[must_use]
-pub fn outcome_label(result: ActionResult) -> Option<&'static str> {
-    match result {
-        ActionResult::Performed => None,
-        ActionResult::Refused => Some("refused"),
-        ActionResult::Failed => Some("failed"),
-        ActionResult::Unknown => Some("outcome unknown"),
-        ActionResult::Cancelled => Some("not performed"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use motorium_proto::domain::decision::{FunctionCall, FunctionResult};
+    use motorium_proto::domain::effect::ActionResult;
     use motorium_proto::domain::id::EventSeq;
     use proptest::prelude::*;
 
@@ -204,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_goes_from_looking_to_its_end() {
+    fn step_proceeds_from_observation_to_its_end() {
         let act = || decided(Next::Act(vec![planned()]));
         check(vec![started()], Directive::Observe);
         check(vec![started(), observed()], Directive::Decide);
@@ -230,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_performed_drops_the_rest_of_the_step() {
+    fn unperformed_action_ends_the_step() {
         for result in [
             ActionResult::Refused,
             ActionResult::Failed,
@@ -376,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_in_which_something_was_done_unapproved_is_broken() {
+    fn unapproved_action_violates_the_log_invariants() {
         let broken = |events: Vec<Event>| {
             let task = with_limits(Limits::default(), vec![]);
             let created = Event::Created(Box::new(task.spec));
@@ -442,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_which_nothing_came_is_open() {
+    fn function_call_without_a_result_is_open() {
         let open = |events| {
             let task = with_limits(Limits::default(), calling(events));
             let step = task.open_step().unwrap();
@@ -564,7 +552,7 @@ mod tests {
     proptest! {
         /// No log causes a panic, and a terminal state is never left.
         #[test]
-        fn any_log_makes_a_task(events in proptest::collection::vec(any_event(), 0..40)) {
+        fn arbitrary_logs_fold_without_panic(events in proptest::collection::vec(any_event(), 0..40)) {
             let mut ended = None;
             for length in 0..=events.len() {
                 let task = with_limits(Limits::default(), events[..length].to_vec());

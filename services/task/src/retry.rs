@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_click_climbs_the_whole_ladder_and_never_further() {
+    fn click_retries_use_each_strategy_once() {
         use RetryStrategy::{OffsetPoint, OtherPoint, RelocatedTarget};
 
         let whole = [OffsetPoint, OtherPoint, RelocatedTarget];
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_repeated_once_anything_has_changed() {
+    fn any_change_prevents_a_retry() {
         let record = click("open", true);
         let small = ChangedRegion {
             bounds: rect(0, 0, 9, 9),
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_safe_to_repeat_is_only_looked_at_again() {
+    fn unsafe_action_is_only_reobserved() {
         let typing = Action::TypeText {
             text: Text::Literal("a".into()),
             control_characters: ControlCharacters::AsKeys,

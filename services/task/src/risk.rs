@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_purpose_quotes_what_is_written() {
+    fn quoted_labels_in_an_intent_are_judged_as_labels() {
         let means = |intent: &str, meaning: &str| meanings_of_intent(intent).contains(meaning);
         assert!(means("click \"Order now\"", "pay"));
         assert!(means("点击“确认付款”", "pay"));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_says_by_its_name_what_it_risks() {
+    fn function_risk_is_derived_from_its_name() {
         let check = |name: &str, tools: &[&str], expected: Option<&str>| {
             let call = FunctionCall {
                 call_id: "c".to_owned(),

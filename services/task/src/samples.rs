@@ -22,7 +22,7 @@ pub(super) fn at(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
-fn spec(limits: Limits) -> TaskSpec {
+pub(super) fn spec(limits: Limits) -> TaskSpec {
     let task = motorium_proto::v1::orchestrator::Task {
         goal: "click \"a\"".into(),
         ..Default::default()

@@ -163,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_hidden_with_room_for_wider_letters() {
+    fn secret_entry_redacts_the_changed_area_with_padding() {
         let (dots, field) = (rect(100, 100, 60, 20), rect(90, 90, 200, 40));
         check(Some(&[dots]), Some(field), &[rect(90, 90, 140, 40)]);
     }
 
     #[test]
-    fn what_was_pointed_at_is_hidden_where_nothing_shows_or_all_went_on() {
+    fn whole_field_is_redacted_without_a_localised_change() {
         let (field, hidden) = (rect(90, 90, 200, 40), rect(70, 70, 440, 80));
         check(Some(&[]), Some(field), &[hidden]);
         check(None, Some(field), &[hidden]);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_never_judged_stays_hidden_when_another_is_entered() {
+    fn unjudged_secret_fields_stay_redacted() {
         let mut fields = SecretFields::default();
         for row in [0, 200, 400] {
             fields.record_entry(Some(rect(0, row, 10, 10)));

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_has_ended_is_told_with_what_was_done() {
+    fn ended_task_is_summarised_with_its_actions() {
         assert_eq!(summary(step(1)), None, "it has not ended");
         let put = Event::AttachmentPut {
             name: "a.txt".to_owned(),

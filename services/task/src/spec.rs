@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_task_specs_are_refused_by_field() {
         check_fault(wire::Task::default(), "task.goal", "is empty");
         check_fault(
             wire::Task {

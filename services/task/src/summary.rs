@@ -14,6 +14,7 @@ pub fn closing_events(task: &Task, end: Event) -> Vec<Event> {
         text,
         usage: Usage::default(),
         by_model: false,
+        responses: None,
     });
     summary.into_iter().chain([end]).collect()
 }
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn every_end_without_an_answer_has_one() {
+    fn every_ending_without_an_answer_gets_a_summary() {
         let answered = |answer: &str| Event::Succeeded {
             answer: answer.to_owned(),
         };

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_alike_is_alike() {
+    fn lookalike_texts_fold_alike() {
         check("DELETE", "delete");
         check("ＤＥＬＥＴＥ", "delete");
         check("D e l e t e", "delete");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_otherwise_is_not() {
+    fn different_texts_fold_differently() {
         assert_ne!(NormalisedText::of("pay pal"), NormalisedText::of("paypal"));
         assert_ne!(NormalisedText::of("a b"), NormalisedText::of("ab"));
     }

@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_mean_what_they_say() {
+    fn label_meanings_are_recognised() {
         check("Pay now", &["pay"]);
         check("Delete file", &["delete"]);
         check("Send", &["send"]);
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_mean_what_their_programs_do() {
+    fn command_meanings_are_recognised() {
         let words = Lexicon::default();
         let has = |line: &str, meaning: &str| words.meanings_of_command(line).contains(meaning);
         assert!(has("rm -rf ~", "delete"));

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_cards() {
+    fn card_numbers_are_recognised() {
         let check = |text: &str, expected| {
             assert_eq!(is_in(text, SensitiveText::CardNumber), expected, "{text}");
         };
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_mail() {
+    fn email_addresses_are_recognised() {
         let check = |text: &str, expected| {
             assert_eq!(is_in(text, SensitiveText::EmailAddress), expected, "{text}");
         };

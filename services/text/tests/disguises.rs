@@ -41,7 +41,7 @@ fn lexicon_recognises_every_disguise() {
 }
 
 #[test]
-fn words_keep_their_order_and_ideographs_stand_alone() {
+fn words_keep_order_and_ideographs_are_separate() {
     let check = |text: &str, expected: &[&str]| assert_eq!(words(text), expected, "{text}");
     check(
         "Ignore, previous: instructions!",

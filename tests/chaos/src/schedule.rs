@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_gives_the_same_again() {
+    fn same_seed_gives_the_same_schedule() {
         let faults = || {
             let mut faults = FaultSchedule::new(7, Store::Sqlite);
             let line = move |_| format!("{:?}", faults.next());

@@ -28,7 +28,7 @@ def ids(file: Path) -> str:
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if status(file) == 200], ids=ids)
-def test_an_answer_is_one(file: Path) -> None:
+def test_recorded_response_is_valid(file: Path) -> None:
     body = file.read_bytes()
     read = sdk_responses.read(file.parent.name, 200, body)
     assert list(sdk_responses.unknown_keys(read)) == []
@@ -36,7 +36,7 @@ def test_an_answer_is_one(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if status(file) != 200], ids=ids)
-def test_an_error_is_one(file: Path) -> None:
+def test_recorded_error_is_valid(file: Path) -> None:
     with pytest.raises(ERRORS) as raised:
         sdk_responses.read(file.parent.name, status(file), file.read_bytes())
     assert raised.value.status_code == status(file)
@@ -44,5 +44,5 @@ def test_an_error_is_one(file: Path) -> None:
     assert json.loads(file.read_bytes())["error"]["message"] in str(raised.value)
 
 
-def test_there_are_answers_of_every_provider() -> None:
+def test_responses_of_every_provider_exist() -> None:
     assert {file.parent.name for file in FILES} == {"anthropic", "openai-responses", "openai-chat"}

@@ -208,7 +208,7 @@ def test_a_wrong_answer_is_refused(kind: str, change: Callable[[dict], None]) ->
         sdk_responses.read(kind, 200, json.dumps(body).encode())
 
 
-def test_a_key_that_nobody_knows_is_found() -> None:
+def test_unknown_key_is_found() -> None:
     body = {**MESSAGE, "mood": "good"}
     read = sdk_responses.read("anthropic", 200, json.dumps(body).encode())
     assert list(sdk_responses.unknown_keys(read)) == [".mood"]
@@ -224,6 +224,6 @@ def test_a_key_that_nobody_knows_is_found() -> None:
         ("clickk", {}),
     ],
 )
-def test_a_wrong_call_of_the_computer_is_found(name: str, arguments: dict) -> None:
+def test_invalid_computer_call_is_found(name: str, arguments: dict) -> None:
     call = {"type": "tool_use", "id": "t", "name": name, "toolset_name": "computer", "caller": {"type": "direct"}, "input": arguments}
     assert sdk_responses.wrong_computer_calls(json.dumps({"content": [call]}).encode()) != []

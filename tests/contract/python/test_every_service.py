@@ -60,11 +60,11 @@ def test_an_unknown_call_is_an_error_with_a_reason(server, service):
     assert (error_info(raised.value).domain, error_info(raised.value).reason) == ("motorium.dev", "NOT_SERVED")
 
 
-def test_it_ends_when_it_is_asked_to(server):
+def test_server_stops_on_request(server):
     assert server.stop() == 0
 
 
-def test_it_refuses_to_be_reached_by_others_without_protection(service, display, tmp_path):
+def test_public_address_without_protection_is_refused(service, display, tmp_path):
     refused = subprocess.run(
         [PROGRAMS / f"motorium-{service}", "--data", tmp_path, f"--set={service}.listen=0.0.0.0:0"],
         env={"DISPLAY": display, "PATH": "/usr/bin:/bin"},

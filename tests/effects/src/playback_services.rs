@@ -163,6 +163,7 @@ impl Planner for PlaybackServices {
             element: None,
             candidates: vec![],
             usage: Usage::default(),
+            responses: vec![],
         })
     }
 

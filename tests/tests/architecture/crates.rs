@@ -131,7 +131,7 @@ fn table(path: &Path) -> toml::Table {
 }
 
 #[test]
-fn layers_allow_what_is_below_and_no_service() {
+fn layers_depend_only_on_lower_layers_and_no_service() {
     for (name, dependency, expected) in [
         ("motorium-planner", "motorium-phrasebook", true),
         ("motorium-planner", "motorium-executor", false),

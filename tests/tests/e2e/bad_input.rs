@@ -241,7 +241,7 @@ async fn no_display() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_display_goes_away_in_the_middle_of_a_task() {
+async fn display_lost_during_a_task_is_reported() {
     let mut errand = MultiStepTask::start().await;
     let text: String = ('a'..='z').cycle().take(14_000).collect();
     let client = errand.services.client();

@@ -120,7 +120,7 @@ async fn run(desktop: &TestDesktop, provider: &Provider, more: &[&str]) -> Progr
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_providers_wait_is_kept_and_its_words_reach_the_user() {
+async fn provider_retry_after_is_honoured_and_its_message_shown() {
     let mut desktop = TestDesktop::start().await;
     let site = PageServer::serve().await;
     site.show_logger(&mut desktop).await;

@@ -99,7 +99,7 @@ async fn shown() -> (TestDesktop, PageServer) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_terminal_a_run_ends_with_what_it_needs() {
+async fn run_without_a_terminal_ends_with_the_required_flags() {
     let scene = Scene::start().await;
     for goal in [AMBIGUOUS, RISKY] {
         let ended = scene.motorium(&["run", goal]).await;
@@ -303,7 +303,7 @@ impl Drop for AtTerminal {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_prompt_stands_still_and_ctrl_c_ends_it() {
+async fn prompt_is_not_redrawn_and_ctrl_c_cancels() {
     let scene = Scene::start().await;
     let run = ["run", AMBIGUOUS, "--server", &scene.up.url];
     let mut terminal = AtTerminal::start(&scene.up.setup, &run);

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_content_is_read_as_it_was_written() {
+    fn clipboard_content_round_trips() {
         let representation = |target: &str, data: &[u8]| ClipboardRepresentation {
             target: target.to_owned(),
             kind: target.to_owned(),

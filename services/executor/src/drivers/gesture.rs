@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_become_whole_notches() {
+    fn scroll_pixels_convert_to_whole_notches() {
         check_notches(ScrollAmount::Notches { x: -1, y: 3 }, Some((-1, 3)));
         check_notches(ScrollAmount::Pixels { x: 0, y: 360 }, Some((0, 3)));
         check_notches(ScrollAmount::Pixels { x: -130, y: 1 }, Some((-1, 1)));

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_what_is_listed_is_started() {
+    async fn unlisted_applications_are_not_started() {
         assert_eq!(launcher("true").open_application("editor", ":0"), Ok(()));
         let error = launcher("true").open_application("rm", ":0").unwrap_err();
         assert_eq!(

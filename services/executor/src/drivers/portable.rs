@@ -266,15 +266,27 @@ impl Driver for PortableDriver {
 }
 
 fn is_possible(kind: ActionKind) -> bool {
-    !matches!(
-        kind,
+    match kind {
+        ActionKind::Move
+        | ActionKind::Click
+        | ActionKind::MouseDown
+        | ActionKind::MouseUp
+        | ActionKind::Drag
+        | ActionKind::Scroll
+        | ActionKind::TypeText
+        | ActionKind::KeyChord
+        | ActionKind::HoldKey
+        | ActionKind::Wait
+        | ActionKind::Paste
+        | ActionKind::OpenApplication
+        | ActionKind::OpenUrl => true,
         ActionKind::SetClipboard
-            | ActionKind::FocusWindow
-            | ActionKind::GoToUrl
-            | ActionKind::GoBack
-            | ActionKind::GoForward
-            | ActionKind::Refresh
-    )
+        | ActionKind::FocusWindow
+        | ActionKind::GoToUrl
+        | ActionKind::GoBack
+        | ActionKind::GoForward
+        | ActionKind::Refresh => false,
+    }
 }
 
 /// Returns the normal duration of an action.
@@ -298,7 +310,20 @@ fn expected_duration(work: &PreparedAction) -> Duration {
             let (x, y) = notches(*amount).unwrap_or_default();
             ACTION_TIMEOUT + CHARACTER_TIMEOUT * (x.unsigned_abs() + y.unsigned_abs())
         }
-        _ => ACTION_TIMEOUT,
+        Action::Wait { duration } => ACTION_TIMEOUT + *duration,
+        Action::Move { .. }
+        | Action::Click { .. }
+        | Action::MouseDown { .. }
+        | Action::MouseUp { .. }
+        | Action::SetClipboard { .. }
+        | Action::Paste { .. }
+        | Action::OpenApplication { .. }
+        | Action::OpenUrl { .. }
+        | Action::FocusWindow { .. }
+        | Action::GoToUrl { .. }
+        | Action::GoBack
+        | Action::GoForward
+        | Action::Refresh => ACTION_TIMEOUT,
     }
 }
 
@@ -408,7 +433,16 @@ impl EnigoSession {
             Action::KeyChord { keys, repeat } => self.chord(keys, *repeat, stop),
             Action::HoldKey { keys, duration } => self.with_keys(keys, |_| pause(*duration, stop)),
             Action::Paste { text: None } => self.chord(&PASTE, 1, stop),
-            other => Err(unsupported(&other.kind().to_string())),
+            Action::Wait { .. } | Action::OpenApplication { .. } | Action::OpenUrl { .. } => {
+                unreachable!("the driver handles this without its session")
+            }
+            Action::Paste { text: Some(_) }
+            | Action::SetClipboard { .. }
+            | Action::FocusWindow { .. }
+            | Action::GoToUrl { .. }
+            | Action::GoBack
+            | Action::GoForward
+            | Action::Refresh => Err(unsupported(work.action.kind().as_str())),
         }
     }
 

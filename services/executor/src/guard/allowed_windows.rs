@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_are_meant_by_class_or_title() {
+    fn window_patterns_match_application_or_title() {
         let check = |pattern: &str, application, title, expected| {
             let pattern = WindowPattern::parse(pattern).unwrap();
             assert_eq!(pattern.matches(application, title), expected, "{pattern}");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_meant_by_their_host() {
+    fn url_patterns_match_the_host() {
         let check = |pattern: &str, address, expected| {
             let pattern = WindowPattern::parse(pattern).unwrap();
             let address = Url::parse(address).unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_without_a_window_goes_nowhere() {
+    fn secret_without_allowed_windows_is_never_entered() {
         let anywhere = vec![WindowPattern::Anywhere];
         let named = AllowedWindows::new([("my-bank".to_owned(), anywhere.clone())].into());
         assert!(named.for_secret("my-bank").is_some() && named.for_secret("mail").is_none());

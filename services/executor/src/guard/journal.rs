@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_is_begun_once() {
+    fn action_id_starts_only_once() {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = open(folder.path());
         assert_eq!(
@@ -591,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_interrupted_stays_unknown() {
+    fn interrupted_action_has_an_unknown_outcome() {
         let folder = tempfile::tempdir().unwrap();
         begin(&mut open(folder.path()), "a", "click");
         for _ in 0..2 {
@@ -605,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_withdrawn_may_be_begun_again() {
+    fn withdrawn_action_can_be_started_again() {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = open(folder.path());
         begin(&mut journal, "a", "click");
@@ -618,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_end_is_left_out_and_damage_is_not_overlooked() {
+    fn truncated_tail_is_dropped_and_corruption_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         let mut journal = open(folder.path());
@@ -673,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_request_can_be_read() {
+    fn journal_does_not_reveal_request_contents() {
         let folder = tempfile::tempdir().unwrap();
         begin(&mut open(folder.path()), "a", "my diary");
         let content = std::fs::read_to_string(folder.path().join(FILE)).unwrap();

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_highest_epoch_acts() {
+    fn only_the_highest_epoch_is_valid() {
         let mut state = LeaseState::default();
         assert_eq!(
             state.check(DesktopEpoch(0), at(0)),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_is_given_back() {
+    fn released_lease_ends_and_release_is_idempotent() {
         let mut state = LeaseState::default();
         acquire(&mut state, "a", 0).unwrap();
         assert_eq!(state.release(DesktopEpoch(1)), Ok(true));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_makes_no_lease_last() {
+    fn clock_set_back_does_not_extend_a_lease() {
         let parent = tempfile::tempdir().unwrap();
         let folder = StateFolder::open(parent.path()).unwrap();
         let mut state = LeaseState::default();

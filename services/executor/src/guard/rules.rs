@@ -150,7 +150,18 @@ impl Rules {
             Action::GoToUrl { url } => Ok(Action::GoToUrl {
                 url: self.urls.parse_and_check(&url)?.into(),
             }),
-            other => Ok(other),
+            unchanged @ (Action::Move { .. }
+            | Action::Click { .. }
+            | Action::MouseDown { .. }
+            | Action::MouseUp { .. }
+            | Action::Scroll { .. }
+            | Action::TypeText { .. }
+            | Action::SetClipboard { .. }
+            | Action::Paste { .. }
+            | Action::FocusWindow { .. }
+            | Action::GoBack
+            | Action::GoForward
+            | Action::Refresh) => Ok(unchanged),
         }
     }
 
@@ -253,11 +264,28 @@ impl Rules {
     }
 }
 
+/// Returns true if an action without a target acts where the pointer is.
 fn acts_at_pointer(kind: ActionKind) -> bool {
-    matches!(
-        kind,
-        ActionKind::Click | ActionKind::MouseDown | ActionKind::MouseUp | ActionKind::Scroll
-    )
+    match kind {
+        ActionKind::Click | ActionKind::MouseDown | ActionKind::MouseUp | ActionKind::Scroll => {
+            true
+        }
+        ActionKind::Move
+        | ActionKind::Drag
+        | ActionKind::TypeText
+        | ActionKind::KeyChord
+        | ActionKind::HoldKey
+        | ActionKind::Wait
+        | ActionKind::SetClipboard
+        | ActionKind::Paste
+        | ActionKind::OpenApplication
+        | ActionKind::OpenUrl
+        | ActionKind::FocusWindow
+        | ActionKind::GoToUrl
+        | ActionKind::GoBack
+        | ActionKind::GoForward
+        | ActionKind::Refresh => false,
+    }
 }
 
 /// Returns the points that the pointer passes when it moves along `targets`.
@@ -369,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn forbidden_chords_are_refused_in_any_order_and_company() {
+    fn forbidden_chords_are_refused_in_any_order_or_combination() {
         let refused = Err(("rules.forbidden_chords", "ctrl+alt+"));
         check(chord("ctrl+alt+delete"), refused);
         check(chord("Delete+ALT+Control_L"), refused);
@@ -416,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_bound_every_point_and_the_way_between() {
+    fn region_rules_apply_to_points_and_drag_paths() {
         check(click(Some((10, 10))), Ok(()));
         check(
             click(Some((105, 105))),
@@ -445,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_lasts_for_ever() {
+    fn actions_longer_than_the_maximum_are_refused() {
         check(
             Action::Wait {
                 duration: Duration::from_secs(60),

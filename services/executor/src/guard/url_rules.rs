@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_named_is_not_opened() {
+    fn urls_outside_the_allowed_hosts_are_refused() {
         check(
             &addresses(&["*"], &[]),
             "https://example.com/",
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_what_may_be_opened_and_the_browsers_own_empty_ones() {
+    fn visible_pages_must_be_allowed_urls_or_blank() {
         let named = addresses(&["example.com"], &[]);
         for shown in [
             "",
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn the_web_is_open_only_if_nothing_of_it_is_refused() {
+    fn all_web_urls_are_allowed_only_without_restrictions() {
         assert!(addresses(&["*"], &[]).allows_all_web_urls());
         assert!(!addresses(&[], &[]).allows_all_web_urls());
         assert!(!addresses(&["example.com"], &[]).allows_all_web_urls());

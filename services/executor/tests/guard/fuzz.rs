@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use motorium_proto::domain::action::{Action, ScrollAmount, Text};
+use motorium_proto::domain::action::{Action, ActionKind, ScrollAmount, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
 use motorium_proto::limits::{MAX_CHORD_KEYS, MAX_CHORD_REPEATS, MAX_DRAG_POINTS, MAX_TEXT_CHARS};
@@ -68,6 +68,16 @@ fn target() -> impl Strategy<Value = wire::Target> {
         1 => Just(None),
     ];
     target.prop_map(|target| wire::Target { target })
+}
+
+fn window() -> impl Strategy<Value = Option<wire::focus_window_action::Window>> {
+    use wire::focus_window_action::Window;
+
+    prop::option::of(prop_oneof![
+        any::<String>().prop_map(Window::Id),
+        "\\PC{0,9}".prop_map(Window::Title),
+        any::<String>().prop_map(Window::Application),
+    ])
 }
 
 fn duration() -> impl Strategy<Value = Option<prost_types::Duration>> {
@@ -154,6 +164,7 @@ fn action() -> impl Strategy<Value = wire::Action> {
             .prop_map(|name| { Wire::OpenApplication(wire::OpenApplicationAction { name }) }),
         url().prop_map(|url| Wire::OpenUrl(wire::OpenUrlAction { url })),
         url().prop_map(|url| Wire::GoToUrl(wire::GoToUrlAction { url })),
+        window().prop_map(|window| Wire::FocusWindow(wire::FocusWindowAction { window })),
         Just(Wire::GoBack(wire::GoBackAction {})),
         Just(Wire::GoForward(wire::GoForwardAction {})),
         Just(Wire::Refresh(wire::RefreshAction {})),
@@ -213,13 +224,18 @@ fn is_named(action: &Action<CapturePoint>) -> bool {
         Action::OpenApplication { name } => name == "editor",
         Action::OpenUrl { url } | Action::GoToUrl { url } => url.starts_with("https://"),
         Action::GoBack => false,
-        _ => true,
+        Action::Move { .. }
+        | Action::MouseDown { .. }
+        | Action::MouseUp { .. }
+        | Action::FocusWindow { .. }
+        | Action::GoForward
+        | Action::Refresh => true,
     };
     named && action.targets().all(may_be_touched)
 }
 
 #[tokio::test]
-async fn nothing_reaches_the_driver_that_validation_did_not_name() {
+async fn invalid_actions_never_reach_the_driver() {
     let home = tempfile::tempdir().unwrap();
     let scene = ServiceFixture::start_by(Transport::InProcess, home, |parts| {
         parts.policy.rules.max_action_duration = MAX_ACTION_DURATION;
@@ -231,6 +247,7 @@ async fn nothing_reaches_the_driver_that_validation_did_not_name() {
     let messages = messages.map_or(DEFAULT_MESSAGES, |number| number.parse().unwrap());
     let (mut runner, actions) = (TestRunner::deterministic(), action());
     let mut performed = 0;
+    let mut never_valid = ActionKind::ALL.to_vec();
     for nth in 0..messages {
         let action = actions.new_tree(&mut runner).unwrap().current();
         let request = WireRequest {
@@ -244,6 +261,7 @@ async fn nothing_reaches_the_driver_that_validation_did_not_name() {
         match PerformRequest::try_from(request) {
             Err(error) => assert!(!error.field.is_empty(), "{action:?}: {error}"),
             Ok(request) => {
+                never_valid.retain(|kind| *kind != request.action.kind());
                 let answer = scene.executor.perform(request).await;
                 performed += u32::from(answer.is_ok());
             }
@@ -254,6 +272,7 @@ async fn nothing_reaches_the_driver_that_validation_did_not_name() {
         }
         scene.driver.clear();
     }
+    assert_eq!(never_valid, [], "generate valid messages of these kinds");
     assert!(
         performed > messages / 10,
         "only {performed} of {messages} were requests"

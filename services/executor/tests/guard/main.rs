@@ -275,14 +275,14 @@ macro_rules! both_ways {
 
 both_ways! {
     one_holder_acts_at_a_time,
-    a_lease_that_ends_lets_go,
+    expired_lease_stops_actions_and_releases_input,
     an_action_is_performed_once,
-    what_is_not_allowed_is_refused_with_its_rule,
-    a_stop_ends_what_runs_and_what_waits,
+    disallowed_actions_are_refused_with_their_rule,
+    release_all_stops_running_and_queued_actions,
     a_call_that_is_dropped_stops_its_action,
     secrets_are_resolved_here_and_nowhere_else,
     files_are_put_and_fetched,
-    what_is_there_is_told,
+    capabilities_and_pointer_are_reported,
 }
 
 async fn one_holder_acts_at_a_time(scene: ServiceFixture) {
@@ -360,7 +360,7 @@ async fn one_holder_acts_at_a_time(scene: ServiceFixture) {
     );
 }
 
-async fn a_lease_that_ends_lets_go(scene: ServiceFixture) {
+async fn expired_lease_stops_actions_and_releases_input(scene: ServiceFixture) {
     let epoch = scene
         .acquire_for("first", false, Duration::from_secs(3))
         .await
@@ -440,7 +440,7 @@ async fn an_action_is_performed_once(scene: ServiceFixture) {
     assert_eq!(scene.driver.actions().len(), 1);
 }
 
-async fn what_is_not_allowed_is_refused_with_its_rule(scene: ServiceFixture) {
+async fn disallowed_actions_are_refused_with_their_rule(scene: ServiceFixture) {
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
     let chord = |keys| Action::KeyChord {
         keys: Key::parse_chord("keys", keys).unwrap(),
@@ -485,7 +485,7 @@ async fn what_is_not_allowed_is_refused_with_its_rule(scene: ServiceFixture) {
     assert!(scene.driver.actions().is_empty());
 }
 
-async fn a_stop_ends_what_runs_and_what_waits(scene: ServiceFixture) {
+async fn release_all_stops_running_and_queued_actions(scene: ServiceFixture) {
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
     let before = scene.driver.release_count();
     let running = scene.perform(epoch, "runs", LONG_WAIT);
@@ -636,7 +636,7 @@ async fn files_are_put_and_fetched(scene: ServiceFixture) {
     );
 }
 
-async fn what_is_there_is_told(scene: ServiceFixture) {
+async fn capabilities_and_pointer_are_reported(scene: ServiceFixture) {
     let capabilities = scene.executor.get_capabilities(None).await.unwrap();
     assert_eq!(capabilities.driver, "recording");
     assert!(!capabilities.action_kinds.contains(&ActionKind::GoBack));
@@ -734,7 +734,7 @@ async fn an_action_whose_end_is_unknown_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn too_many_actions_a_second_are_refused_but_recorded_ones_answered() {
+async fn rate_limit_refuses_new_actions_but_replays_recorded_results() {
     let scene = ServiceFixture::start_with(
         Transport::InProcess,
         tempfile::tempdir().unwrap(),
@@ -772,7 +772,7 @@ async fn too_many_actions_a_second_are_refused_but_recorded_ones_answered() {
 }
 
 #[tokio::test]
-async fn without_a_display_nothing_is_begun() {
+async fn missing_display_starts_no_action() {
     let home = tempfile::tempdir().unwrap();
     let options = Options {
         display: ":64999".to_owned(),

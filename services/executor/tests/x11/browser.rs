@@ -273,7 +273,7 @@ enum FailureSignal {
 }
 
 #[tokio::test]
-async fn no_way_leads_to_a_host_that_is_denied() {
+async fn denied_hosts_cannot_be_reached_by_any_bypass() {
     let mut pages: Vec<_> = BYPASSES
         .iter()
         .map(|&(path, page, _)| (path, page))
@@ -321,7 +321,7 @@ async fn no_way_leads_to_a_host_that_is_denied() {
 }
 
 #[tokio::test]
-async fn what_is_typed_into_the_address_bar_is_held_to_the_list_as_well() {
+async fn url_rules_apply_to_the_address_bar() {
     let scene = BrowserFixture::start(&[("/", "<title>start</title>here")]).await;
     let secret = scene.desktop.path("secret.txt");
     std::fs::write(&secret, "the file was shown").unwrap();
@@ -353,7 +353,7 @@ async fn what_is_typed_into_the_address_bar_is_held_to_the_list_as_well() {
 }
 
 #[tokio::test]
-async fn the_page_in_front_is_led_and_read_also_in_a_new_tab() {
+async fn foreground_page_is_navigated_and_read_in_new_tabs() {
     let link =
         "<a target=_blank href='/second' style='position:fixed;inset:0'>😀一页 with a link</a>";
     let scene = BrowserFixture::start(&[
@@ -480,7 +480,7 @@ async fn a_secret_goes_only_into_a_page_of_the_host_that_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_open_before_the_driver_comes_is_held_as_well() {
+async fn url_rules_apply_to_pages_opened_before_the_driver() {
     let polling = "<script>setInterval(() => fetch('http://evil.test:PORT/poll', { mode: 'no-cors' }), 100)</script>";
     let scene = BrowserFixture::start(&[("/", polling)]).await;
     let port = free_port();
@@ -514,7 +514,7 @@ async fn what_is_open_before_the_driver_comes_is_held_as_well() {
 }
 
 #[tokio::test]
-async fn what_a_page_uploads_arrives_and_opens_no_way() {
+async fn uploads_arrive_intact_without_bypassing_url_rules() {
     let uploads = "<script>(async () => {
       const post = (path, body) => fetch(path, { method: 'POST', body });
       await post('/no-text', new Uint8Array([0xed, 0xa0, 0x80, 0xff, 0]));
@@ -535,7 +535,7 @@ async fn what_a_page_uploads_arrives_and_opens_no_way() {
 }
 
 #[tokio::test]
-async fn a_page_that_leaves_while_it_is_read_is_read_where_it_goes() {
+async fn read_follows_a_page_that_navigates() {
     // The page keeps navigating by itself.
     let leaving = |after: u32| {
         format!(
@@ -560,7 +560,7 @@ async fn a_page_that_leaves_while_it_is_read_is_read_where_it_goes() {
 /// A page with unsaved work asks before it is left, by an action as by a link. The question stands on the screen, and
 /// the action is not done.
 #[tokio::test]
-async fn a_page_that_asks_before_it_is_left_is_not_left_in_silence() {
+async fn beforeunload_dialog_is_reported_as_an_error() {
     let asking = "<title>draft</title><body>unsaved<script>
         onbeforeunload = event => { event.preventDefault(); return 'unsaved'; };
       </script>";
@@ -645,7 +645,7 @@ async fn a_profile_that_a_browser_of_another_host_has_left_locked_is_opened() {
 }
 
 #[tokio::test]
-async fn a_browser_that_is_away_or_silent_is_an_error_and_comes_back() {
+async fn unreachable_or_hung_browser_is_an_error_and_recovers() {
     let scene = BrowserFixture::start(&[
         ("/", "here"),
         ("/dialog", "<script>setTimeout(alert, 300)</script>"),

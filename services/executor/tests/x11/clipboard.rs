@@ -73,7 +73,7 @@ fn set_clipboard(text: &str) -> Action<motorium_proto::domain::geometry::Capture
 }
 
 #[tokio::test]
-async fn what_is_set_is_there_for_everybody() {
+async fn clipboard_text_is_readable_by_other_programs() {
     let (_server, display) = start_server(640, 480);
     let driver = driver(&display);
     perform(&driver, set_clipboard("Grüße, 世界 👋"))
@@ -114,7 +114,7 @@ async fn check_restored(target: &str, content: &[u8]) {
 
 /// As `motorium act type`, which ends: what was on the clipboard stays there, held by another process.
 #[tokio::test]
-async fn what_a_process_that_ends_had_to_put_back_is_held() {
+async fn previous_clipboard_content_outlives_the_driver_process() {
     let mut desktop = Desktop::start("us").await;
     let ending = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;
@@ -139,22 +139,22 @@ async fn what_a_process_that_ends_had_to_put_back_is_held() {
 }
 
 #[tokio::test]
-async fn a_former_text_is_put_back() {
+async fn previous_clipboard_text_is_restored() {
     check_restored("UTF8_STRING", "former: 旧".as_bytes()).await;
 }
 
 #[tokio::test]
-async fn a_former_picture_is_put_back() {
+async fn previous_clipboard_image_is_restored() {
     check_restored("image/png", &[0x89, b'P', b'N', b'G', 0, 1, 2, 255]).await;
 }
 
 #[tokio::test]
-async fn a_large_former_content_is_put_back() {
+async fn large_previous_clipboard_content_is_restored() {
     check_restored("UTF8_STRING", &b"0123456789abcdef".repeat(60_000)).await;
 }
 
 #[tokio::test]
-async fn an_empty_clipboard_is_empty_again_and_typing_again_keeps_what_was_first() {
+async fn empty_or_original_clipboard_is_restored_after_repeated_pastes() {
     let mut desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;
@@ -213,7 +213,7 @@ async fn newline_and_tab_go_in_as_text_if_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_paste_that_nobody_takes_is_an_error_and_nothing_is_left_behind() {
+async fn unclaimed_paste_fails_and_restores_the_clipboard() {
     let (_server, display) = start_server(640, 480);
     let driver = driver(&display);
     copy(&display, "UTF8_STRING", b"mine").await;
@@ -226,7 +226,7 @@ async fn a_paste_that_nobody_takes_is_an_error_and_nothing_is_left_behind() {
 }
 
 #[tokio::test]
-async fn a_secret_goes_in_as_keys_alone() {
+async fn secret_is_entered_only_as_keys() {
     let mut desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;
@@ -312,7 +312,7 @@ async fn type_while_another_copies(what: &str) -> Result<DriverOutcome, DriverFa
 }
 
 #[tokio::test]
-async fn what_another_program_copies_during_a_paste_is_not_taken_for_the_text() {
+async fn clipboard_replaced_during_a_paste_is_an_error() {
     let failure = type_while_another_copies("mine").await.unwrap_err();
     assert!(
         matches!(failure.error, Error::ClipboardReplaced),

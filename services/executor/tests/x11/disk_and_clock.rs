@@ -33,7 +33,7 @@ fn limit_files(process: &Process, limit: &str) {
 }
 
 #[tokio::test]
-async fn on_a_full_disk_nothing_is_done_and_nothing_is_lost() {
+async fn full_disk_refuses_actions_and_loses_no_records() {
     let mut desktop = Desktop::start("us").await;
     let page = Page::open(&mut desktop, page::POINTER).await;
     let mut command = desktop.command("sh");
@@ -103,7 +103,7 @@ async fn on_a_full_disk_nothing_is_done_and_nothing_is_lost() {
 const FAKE_CLOCK: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 
 #[tokio::test]
-async fn setting_the_clock_ends_no_lease_and_repeats_no_action() {
+async fn clock_changes_keep_the_lease_and_repeat_no_action() {
     let desktop = Desktop::start("us").await;
     // The loader ignores a missing library, and the test would prove nothing.
     assert!(

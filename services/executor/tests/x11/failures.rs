@@ -29,7 +29,7 @@ fn impatient(display: &str) -> X11Driver {
 }
 
 #[tokio::test]
-async fn a_stopped_server_costs_a_moment_and_nothing_more() {
+async fn suspended_display_server_times_out_and_recovers() {
     let (server, display) = start_server(640, 480);
     let driver = impatient(&display);
     perform(&driver, MOVE).await.unwrap();
@@ -51,7 +51,7 @@ async fn a_stopped_server_costs_a_moment_and_nothing_more() {
 }
 
 #[tokio::test]
-async fn a_server_that_has_ended_is_named_and_found_again() {
+async fn terminated_display_server_is_reported_and_reconnected() {
     // A number that no other test's server gets in the meantime: those take the lowest free one.
     let display = format!(":{}", 1_000 + std::process::id() % 50_000);
     let server = start_server_at(&display, 640, 480);
@@ -69,7 +69,7 @@ async fn a_server_that_has_ended_is_named_and_found_again() {
 }
 
 #[tokio::test]
-async fn a_display_that_never_was_is_named() {
+async fn nonexistent_display_is_reported() {
     for display in [":65432", "nonsense", ""] {
         let failure = perform(&impatient(display), MOVE).await.unwrap_err();
         assert!(
@@ -80,7 +80,7 @@ async fn a_display_that_never_was_is_named() {
 }
 
 #[tokio::test]
-async fn a_stop_in_the_middle_of_a_text_ends_it_at_once() {
+async fn stop_interrupts_typing_immediately() {
     let mut desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;

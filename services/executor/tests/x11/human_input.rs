@@ -34,7 +34,7 @@ async fn next(watch: &mut HumanInputReceiver) -> HumanInputKind {
 }
 
 #[tokio::test]
-async fn a_person_is_noticed_and_the_driver_is_not() {
+async fn human_input_is_detected_and_synthetic_input_ignored() {
     let desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
     let person = OtherClient::connect(&desktop.display);

@@ -51,7 +51,7 @@ async fn check_chord(driver: &X11Driver, page: &Page, keys: &str, expected: &[&s
 }
 
 #[tokio::test]
-async fn chords_arrive_whole() {
+async fn chords_arrive_complete() {
     let mut desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::POINTER).await;
@@ -134,7 +134,7 @@ fn name_in_a_page(key: Key) -> Option<String> {
 }
 
 #[tokio::test]
-async fn every_name_of_a_key_strikes_that_key() {
+async fn every_key_name_presses_its_key() {
     let mut desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::POINTER).await;
@@ -193,7 +193,7 @@ async fn a_key_that_the_display_lacks_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_held_key_repeats_and_is_let_go_of_at_a_stop() {
+async fn held_key_repeats_and_is_released_on_stop() {
     let mut desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::POINTER).await;
@@ -233,7 +233,7 @@ async fn a_held_key_repeats_and_is_let_go_of_at_a_stop() {
 }
 
 #[tokio::test]
-async fn caps_lock_changes_nothing_and_is_put_back() {
+async fn caps_lock_does_not_affect_typing_and_is_restored() {
     let mut desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;
@@ -249,7 +249,7 @@ async fn caps_lock_changes_nothing_and_is_put_back() {
 }
 
 #[tokio::test]
-async fn a_second_group_changes_nothing_and_is_put_back() {
+async fn second_layout_group_does_not_affect_typing() {
     let mut desktop = Desktop::start("us,ru").await;
     let driver = driver(&desktop.display);
     let page = Page::open(&mut desktop, page::TEXT).await;
@@ -299,7 +299,7 @@ async fn a_layout_without_latin_letters_types_them_all_the_same() {
 
 /// The keypad has digits only under Num Lock, which is as before afterwards. Other keys do not see it.
 #[tokio::test]
-async fn num_lock_is_set_for_the_keypad_and_put_back() {
+async fn num_lock_is_set_for_the_keypad_and_restored() {
     const NUM_LOCK: u8 = 1 << 4;
     let mut desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
@@ -317,7 +317,7 @@ async fn num_lock_is_set_for_the_keypad_and_put_back() {
 
 /// A window manager opens its menu when Super is released alone, and the menu takes the keyboard.
 #[tokio::test]
-async fn text_arrives_whole_while_somebody_holds_super() {
+async fn text_arrives_complete_while_super_is_held() {
     let mut desktop = Desktop::start("us").await;
     let page = Page::open(&mut desktop, page::TEXT).await;
     let foreigner = OtherClient::connect(&desktop.display);
@@ -371,7 +371,7 @@ async fn keys_that_a_killed_program_holds_are_released() {
 }
 
 #[tokio::test]
-async fn lent_keys_are_given_back_also_after_a_kill() {
+async fn remapped_keys_are_restored_even_after_a_kill() {
     let desktop = Desktop::start("us").await;
     // In this process, to be fast enough: remapped keycodes are restored after an idle time.
     let foreigner = OtherClient::connect(&desktop.display);

@@ -85,7 +85,7 @@ fn click(at: CapturePoint, button: Button, count: u8, modifiers: &[Key]) -> Acti
 }
 
 #[tokio::test]
-async fn clicks_are_what_was_asked_for() {
+async fn clicks_have_the_requested_count_and_button() {
     let scene = PointerFixture::open().await;
     for count in 1..=3 {
         // At different points, so that consecutive gestures are not merged into one.
@@ -352,7 +352,7 @@ async fn a_held_button_stays_until_it_is_released() {
 }
 
 #[tokio::test]
-async fn the_pointer_is_read_back_and_never_led_outside() {
+async fn pointer_is_read_back_and_never_leaves_the_screen() {
     let (_server, display) = start_server(800, 600);
     let driver = driver(&display);
     assert_eq!(

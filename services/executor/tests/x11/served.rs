@@ -131,7 +131,7 @@ async fn a_killed_program_leaves_nothing_pressed_once_it_is_back() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_given_up_lets_go() {
+async fn abandoned_call_releases_held_keys() {
     let desktop = Desktop::start("us").await;
     let foreigner = OtherClient::connect(&desktop.display);
     let served = ExecutorProcess::start(&desktop).await;
@@ -147,7 +147,7 @@ async fn a_call_that_is_given_up_lets_go() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_lease_and_of_the_program_let_go() {
+async fn lease_expiry_and_shutdown_release_held_input() {
     let desktop = Desktop::start("us").await;
     let foreigner = OtherClient::connect(&desktop.display);
     let served = ExecutorProcess::start(&desktop).await;
@@ -188,7 +188,7 @@ async fn the_end_of_a_lease_and_of_the_program_let_go() {
 }
 
 #[tokio::test]
-async fn rules_change_with_their_file_and_nothing_is_started_again() {
+async fn rules_reload_from_file_without_a_restart() {
     let desktop = Desktop::start("us").await;
     let served = ExecutorProcess::start(&desktop).await;
     let file = desktop.path("motorium.toml");

@@ -108,7 +108,7 @@ async fn check_editor(layout: &str) {
 
 /// As an application that is busy with its start: it reads everything once it is done, and the action waits for it.
 #[tokio::test]
-async fn an_application_that_is_silent_for_seconds_is_waited_for() {
+async fn typing_waits_for_an_unresponsive_application() {
     let desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
     let file = desktop.path("text.txt");
@@ -193,7 +193,7 @@ async fn bytes_after(driver: &X11Driver, file: &Path, before: usize) -> Vec<u8> 
 
 /// With an active Chinese input method, which consumes every letter that it receives.
 #[tokio::test]
-async fn an_input_method_takes_nothing_of_the_text() {
+async fn typed_text_bypasses_an_active_input_method() {
     let mut desktop = Desktop::start("us").await;
     let foreigner = OtherClient::connect(&desktop.display);
     let method = InputMethod::start(&desktop, &foreigner).await;

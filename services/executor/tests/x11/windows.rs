@@ -59,7 +59,7 @@ async fn windows_are_focused_by_title_class_and_number() {
 }
 
 #[tokio::test]
-async fn a_window_that_takes_the_keyboard_gets_none_of_the_text() {
+async fn focus_loss_stops_typing_into_another_window() {
     let mut desktop = Desktop::start("us").await;
     let driver = driver(&desktop.display);
     let mut editor = desktop.command("mousepad");
@@ -92,7 +92,7 @@ async fn a_window_that_takes_the_keyboard_gets_none_of_the_text() {
 }
 
 #[tokio::test]
-async fn the_browser_is_led_by_its_keys() {
+async fn browser_navigates_by_keyboard_shortcuts() {
     let mut desktop = Desktop::start("de").await;
     let driver = driver(&desktop.display);
     let page = Page::open_with_address_bar(&mut desktop, page::TEXT).await;

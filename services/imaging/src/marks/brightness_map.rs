@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn ink_is_what_differs_from_most_of_a_box() {
+    fn ink_differs_from_the_background_of_its_box() {
         let ground = ground();
         let background = ground.background(area(5, 5, 15, 10));
         assert_eq!(background, 255);

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_can_be_read_and_every_box_seen() {
+    fn number_and_box_colours_have_sufficient_contrast() {
         for number in 0..HUES.len() as u32 {
             for (surroundings, ground) in [(255, WHITE), (0, BLACK)] {
                 let scheme = scheme_for(number, surroundings);

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_box_holds_stays_as_it_was() {
+    fn box_interior_is_not_drawn_over() {
         let image = marked(
             400,
             300,
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_shows_is_marked() {
+    fn only_visible_elements_are_marked() {
         use motorium_proto::domain::element::{ElementKind, ElementSource, ElementState};
         let frame = CaptureSize::new(1000, 500);
         let element = |id: u32, bounds: CaptureRect| Element {
@@ -285,7 +285,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_marks_on_any_picture_can_be_drawn(
+        fn arbitrary_marks_draw_without_panic(
             width in 1u32..300, height in 1u32..200,
             boxes in proptest::collection::vec((-50.0..350.0f64, -50.0..250.0f64, 0.0..200.0f64, 0.0..100.0f64, any::<u32>()), 0..12)
         ) {

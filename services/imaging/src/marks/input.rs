@@ -179,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_anywhere_can_be_drawn(
+        fn input_marks_draw_anywhere_without_panic(
             x in -5_000..5_000, y in -5_000..5_000, width in 0..3_000, height in 0..3_000, age in -1.0f32..2.0, scale in 0.5f32..3.0
         ) {
             let mut image = RgbaImage::new(60, 40);

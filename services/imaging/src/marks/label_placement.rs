@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_at_the_edge_has_its_number_in_the_picture() {
+    fn label_of_an_edge_box_stays_inside_the_image() {
         for corner in [
             area(0, 0, 60, 20),
             area(140, 0, 60, 20),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_in_the_dialog_beside_its_buttons() {
+    fn button_labels_are_placed_inside_their_dialog() {
         let boxes = [
             area(0, 0, 300, 200),
             area(40, 150, 80, 30),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_keeps_off_text_that_is_no_element() {
+    fn label_avoids_text_outside_elements() {
         let mut image = white(200, 100);
         for x in (40..120).step_by(2) {
             (25..39).for_each(|y| image.put_pixel(x, y, Rgba([0, 0, 0, 255])));
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_is_full_the_number_is_small_and_in_a_corner() {
+    fn dense_grid_labels_are_small_and_inside_their_box() {
         // A grid of boxes without gaps.
         let grid: Vec<PixelRect> = (0..9)
             .map(|i| area(i % 3 * 60, i / 3 * 30, 60, 30))
@@ -367,7 +367,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_mark_gets_a_number_in_the_picture(
+        fn every_mark_gets_a_label_inside_the_image(
             boxes in proptest::collection::vec((0i32..300, 0i32..200, 1i32..120, 1i32..60), 0..40)
         ) {
             let boxes: Vec<PixelRect> = boxes.into_iter().map(|(x, y, width, height)| area(x, y, width, height)).collect();

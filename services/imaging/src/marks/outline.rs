@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_stand_close_are_thin_and_parted() {
+    fn adjacent_outlines_are_thin_and_separated() {
         let apart = [area(10, 10, 80, 14), area(10, 40, 80, 14)];
         check(&apart, &[(apart[0], 2), (apart[1], 2)], false);
         let close = [area(10, 10, 80, 12), area(10, 24, 80, 12)];
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_runs_behind_the_letters_of_a_neighbour() {
+    fn outline_does_not_cover_letters_of_a_neighbour() {
         // The neighbour's letters are in every fourth column and reach into the row of the outline.
         let boxes = [area(10, 10, 80, 12), area(10, 18, 80, 12)];
         let untouched = RgbaImage::from_fn(100, 40, |x, y| {

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_arrow_comes_from_where_there_is_room() {
+    fn arrow_tail_is_placed_where_there_is_room() {
         check_tail(400.0, 300.0, (-80, -80));
         check_tail(10.0, 300.0, (80, -80));
         check_tail(400.0, 10.0, (-80, 80));
@@ -188,7 +188,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_words_are_in_the_picture_and_off_the_pointer(
+        fn pointer_label_is_inside_the_image_beside_the_pointer(
             width in 300u32..3000, height in 250u32..2000, x in 0.0..1.0, y in 0.0..1.0
         ) {
             let plan = plan(width, height, x * f64::from(width), y * f64::from(height));
@@ -198,7 +198,7 @@ mod tests {
         }
 
         #[test]
-        fn any_pointer_on_any_picture_can_be_drawn(width in 1u32..300, height in 1u32..200, x in any::<f64>(), y in any::<f64>()) {
+        fn arbitrary_pointers_draw_without_panic(width in 1u32..300, height in 1u32..200, x in any::<f64>(), y in any::<f64>()) {
             draw_pointer(&mut RgbaImage::new(width, height), ModelPoint::new(x, y));
         }
     }

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_read_has_another_mark() {
+    fn non_interactable_elements_have_a_different_marker() {
         let title = Element {
             kind: ElementKind::Label,
             interactable: false,
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_state_is_told() {
+    fn known_element_state_is_listed() {
         let state = ElementState {
             checked: Some(false),
             focused: Some(true),
@@ -267,7 +267,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_element_is_one_line_whatever_it_says(content in any::<String>()) {
+        fn element_listing_is_one_line_for_any_content(content in any::<String>()) {
             let line = line(&element(&content, 0.5, 0.5));
             let breaks = ['\n', '\r', '\u{2028}', '\u{85}'];
             prop_assert!(!line.contains(breaks), "{line:?}");

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_keep_their_place_beyond_the_edge() {
+    fn windows_beyond_the_screen_edge_keep_their_position() {
         let mixed = left_and_primary(1.0, 2.0);
         let window = LogicalRect::new(
             LogicalPoint::new(1300.0, 800.0),
@@ -321,7 +321,7 @@ mod tests {
         }
 
         #[test]
-        fn a_pixel_comes_back_from_logical_points(monitors in row(), which in any::<prop::sample::Index>(), x in 0.0..1.0, y in 0.0..1.0) {
+        fn pixel_round_trips_through_logical_points(monitors in row(), which in any::<prop::sample::Index>(), x in 0.0..1.0, y in 0.0..1.0) {
             let space = space(&monitors);
             let places: Vec<CaptureRect> = space.monitors().collect();
             let place = which.get(&places);

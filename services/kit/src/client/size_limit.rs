@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_lengths_however_the_stream_is_cut() {
+    fn message_lengths_are_found_at_any_chunking() {
         let fine = [message(0), message(10), message(3)].concat();
         let large = [message(10), message(11)].concat();
         for cut in 1..=fine.len() {

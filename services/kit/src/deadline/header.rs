@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_what_it_reads_never_less() {
+    fn formatted_deadline_is_never_shorter_when_parsed() {
         for (left, expected) in [
             (Duration::ZERO, "0u"),
             (Duration::from_nanos(1), "1u"),

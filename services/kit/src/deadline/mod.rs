@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn nested_calls_get_less() {
+    async fn nested_calls_get_a_shorter_deadline() {
         for (left, expected) in [(10_000, 9_980), (400, 380), (100, 90), (10, 9)] {
             let deadline = Deadline::after(Duration::from_millis(left));
             assert_eq!(

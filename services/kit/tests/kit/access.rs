@@ -74,7 +74,7 @@ async fn tokens() {
 }
 
 #[tokio::test]
-async fn callers_are_told_apart_by_their_connections() {
+async fn callers_are_distinguished_by_connection() {
     let nobody = format!("{:?}", Caller::default());
     let authority = Authority::new();
     for config in [Config::loopback(), authority.server(None)] {
@@ -177,7 +177,7 @@ async fn mutual_tls() {
 }
 
 #[tokio::test]
-async fn certificates_that_are_none() {
+async fn invalid_certificates_are_refused() {
     let tls = Tls {
         certificate: "nothing".to_owned(),
         key: Secret::new("nothing"),

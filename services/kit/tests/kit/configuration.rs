@@ -115,7 +115,7 @@ fn text_numbers_and_lists_from_the_environment() {
 }
 
 #[test]
-fn without_anything_there_are_the_defaults() {
+fn empty_configuration_uses_the_defaults() {
     let loaded = LayeredConfig::load_from(
         &ConfigFlags::default(),
         Environment::of([("HOME", "/home/someone")]),
@@ -287,7 +287,7 @@ fn a_named_file_must_be_there() {
 }
 
 #[test]
-fn a_listener_for_others_needs_protection() {
+fn non_loopback_listener_requires_tls_or_a_token() {
     let folder = folder();
     let anywhere: ListenAddress = "0.0.0.0:7411".parse().unwrap();
     let home = ("HOME", "/h");
@@ -308,7 +308,7 @@ fn a_listener_for_others_needs_protection() {
 }
 
 #[test]
-fn what_is_in_force_is_shown_with_its_source_and_without_secrets() {
+fn effective_config_is_printed_with_sources_and_without_secrets() {
     let folder = folder();
     let loaded = load(
         &folder,
@@ -344,7 +344,7 @@ fn what_is_in_force_is_shown_with_its_source_and_without_secrets() {
 }
 
 #[test]
-fn how_other_services_are_called() {
+fn client_config_combines_server_and_client_settings() {
     let folder = folder();
     let file = |name: &str, content: &str| {
         let path = folder.path().join(name);

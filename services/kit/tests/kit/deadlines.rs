@@ -52,7 +52,7 @@ async fn the_server_cuts_a_stream_that_always_has_something_ready() {
 }
 
 #[tokio::test]
-async fn the_client_cuts_what_a_foreign_server_does_not() {
+async fn client_enforces_deadlines_that_the_server_ignores() {
     let (address, probe) = raw::server().await;
     let ours = || Channel::connect_lazy(&client::Config::new(format!("http://{address}"))).unwrap();
     let (items, end) = read(ours(), "Drip", within(300)).await;
@@ -97,7 +97,7 @@ async fn handlers_and_their_streams_know_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_nested_call_gets_less() {
+async fn second_hop_gets_a_shorter_deadline() {
     let (last, _) = plain().await;
     let shutdown = Shutdown::new();
     let relay = Probe::new(&shutdown).relaying_to(channel(&last));

@@ -13,7 +13,7 @@ use tonic_reflection::pb::{v1, v1alpha};
 use crate::probe::{self, Probe, call, channel, foreign, plain, with_timeout};
 
 #[tokio::test]
-async fn health_of_the_whole_and_of_each_service() {
+async fn health_is_reported_for_the_server_and_each_service() {
     let (server, _) = plain().await;
     let mut health = HealthClient::new(channel(&server));
     for (service, expected) in [
@@ -34,7 +34,7 @@ async fn health_of_the_whole_and_of_each_service() {
 }
 
 #[tokio::test]
-async fn health_says_when_a_service_is_ready_and_calls_are_answered_before() {
+async fn health_reports_readiness_and_calls_work_before_it() {
     let shutdown = Shutdown::new();
     let (ready, is_ready) = tokio::sync::oneshot::channel();
     let server = Builder::new(Config::loopback())
@@ -64,7 +64,7 @@ async fn health_says_when_a_service_is_ready_and_calls_are_answered_before() {
 }
 
 #[tokio::test]
-async fn watchers_of_health_hear_of_the_end() {
+async fn health_watchers_are_notified_of_shutdown() {
     let shutdown = Shutdown::new();
     let server = probe::serve(
         motorium_kit::server::Config::loopback(),
@@ -104,7 +104,7 @@ async fn watchers_of_health_hear_of_the_end() {
 }
 
 #[tokio::test]
-async fn reflection_lists_what_is_mounted_in_both_versions() {
+async fn reflection_lists_mounted_services_in_both_versions() {
     let (server, _) = plain().await;
     let expected = BTreeSet::from([
         "grpc.health.v1.Health",

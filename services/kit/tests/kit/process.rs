@@ -77,7 +77,7 @@ async fn it_becomes_ready_answers_and_ends_when_asked() {
 }
 
 #[tokio::test]
-async fn it_says_what_is_wrong_and_fails() {
+async fn configuration_errors_exit_with_a_one_line_message() {
     for (arguments, expected) in [
         (
             ["--set", "perception.listne=x"],

@@ -41,7 +41,7 @@ async fn a_call_in_flight_is_finished() {
 }
 
 #[tokio::test]
-async fn a_stream_that_listens_for_the_end_ends_cleanly() {
+async fn stream_that_observes_draining_ends_cleanly() {
     let (server, _, shutdown) = with_grace(Duration::from_secs(60)).await;
     let mut stream = open(foreign(&server).await, "UntilDrained", nothing())
         .await
@@ -54,7 +54,7 @@ async fn a_stream_that_listens_for_the_end_ends_cleanly() {
 }
 
 #[tokio::test]
-async fn what_does_not_end_is_ended_after_the_grace() {
+async fn unfinished_calls_are_cut_after_the_grace_period() {
     let (server, probe, shutdown) = with_grace(Duration::from_millis(100)).await;
     let foreign = foreign(&server).await;
     let mut stream = open(foreign.clone(), "Endless", nothing()).await.unwrap();
@@ -78,7 +78,7 @@ async fn what_does_not_end_is_ended_after_the_grace() {
 }
 
 #[tokio::test]
-async fn being_told_twice_does_not_wait_for_the_grace() {
+async fn stop_after_drain_skips_the_grace_period() {
     let (server, probe, shutdown) = with_grace(Duration::from_secs(3600)).await;
     let hanging = tokio::spawn(call(foreign(&server).await, "Hang", b"".as_slice()));
     with_timeout(probe.seen().wait_for(|seen| seen.entered == 1))
@@ -94,7 +94,7 @@ async fn being_told_twice_does_not_wait_for_the_grace() {
 }
 
 #[tokio::test]
-async fn nothing_new_is_taken() {
+async fn port_is_closed_after_draining() {
     let (server, probe, shutdown) = with_grace(Duration::from_secs(60)).await;
     let address = server.local_address();
     let flight = tokio::spawn(call(foreign(&server).await, "Drain", b"".as_slice()));
@@ -124,7 +124,7 @@ async fn one_server_ends_without_the_others() {
 }
 
 #[tokio::test]
-async fn a_peer_that_does_not_read_cannot_hold_the_server() {
+async fn peer_that_does_not_read_cannot_block_shutdown() {
     let (server, probe, shutdown) = with_grace(Duration::from_millis(50)).await;
     let stream = open(foreign(&server).await, "Flood", nothing())
         .await

@@ -26,7 +26,7 @@ async fn refusal(builder: Builder) -> Error {
 }
 
 #[tokio::test]
-async fn port_zero_takes_a_free_one_and_says_which() {
+async fn port_zero_picks_and_reports_a_free_port() {
     let (server, _) = probe::plain().await;
     assert_ne!(server.local_address().port(), 0);
     assert_eq!(call(channel(&server), "Echo", b"x").await.unwrap(), b"x");
@@ -92,7 +92,7 @@ async fn an_address_of_another_machine() {
 }
 
 #[tokio::test]
-async fn an_open_door() {
+async fn unprotected_public_address_is_refused() {
     for address in ["0.0.0.0:0", "[::]:0"] {
         let error = refusal(builder(listening(address))).await.to_string();
         assert!(

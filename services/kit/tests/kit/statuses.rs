@@ -12,7 +12,7 @@ fn nothing() -> tonic::Request<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn an_oversize_request_of_a_foreign_client() {
+async fn oversize_request_from_a_foreign_client_is_refused() {
     let (server, _) = plain().await;
     let status = call(foreign(&server).await, "Echo", &vec![0; 5 << 20])
         .await
@@ -26,7 +26,7 @@ async fn an_oversize_request_of_a_foreign_client() {
 }
 
 #[tokio::test]
-async fn our_client_does_not_send_what_would_be_refused() {
+async fn client_does_not_send_oversize_requests() {
     let (server, probe) = plain().await;
     let answer = call(channel(&server), "Echo", &vec![0; 17 << 20]).await;
     assert_eq!(
@@ -47,7 +47,7 @@ async fn our_client_does_not_send_what_would_be_refused() {
 }
 
 #[tokio::test]
-async fn our_client_does_not_take_an_oversize_answer() {
+async fn client_rejects_oversize_responses() {
     let (server, _) = plain().await;
     let limits = Limits {
         message_bytes: 1000,
@@ -86,7 +86,7 @@ async fn methods_and_services_that_are_not_there() {
 }
 
 #[tokio::test]
-async fn a_status_is_explained_only_if_it_does_not_explain_itself() {
+async fn reason_is_added_only_to_statuses_without_one() {
     let (server, _) = plain().await;
     let foreign = foreign(&server).await;
     let bare = call(foreign.clone(), "Bare", b"").await;
@@ -102,7 +102,7 @@ async fn a_status_is_explained_only_if_it_does_not_explain_itself() {
 }
 
 #[tokio::test]
-async fn a_panic_costs_one_call_and_not_the_server() {
+async fn handler_panic_fails_one_call_and_not_the_server() {
     let (server, probe) = plain().await;
     let foreign = foreign(&server).await;
     assert_eq!(
@@ -144,7 +144,7 @@ async fn a_server_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_in_the_middle_of_a_stream() {
+async fn connection_lost_mid_stream_is_a_transport_error() {
     let (server, _) = plain().await;
     let middle = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}", middle.local_addr().unwrap());
@@ -186,7 +186,7 @@ async fn a_channel_survives_its_server_being_restarted() {
 }
 
 #[tokio::test]
-async fn addresses_that_cannot_be_called() {
+async fn invalid_service_addresses_are_refused() {
     for (uri, problem) in [
         ("", "address of a service"),
         ("localhost:80", "http://"),

@@ -15,7 +15,7 @@ use motorium_executor::drivers::clipboard_content::ClipboardContent;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::{LayeredConfig, ListenAddress};
 use motorium_kit::shutdown::Shutdown;
-use motorium_messages::Message;
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::action::{
     Action, Button, ControlCharacters, ScrollAmount, Text, WindowSelector,
 };
@@ -29,6 +29,7 @@ use motorium_proto::service::{
     AcquireRequest, ActionProgress, Executor, ExecutorClient, LookUpRequest, PerformRequest,
     ReleaseRequest, RenewRequest,
 };
+use motorium_task::words;
 use tokio::net::TcpStream;
 use uuid::Uuid;
 
@@ -37,7 +38,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::output;
 use crate::process;
-use crate::show::text;
+use crate::show::{terminal_language, text, with_detail};
 
 /// Timeout for connecting to a local port, which either succeeds at once or is refused.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
@@ -50,7 +51,7 @@ pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, E
     let outcome = perform(handle.executor.as_ref(), display, action).await;
     let losses = handle.close().await;
     let outcome = outcome?;
-    output::line(&outcome_line(&outcome));
+    output::line(&outcome_line(&outcome, terminal_language()));
     for loss in losses {
         output::line(&loss);
     }
@@ -192,7 +193,7 @@ pub(super) async fn perform(
         None => tokio::select! {
             ended = interrupted_outcome(executor, lease.display, action_id) => ended,
             () = interrupted.stopping() => {
-                Ok(ActionOutcome::new(ActionResult::Unknown, "interrupted; check the screen"))
+                Ok(ActionOutcome::new(ActionResult::Unknown, text(Message::ActInterrupted)))
             }
         },
     };
@@ -215,12 +216,11 @@ async fn interrupted_outcome(
     };
     Ok(match executor.look_up_action(request).await? {
         ActionProgress::Finished(outcome) => outcome,
-        ActionProgress::NotStarted => ActionOutcome::new(
-            ActionResult::Cancelled,
-            "interrupted before the action started",
-        ),
+        ActionProgress::NotStarted => {
+            ActionOutcome::cancelled_unsent(text(Message::ActInterruptedBefore))
+        }
         ActionProgress::Running | ActionProgress::Unknown => {
-            ActionOutcome::new(ActionResult::Unknown, "interrupted; check the screen")
+            ActionOutcome::new(ActionResult::Unknown, text(Message::ActInterrupted))
         }
     })
 }
@@ -361,24 +361,20 @@ fn amount_of(direction: Direction, amount: u16, pixels: bool) -> ScrollAmount {
 }
 
 /// Formats the outcome as one line for people.
-fn outcome_line(outcome: &ActionOutcome) -> String {
-    let word = match outcome.result {
-        ActionResult::Performed => "performed",
-        ActionResult::Refused => "refused",
-        ActionResult::Failed => "failed",
-        ActionResult::Unknown => "unknown",
-        ActionResult::Cancelled => "stopped",
-    };
-    let rule = outcome.rule.as_ref().map(|rule| format!(" by {rule}"));
-    let detail = Some(&outcome.detail).filter(|detail| !detail.is_empty());
-    let detail = detail.map(|detail| format!(": {detail}"));
-    let pointer = outcome
-        .pointer
-        .map(|pointer| format!("; pointer at {}, {}", pointer.x, pointer.y));
-    [Some(word.to_owned()), rule, detail, pointer]
-        .into_iter()
-        .flatten()
-        .collect()
+fn outcome_line(outcome: &ActionOutcome, language: Language) -> String {
+    let mut line = words::outcome(Some(outcome), language);
+    if let Some(rule) = &outcome.rule {
+        let outcome = &line;
+        line = Message::ActRule { outcome, rule }.text(language);
+    }
+    let line = with_detail(&line, &outcome.detail, language);
+    match outcome.pointer {
+        Some(CapturePoint { x, y, .. }) => {
+            let outcome = &line;
+            Message::ActPointer { outcome, x, y }.text(language)
+        }
+        None => line,
+    }
 }
 
 impl From<MouseButton> for Button {

@@ -7,12 +7,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use motorium_client::Client;
 use motorium_kit::client::{Channel, Config};
 use motorium_kit::config::{ConfigFlags, LayeredConfig, ListenAddress, Secret};
+use motorium_messages::Message;
 use motorium_orchestrator::Settings;
 use motorium_proto::error::ErrorReport;
 use tonic::Status;
 
 use crate::cli::ConnectionOptions;
 use crate::error::Error;
+use crate::show::text;
 
 /// A connection to an Orchestrator.
 #[derive(Debug, Clone)]
@@ -52,7 +54,7 @@ impl Connection {
     pub(crate) fn in_process(client: Client<Channel>) -> Self {
         Self {
             client,
-            address: "this process".to_owned(),
+            address: text(Message::ThisProcess),
             flags: String::new(),
         }
     }

@@ -9,7 +9,7 @@ use super::connection::Connection;
 use crate::cli::ConnectionOptions;
 use crate::error::Error;
 use crate::output;
-use crate::show::table;
+use crate::show::{table, terminal_language};
 
 /// Lists the desktops.
 pub(crate) async fn desktops(
@@ -23,6 +23,9 @@ pub(crate) async fn desktops(
         .list_desktops(wire::ListDesktopsRequest::default())
         .await;
     let page = page.map_err(|status| connection.status(&status))?;
-    output::line(&table::desktops(&page.into_inner().desktops));
+    output::line(&table::desktops(
+        &page.into_inner().desktops,
+        terminal_language(),
+    ));
     Ok(ExitCode::SUCCESS)
 }

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_both_sides_are_read_in_the_form_of_chat_models() {
+    fn history_is_read_from_chat_messages() {
         let read = of(&json!([
             {"role": "system", "content": "be brief"},
             {"role": "user", "content": "open the report"},

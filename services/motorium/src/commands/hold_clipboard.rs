@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use motorium_executor::drivers::clipboard_content::ClipboardContent;
 use motorium_executor::drivers::x11;
+use motorium_messages::Message;
 use motorium_proto::domain::id::DisplayId;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
@@ -17,6 +18,7 @@ use tokio::process::Command;
 use crate::cli::HoldClipboard;
 use crate::error::Error;
 use crate::output;
+use crate::show::text;
 
 /// Name of the command.
 const NAME: &str = "hold-clipboard";
@@ -46,10 +48,9 @@ pub(crate) async fn start(display: &DisplayId, content: &ClipboardContent) -> Re
     let started = tokio::time::timeout(TIMEOUT, start_process(display, content)).await;
     match started {
         Ok(held) => held.map_err(|error| error.to_string()),
-        Err(_) => Err(format!(
-            "nothing took it over within {} s",
-            TIMEOUT.as_secs()
-        )),
+        Err(_) => Err(text(Message::ClipboardNotTakenOver {
+            seconds: TIMEOUT.as_secs(),
+        })),
     }
 }
 
@@ -74,5 +75,5 @@ async fn start_process(display: &DisplayId, content: &ClipboardContent) -> std::
         .await?;
     ready
         .map(drop)
-        .ok_or_else(|| std::io::Error::other("the display refused it"))
+        .ok_or_else(|| std::io::Error::other(text(Message::ClipboardRefused)))
 }

@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::output;
 use crate::process::{Process, ProcessOptions};
-use crate::show::{terminal_language, text};
+use crate::show::{task_language, terminal_language, text};
 use crate::terminal::EndSignals;
 
 /// Time to cancel a task whose creation was interrupted.
@@ -108,7 +108,7 @@ async fn resume(
     let name = task.to_string();
     let found = connection.client.get_task(&name).await;
     let found = found.map_err(|report| connection.error(report))?;
-    let language = Language::of(Some(&found.language), &found.goal);
+    let language = task_language(&found);
     finish(connection, &name, args, language, signals).await
 }
 

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use motorium_client::Client;
 use motorium_kit::client::Channel;
+use motorium_messages::Message;
 use motorium_proto::error::{ErrorReport, reason};
 use motorium_proto::v1::orchestrator as wire;
 use tonic::Code;
 
 use crate::error::Error;
+use crate::show::text;
 
 /// Saves the screenshots of a task's steps and the files it fetched.
 pub(crate) async fn save(client: &Client<Channel>, task: &str, folder: &Path) -> Result<(), Error> {
@@ -88,7 +90,9 @@ async fn fetched_files(client: &Client<Channel>, task: &str) -> Result<Vec<Strin
 
 /// Returns the error of a server that says nothing. An ended task can be asked for again.
 fn no_answer(silence: Duration) -> Error {
-    let message = format!("the server has not answered for {} s", silence.as_secs());
+    let message = text(Message::ServerNotAnswering {
+        seconds: silence.as_secs(),
+    });
     Error::Service(ErrorReport::new(
         Code::Unavailable,
         reason::TRANSPORT,

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use motorium_client::Client;
 use motorium_kit::client::Channel;
 use motorium_kit::config::LayeredConfig;
+use motorium_messages::Message;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::export_session_request::Format;
@@ -16,6 +17,7 @@ use super::connection::Connection;
 use crate::cli::{Sessions, SessionsCommand, TranscriptFormat};
 use crate::error::Error;
 use crate::output;
+use crate::show::text;
 
 /// Runs a subcommand of `motorium sessions`.
 pub(crate) async fn sessions(loaded: &LayeredConfig, args: Sessions) -> Result<ExitCode, Error> {
@@ -59,9 +61,8 @@ async fn export(
     let failed = |status| Error::Service(ErrorReport::from_status(&status));
     let pieces = client.raw().export_session(request).await;
     let mut pieces = pieces.map_err(failed)?.into_inner();
-    let place = to.unwrap_or(Path::new("standard output"));
     let unwritten = |source| Error::File {
-        path: place.to_owned(),
+        path: to.map_or_else(|| text(Message::StandardOutput).into(), Path::to_owned),
         source,
     };
     let mut target: Box<dyn Write> = match to {

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use motorium_client::Client;
 use motorium_kit::client::Channel;
 use motorium_kit::config::LayeredConfig;
-use motorium_messages::{Language, Message};
+use motorium_messages::Message;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
+use motorium_task::words;
 use tonic::{Response, Status};
 
 use super::connection::Connection;
@@ -16,7 +17,7 @@ use super::{approval, attachments, saved_files};
 use crate::cli::{Tasks, TasksCommand};
 use crate::error::Error;
 use crate::output;
-use crate::show::{table, terminal_language, text};
+use crate::show::{table, task_language, terminal_language, text};
 use crate::terminal::{EndSignals, is_interactive};
 
 /// Number of tasks that `motorium tasks --session` lists: more than a conversation usually has.
@@ -57,16 +58,15 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
             if names {
                 page.tasks.iter().for_each(|task| output::line(&task.name));
             } else {
-                output::line(&table::tasks(&page.tasks));
+                output::line(&table::tasks(&page.tasks, terminal_language()));
             }
         }
         TasksCommand::Show { name } => show(&client, &full_name(&name)).await?,
         TasksCommand::Steps { name } => {
-            let steps = client
-                .list_steps(&full_name(&name))
-                .await
-                .map_err(Error::Service)?;
-            output::line(&table::steps(&steps));
+            let name = full_name(&name);
+            let task = client.get_task(&name).await.map_err(Error::Service)?;
+            let steps = client.list_steps(&name).await.map_err(Error::Service)?;
+            output::line(&table::steps(&steps, task_language(&task)));
         }
         TasksCommand::Watch {
             session: Some(session),
@@ -152,7 +152,7 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
         TasksCommand::Approvals { name } => {
             let parent = name.map_or_else(|| "tasks/-".to_owned(), |name| full_name(&name));
             let approvals = waiting(&client, &parent).await?;
-            output::line(&table::approvals(&approvals));
+            output::line(&table::approvals(&approvals, terminal_language()));
         }
         TasksCommand::Approve { name } => {
             let name = approval_name(&client, &name).await?;
@@ -226,7 +226,7 @@ async fn watch_one(connection: &Connection, name: &str) -> Result<ExitCode, Erro
     let task = task.map_err(|report| connection.error(report))?;
     let options = WatchOptions {
         json: false,
-        language: Language::of(Some(&task.language), &task.goal),
+        language: task_language(&task),
         responder: if is_interactive() {
             Responder::Terminal
         } else {
@@ -246,32 +246,36 @@ async fn resolve(
     approve: bool,
     message: &str,
 ) -> Result<(), Error> {
+    use wire::approval::State;
+
     let resolved = approval::resolve(client, approval, approve, message, approval::user()).await;
     resolved.map_err(Error::Service)?;
     let outcome = if approve {
-        Message::ProgressApproved
+        State::Approved
     } else {
-        Message::ProgressDenied
+        State::Denied
     };
-    output::line(&outcome.text(terminal_language()));
+    output::line(&words::approval(outcome, terminal_language()));
     Ok(())
 }
 
 fn state(task: Option<wire::Task>) {
     let task = task.unwrap_or_default();
-    output::line(&format!("{} {}", task.name, table::state(task.state())));
+    let state = words::state(task.state(), terminal_language());
+    output::line(&format!("{} {state}", task.name));
 }
 
 async fn show(client: &Client<Channel>, name: &str) -> Result<(), Error> {
     let task = client.get_task(name).await.map_err(Error::Service)?;
     let steps = client.list_steps(name).await.map_err(Error::Service)?;
-    output::line(&table::tasks(std::slice::from_ref(&task)));
+    let language = task_language(&task);
+    output::line(&table::tasks(std::slice::from_ref(&task), language));
     if let Some(wait) = &task.desktop_wait {
         output::line(&wait.message);
     }
     if let Some(request) = &task.user_request {
         output::line(&format!("? {}", request.message));
     }
-    output::line(&table::steps(&steps));
+    output::line(&table::steps(&steps, language));
     Ok(())
 }

@@ -11,7 +11,7 @@ use motorium_proto::domain::decision::FunctionDeclaration;
 
 use crate::error::Error;
 use crate::output;
-use crate::show::{shortened, text};
+use crate::show::{shortened, terminal_language, text};
 
 /// Task name sent to the tools: this request belongs to no task.
 const NO_TASK: &str = "";
@@ -47,14 +47,16 @@ pub(crate) async fn tools(loaded: &LayeredConfig) -> Result<ExitCode, Error> {
 
 /// Returns a tool's functions as a planner gets them.
 async fn offered(tool: &Tool) -> Result<Vec<FunctionDeclaration>, String> {
-    let link = ToolConnection::new(tool.clone()).map_err(|problem| problem.to_string())?;
+    let language = terminal_language();
+    let link =
+        ToolConnection::new(tool.clone(), language).map_err(|problem| problem.to_string())?;
     let functions = link.list(NO_TASK).await;
     let listed = ToolFunctions {
         label: tool.label.clone(),
         prefix: tool.prefix.clone(),
         functions: functions.map_err(|problem| problem.to_string())?,
     };
-    Ok(FunctionCatalog::from_tools(&[listed])?.declarations())
+    Ok(FunctionCatalog::from_tools(&[listed], language)?.declarations())
 }
 
 fn show(function: &FunctionDeclaration) {

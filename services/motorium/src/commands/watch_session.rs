@@ -15,7 +15,7 @@ use super::watch::{outcome_line, silent_server};
 use crate::error::Error;
 use crate::output;
 use crate::show::progress::{ProgressUpdate, TaskProgress};
-use crate::show::terminal_language;
+use crate::show::{task_language, terminal_language};
 
 /// Shows the tasks of a session until Ctrl-C. It only watches: questions are shown with the command that answers them.
 pub(crate) async fn watch(connection: &Connection, session: &str) -> Result<ExitCode, Error> {
@@ -95,9 +95,7 @@ fn line(
 /// Returns the language of a task: that of its creation, or of the terminal if the watch began later.
 fn language_of(event: &wire::Event) -> Language {
     match &event.kind {
-        Some(Kind::Created(wire::TaskCreated { task: Some(task) })) => {
-            Language::of(Some(&task.language), &task.goal)
-        }
+        Some(Kind::Created(wire::TaskCreated { task: Some(task) })) => task_language(task),
         _ => terminal_language(),
     }
 }

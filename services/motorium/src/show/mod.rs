@@ -6,6 +6,7 @@ pub(crate) mod prompt;
 pub(crate) mod table;
 
 use motorium_messages::{Language, Message};
+use motorium_proto::v1::orchestrator as wire;
 
 /// Variables that name the language of a terminal's messages, in the order of POSIX.
 const LOCALE_VARIABLES: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
@@ -15,9 +16,22 @@ pub(crate) fn terminal_language() -> Language {
     language_of(LOCALE_VARIABLES.map(|name| std::env::var(name).unwrap_or_default()))
 }
 
+/// Returns the language of the texts of a task.
+pub(crate) fn task_language(task: &wire::Task) -> Language {
+    Language::of(Some(&task.language), &task.goal)
+}
+
 /// Returns a text that belongs to no task.
 pub(crate) fn text(message: Message<'_>) -> String {
     message.text(terminal_language())
+}
+
+/// Returns a text with its detail, or the text alone if there is no detail.
+pub(crate) fn with_detail(text: &str, detail: &str, language: Language) -> String {
+    match detail {
+        "" => text.to_owned(),
+        detail => Message::WithDetail { text, detail }.text(language),
+    }
 }
 
 /// Returns the language of the first locale that is set; English without one.

@@ -6,14 +6,16 @@
 use std::time::Duration;
 
 use motorium_messages::{Language, Message, join_clauses, join_list};
+use motorium_proto::domain::effect::ActionOutcome;
 use motorium_proto::v1::common::{self, ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::action_retried::RetryStrategy;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
+use motorium_task::words;
 
 use super::prompt::Request;
-use super::{excerpt, shortened};
+use super::{excerpt, shortened, with_detail};
 
 /// The outcome of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -370,7 +372,16 @@ impl TaskProgress {
                 };
                 self.set_problem(&message.text(self.language))
             }
-            _ => self.set_problem(&outcome.detail),
+            _ => {
+                let problem = match ActionOutcome::try_from(outcome.clone()) {
+                    Ok(known) => {
+                        let word = words::outcome(Some(&known), self.language);
+                        with_detail(&word, &known.detail, self.language)
+                    }
+                    Err(_) => outcome.detail.clone(),
+                };
+                self.set_problem(&problem)
+            }
         }
     }
 
@@ -441,11 +452,14 @@ impl TaskProgress {
             1 => String::new(),
             looks => format!(" {}", Message::ProgressLooks { looks }.text(self.language)),
         };
-        let milliseconds = wait.ended.saturating_sub(wait.began).as_millis();
+        let time = self.milliseconds(wait.ended.saturating_sub(wait.began));
         let (number, text) = (wait.number, shortened(&wait.text));
-        Some(format!(
-            "  ✓ {number:>2}  {text}{looks}  [{milliseconds} ms]"
-        ))
+        Some(format!("  ✓ {number:>2}  {text}{looks}  [{time}]"))
+    }
+
+    fn milliseconds(&self, duration: Duration) -> String {
+        let milliseconds = &duration.as_millis().to_string();
+        Message::DurationMilliseconds { milliseconds }.text(self.language)
     }
 
     fn finish(&mut self, event: &wire::Event) -> ProgressUpdate {
@@ -468,7 +482,7 @@ impl TaskProgress {
             return self.wait_on(step, time(event));
         }
         let mark = if step.trouble { '!' } else { '✓' };
-        let milliseconds = time(event).saturating_sub(step.began).as_millis();
+        let time = self.milliseconds(time(event).saturating_sub(step.began));
         let retries = match step.retries {
             0 => String::new(),
             retries => {
@@ -489,27 +503,16 @@ impl TaskProgress {
             shortened(&step.text)
         };
         ProgressUpdate::Line(format!(
-            "  {mark} {:>2}  {text}{outcome}{retries}  [{milliseconds} ms]",
+            "  {mark} {:>2}  {text}{outcome}{retries}  [{time}]",
             step.number
         ))
     }
 }
 
 fn approval_line(resolved: &wire::ApprovalResolved, language: Language) -> ProgressUpdate {
-    use wire::approval::State;
-
     let approval = resolved.approval.clone().unwrap_or_default();
-    let message = match approval.state() {
-        State::Approved => Message::ProgressApproved,
-        State::Denied => Message::ProgressDenied,
-        State::Expired => Message::ProgressApprovalExpired,
-        _ => Message::ProgressApprovalInvalid,
-    };
-    let text = &message.text(language);
-    let line = match approval.message.as_str() {
-        "" => text.clone(),
-        detail => Message::WithDetail { text, detail }.text(language),
-    };
+    let word = words::approval(approval.state(), language);
+    let line = with_detail(&word, &approval.message, language);
     ProgressUpdate::Line(format!("    {line}"))
 }
 
@@ -601,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_looks_again_is_no_further_line() {
+    fn repeated_wait_adds_no_progress_line() {
         let mut progress = TaskProgress::default();
         let wait = common::Action {
             action: Some(common::action::Action::Wait(common::WaitAction::default())),
@@ -630,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_told_with_what_it_gave() {
+    fn function_call_is_shown_with_its_result() {
         use common::function_result::Outcome;
 
         let mut progress = TaskProgress::default();
@@ -708,13 +711,13 @@ mod tests {
                 Kind::StepFinished(wire::StepFinished::default())
             )),
             ProgressUpdate::Line(
-                "  !  1  点击“保存” → 没有变化 （共 2 次尝试）  [9 ms]".to_owned()
+                "  !  1  点击“保存” → 没有变化 （共 2 次尝试）  [9 毫秒]".to_owned()
             )
         );
     }
 
     #[test]
-    fn a_step_that_only_concludes_is_not_told_twice() {
+    fn step_without_actions_adds_no_progress_line() {
         let mut progress = TaskProgress::default();
         progress.apply(&event(3, 0, Kind::Observed(wire::Observed::default())));
         assert_eq!(
@@ -757,7 +760,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_one_line_however_often_it_looks() {
+    fn wait_of_several_steps_is_one_line() {
         let mut progress = TaskProgress::default();
         let mut step = |number: u32, text: &str, action: common::action::Action| {
             let intended = wire::ActionIntended {
@@ -830,7 +833,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corrected_step_is_marked_and_says_once_what_came_of_it() {
+    fn corrected_step_is_marked_and_states_its_outcome_once() {
         let mut progress = TaskProgress::default();
         progress.apply(&event(1, 0, Kind::Observed(wire::Observed::default())));
         progress.apply(&wire::Event {

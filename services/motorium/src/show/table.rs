@@ -1,17 +1,23 @@
-//! Tables for terminals.
+//! Tables for terminals, in the language of their caller: that of the task they are about, or else of the terminal.
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
-use motorium_proto::v1::common::{EffectVerdict, Platform};
+use motorium_messages::{Language, Message, choice_key};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect};
+use motorium_proto::v1::common::Platform;
 use motorium_proto::v1::orchestrator as wire;
-use motorium_proto::v1::orchestrator::task::State;
+use motorium_task::words;
 
-use super::shortened;
+use super::{shortened, with_detail};
 
 /// Width of tables that are not printed to a terminal, in columns. Longer cells are wrapped.
 const DEFAULT_WIDTH: u16 = 100;
 
-fn table(header: &[&str]) -> Table {
+/// Creates a table with these columns, by their keys in the catalogue.
+fn table(columns: &[&str], language: Language) -> Table {
+    let header = columns
+        .iter()
+        .map(|column| Message::TableColumn { column }.text(language));
     let mut table = Table::new();
     if !table.is_tty() {
         table.set_width(DEFAULT_WIDTH);
@@ -19,7 +25,7 @@ fn table(header: &[&str]) -> Table {
     table
         .load_style(UTF8_FULL_CONDENSED)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(header);
+        .set_header(header.collect::<Vec<_>>());
     // Names are not wrapped, so that they can be copied.
     if let Some(names) = table.column_mut(0) {
         names.set_constraint(ColumnConstraint::ContentWidth);
@@ -27,36 +33,18 @@ fn table(header: &[&str]) -> Table {
     table
 }
 
-/// Returns the name of a task's state.
-#[must_use]
-pub(crate) fn state(state: State) -> &'static str {
-    match state {
-        State::Unspecified => "unknown",
-        State::Pending => "pending",
-        State::Running => "running",
-        State::Paused => "paused",
-        State::AwaitingUser => "awaiting user",
-        State::Succeeded => "succeeded",
-        State::Failed => "failed",
-        State::Cancelled => "cancelled",
-    }
-}
-
-/// Returns the name of a platform, as options and settings have it.
-fn platform(platform: Platform) -> &'static str {
+/// Returns the name of a platform, which is the same in both languages: as options and settings have it.
+fn platform(platform: Platform, language: Language) -> String {
     match platform {
-        Platform::Unspecified => "unknown",
-        Platform::Linux => "linux",
-        Platform::Windows => "windows",
-        Platform::Macos => "macos",
-        Platform::Browser => "browser",
+        Platform::Unspecified => Message::PlatformUnknown.text(language),
+        named => choice_key(named.as_str_name().trim_start_matches("PLATFORM_")),
     }
 }
 
 /// Formats tasks, one per row.
 #[must_use]
-pub(crate) fn tasks(tasks: &[wire::Task]) -> String {
-    let mut table = table(&["task", "state", "steps", "goal", "answer"]);
+pub(crate) fn tasks(tasks: &[wire::Task], language: Language) -> String {
+    let mut table = table(&["task", "state", "steps", "goal", "answer"], language);
     for task in tasks {
         let answer = match &task.failure {
             Some(failure) => failure.message.clone(),
@@ -64,7 +52,7 @@ pub(crate) fn tasks(tasks: &[wire::Task]) -> String {
         };
         table.add_row([
             task.name.clone(),
-            state(task.state()).to_owned(),
+            words::state(task.state(), language),
             task.step_count.to_string(),
             task.goal.clone(),
             answer,
@@ -75,8 +63,8 @@ pub(crate) fn tasks(tasks: &[wire::Task]) -> String {
 
 /// Formats approvals, one per row.
 #[must_use]
-pub(crate) fn approvals(approvals: &[wire::Approval]) -> String {
-    let mut table = table(&["approval", "action", "reason"]);
+pub(crate) fn approvals(approvals: &[wire::Approval], language: Language) -> String {
+    let mut table = table(&["approval", "action", "reason"], language);
     for approval in approvals {
         let action = approval.action.as_ref();
         table.add_row([
@@ -90,25 +78,10 @@ pub(crate) fn approvals(approvals: &[wire::Approval]) -> String {
     table.to_string()
 }
 
-/// Returns the name of an effect's verdict.
-#[must_use]
-pub(crate) fn verdict(verdict: EffectVerdict) -> &'static str {
-    match verdict {
-        EffectVerdict::Unspecified => "",
-        EffectVerdict::Confirmed => "confirmed",
-        EffectVerdict::ChangedElsewhere => "changed elsewhere",
-        EffectVerdict::NoEffect => "no effect",
-        EffectVerdict::Unknown => "unknown",
-        EffectVerdict::EndReached => "end reached",
-        EffectVerdict::TargetMoved => "target moved",
-        EffectVerdict::TextDiffers => "text differs",
-    }
-}
-
 /// Formats steps with their actions: step, action, effect, milliseconds.
 #[must_use]
-pub(crate) fn steps(steps: &[wire::Step]) -> String {
-    let mut table = table(&["step", "action", "effect", "ms"]);
+pub(crate) fn steps(steps: &[wire::Step], language: Language) -> String {
+    let mut table = table(&["step", "action", "effect", "milliseconds"], language);
     for step in steps {
         let milliseconds = elapsed(step).map(|ms| ms.to_string()).unwrap_or_default();
         if step.actions.is_empty() {
@@ -134,7 +107,7 @@ pub(crate) fn steps(steps: &[wire::Step]) -> String {
                     String::new()
                 },
                 intent,
-                effect(action),
+                effect(action, language),
                 if first {
                     milliseconds.clone()
                 } else {
@@ -146,15 +119,22 @@ pub(crate) fn steps(steps: &[wire::Step]) -> String {
     table.to_string()
 }
 
-fn effect(action: &wire::StepAction) -> String {
-    if let Some(effect) = &action.effect {
-        return format!("{}: {}", verdict(effect.verdict()), effect.explanation);
+/// Returns what came of an action: the effect, or else the outcome of an action that was not performed.
+fn effect(action: &wire::StepAction, language: Language) -> String {
+    let effect = action.effect.clone().map(Effect::try_from);
+    if let Some(Ok(effect)) = effect {
+        let verdict = words::verdict(effect.verdict, language);
+        return with_detail(&verdict, &effect.explanation, language);
     }
-    action
-        .outcome
-        .as_ref()
-        .map(|outcome| outcome.detail.clone())
-        .unwrap_or_default()
+    let outcome = action.outcome.clone().map(ActionOutcome::try_from);
+    match outcome {
+        Some(Ok(outcome)) if outcome.result != ActionResult::Performed => {
+            let word = words::outcome(Some(&outcome), language);
+            with_detail(&word, &outcome.detail, language)
+        }
+        Some(Ok(outcome)) => outcome.detail,
+        _ => String::new(),
+    }
 }
 
 fn elapsed(step: &wire::Step) -> Option<i64> {
@@ -166,18 +146,14 @@ fn elapsed(step: &wire::Step) -> Option<i64> {
 
 /// Formats desktops, one per row.
 #[must_use]
-pub(crate) fn desktops(desktops: &[motorium_proto::v1::common::Desktop]) -> String {
-    use motorium_proto::v1::common::desktop::State;
-
-    let mut table = table(&["desktop", "state", "platform", "display", "task", "labels"]);
+pub(crate) fn desktops(
+    desktops: &[motorium_proto::v1::common::Desktop],
+    language: Language,
+) -> String {
+    let columns = ["desktop", "state", "platform", "display", "task", "labels"];
+    let mut table = table(&columns, language);
     for desktop in desktops {
-        let state = match desktop.state() {
-            State::Unspecified => "unknown",
-            State::Available => "available",
-            State::Leased => "leased",
-            State::Draining => "draining",
-            State::Unreachable => "unreachable",
-        };
+        let state = &choice_key(desktop.state().as_str_name().trim_start_matches("STATE_"));
         let mut labels: Vec<String> = desktop
             .labels
             .iter()
@@ -186,12 +162,110 @@ pub(crate) fn desktops(desktops: &[motorium_proto::v1::common::Desktop]) -> Stri
         labels.sort();
         table.add_row([
             desktop.name.clone(),
-            state.to_owned(),
-            platform(desktop.platform()).to_owned(),
+            Message::DesktopState { state }.text(language),
+            platform(desktop.platform(), language),
             desktop.display.clone(),
             desktop.task.clone(),
             labels.join(" "),
         ]);
     }
     table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_proto::v1::common;
+
+    use super::*;
+
+    fn action(intent: &str, outcome: common::ActionOutcome) -> wire::StepAction {
+        wire::StepAction {
+            planned: Some(common::PlannedAction {
+                intent: intent.to_owned(),
+                ..common::PlannedAction::default()
+            }),
+            outcome: Some(outcome),
+            ..wire::StepAction::default()
+        }
+    }
+
+    fn outcome(result: common::ActionResult, detail: &str) -> common::ActionOutcome {
+        common::ActionOutcome {
+            result: result.into(),
+            detail: detail.to_owned(),
+            ..common::ActionOutcome::default()
+        }
+    }
+
+    fn sample(explanation: &str) -> Vec<wire::Step> {
+        let performed = outcome(common::ActionResult::Performed, "");
+        let mut clicked = action("点击“保存”", performed);
+        clicked.effect = Some(common::Effect {
+            verdict: common::EffectVerdict::NoEffect.into(),
+            explanation: explanation.to_owned(),
+            ..common::Effect::default()
+        });
+        let refused = outcome(common::ActionResult::Refused, "");
+        vec![wire::Step {
+            number: 1,
+            actions: vec![clicked, action("按 `Enter`", refused)],
+            ..wire::Step::default()
+        }]
+    }
+
+    #[track_caller]
+    fn check(table: &str, words: &[&str]) {
+        for word in words {
+            assert!(table.contains(word), "{word} is missing:\n{table}");
+        }
+    }
+
+    #[test]
+    fn the_steps_of_a_chinese_task_are_chinese() {
+        let table = steps(&sample("没有变化"), Language::Chinese);
+        check(
+            &table,
+            &[
+                "步骤",
+                "操作",
+                "效果",
+                "毫秒",
+                "没有效果：没有变化",
+                "被拒绝",
+            ],
+        );
+        let english: Vec<&str> = table
+            .split(|letter: char| !letter.is_ascii_alphabetic())
+            .filter(|word| !word.is_empty() && *word != "Enter")
+            .collect();
+        assert!(english.is_empty(), "{english:?}:\n{table}");
+    }
+
+    #[test]
+    fn the_steps_of_an_english_task_are_english() {
+        let table = steps(&sample("nothing changed"), Language::English);
+        let words = ["step", "action", "effect", "no effect: nothing changed"];
+        check(&table, &words);
+        check(&table, &["refused"]);
+    }
+
+    #[test]
+    fn states_are_in_the_language_of_the_table() {
+        let task = wire::Task {
+            name: "tasks/a".to_owned(),
+            state: wire::task::State::AwaitingUser.into(),
+            ..wire::Task::default()
+        };
+        let listed = |language| tasks(std::slice::from_ref(&task), language);
+        check(&listed(Language::English), &["state", "awaiting user"]);
+        check(&listed(Language::Chinese), &["状态", "等待用户"]);
+        let desktop = common::Desktop {
+            state: common::desktop::State::Draining.into(),
+            platform: Platform::Linux.into(),
+            ..common::Desktop::default()
+        };
+        let listed = |language| desktops(std::slice::from_ref(&desktop), language);
+        check(&listed(Language::English), &["draining", "linux"]);
+        check(&listed(Language::Chinese), &["正在停用", "linux"]);
+    }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use jsonschema::Validator;
+use motorium_messages::{Language, Message, join_clauses, join_list};
 use motorium_proto::domain::decision::{FunctionCall, FunctionDeclaration};
 use serde_json::{Map, Value, json};
 
@@ -64,44 +65,54 @@ pub struct OfferedFunction {
 /// The functions offered to the planner.
 #[derive(Debug, Default)]
 pub struct FunctionCatalog {
+    /// Language of the messages about calls.
+    language: Language,
     functions: Vec<OfferedFunction>,
 }
 
 impl FunctionCatalog {
-    /// Builds the catalogue of these tools' functions.
+    /// Builds the catalogue of these tools' functions, with messages in this language.
     ///
     /// # Errors
     /// A message for the user if there are too many functions, two have the same name, or a schema is invalid.
-    pub fn from_tools(tools: &[ToolFunctions]) -> Result<Self, String> {
+    pub fn from_tools(tools: &[ToolFunctions], language: Language) -> Result<Self, String> {
         let count: usize = tools.iter().map(|tool| tool.functions.len()).sum();
         if count > MAX_FUNCTIONS {
-            return Err(format!(
-                "the task has {count} functions; at most {MAX_FUNCTIONS} can be offered to a model"
-            ));
+            let max = MAX_FUNCTIONS;
+            return Err(Message::FunctionsTooMany { count, max }.text(language));
         }
         let mut functions = Vec::with_capacity(count);
         let mut taken: BTreeMap<String, String> = BTreeMap::new();
         for (tool, listed) in tools.iter().enumerate() {
             for declared in &listed.functions {
-                let function = function(tool, listed, declared)?;
-                let whose = format!("`{}` of {}", function.tool_function_name, listed.label);
-                let name = function.declaration.name.clone();
-                if let Some(other) = taken.insert(name.clone(), whose.clone()) {
-                    return Err(format!(
-                        "{other} and {whose} would both be offered as `{name}`; rename one of them, or configure its \
-                         tool under orchestrator.tools, whose name its functions then begin with"
-                    ));
+                let function = function(tool, listed, declared, language)?;
+                let whose = Message::FunctionOfTool {
+                    function: &function.tool_function_name,
+                    tool: &listed.label,
+                };
+                let whose = whose.text(language);
+                let name = &function.declaration.name;
+                if let Some(first) = &taken.insert(name.clone(), whose.clone()) {
+                    let second = &whose;
+                    let twice = Message::FunctionNameTaken {
+                        first,
+                        second,
+                        name,
+                    };
+                    return Err(twice.text(language));
                 }
                 functions.push(function);
             }
         }
         let size: usize = functions.iter().map(OfferedFunction::size).sum();
         if size > MAX_CATALOG_BYTES {
-            return Err(format!(
-                "the declarations of the task's functions take {size} bytes; at most {MAX_CATALOG_BYTES} can be offered to a model"
-            ));
+            let max = MAX_CATALOG_BYTES;
+            return Err(Message::FunctionsTooLarge { size, max }.text(language));
         }
-        Ok(Self { functions })
+        Ok(Self {
+            language,
+            functions,
+        })
     }
 
     /// Returns the declarations for the planner.
@@ -124,13 +135,11 @@ impl FunctionCatalog {
         let mut functions = self.functions.iter();
         let found = functions.find(|function| function.declaration.name == call.name);
         let Some(function) = found else {
-            return Err(format!(
-                "unknown function `{}`; {}",
-                call.name,
-                self.names()
-            ));
+            let (name, known) = (&call.name, &self.names());
+            return Err(Message::FunctionUnknown { name, known }.text(self.language));
         };
-        Ok((function, function.arguments(&call.arguments_json)?))
+        let arguments = function.arguments(&call.arguments_json, self.language)?;
+        Ok((function, arguments))
     }
 
     fn names(&self) -> String {
@@ -139,8 +148,11 @@ impl FunctionCatalog {
             .map(|function| function.declaration.name.as_str())
             .collect();
         match names.as_slice() {
-            [] => "this task has no functions".to_owned(),
-            names => format!("known functions: {}", names.join(", ")),
+            [] => Message::FunctionsNone.text(self.language),
+            names => {
+                let names = &join_list(names, self.language);
+                Message::FunctionsKnown { names }.text(self.language)
+            }
         }
     }
 }
@@ -153,32 +165,33 @@ impl OfferedFunction {
             + declaration.parameters_json_schema.len()
     }
 
-    fn arguments(&self, written: &str) -> Result<Map<String, Value>, String> {
+    fn arguments(&self, written: &str, language: Language) -> Result<Map<String, Value>, String> {
         let name = &self.declaration.name;
         let written = match written.trim() {
             "" => "{}",
             written => written,
         };
-        let value: Value = serde_json::from_str(written)
-            .map_err(|error| format!("the arguments of `{name}` are not JSON: {error}"))?;
+        let value: Value = serde_json::from_str(written).map_err(|error| {
+            let problem = &error.to_string();
+            Message::ArgumentsNotJson { name, problem }.text(language)
+        })?;
         let faults: Vec<String> = self
             .validator
             .iter_errors(&value)
             .take(MAX_REPORTED_ERRORS)
             .map(|error| match error.instance_path().to_string().as_str() {
                 "" => error.to_string(),
+                // As the validator writes it: a JSON pointer and its own sentence.
                 path => format!("{path}: {error}"),
             })
             .collect();
         if !faults.is_empty() {
-            return Err(format!(
-                "the arguments of `{name}` do not match its schema: {}",
-                faults.join("; ")
-            ));
+            let faults = &join_clauses(&faults, language);
+            return Err(Message::ArgumentsMismatch { name, faults }.text(language));
         }
         match value {
             Value::Object(arguments) => Ok(arguments),
-            _ => Err(format!("the arguments of `{name}` are not a JSON object")),
+            _ => Err(Message::ArgumentsNotObject { name }.text(language)),
         }
     }
 }
@@ -187,24 +200,35 @@ fn function(
     tool: usize,
     listed: &ToolFunctions,
     declared: &DeclaredFunction,
+    language: Language,
 ) -> Result<OfferedFunction, String> {
     let declaration = &declared.declaration;
     let own_name = declaration.name.clone();
-    let at_fault = |problem: String| format!("`{own_name}` of {}: {problem}", listed.label);
+    let at_fault = |problem: Message<'_>| {
+        let function = Message::FunctionOfTool {
+            function: &own_name,
+            tool: &listed.label,
+        };
+        let (text, detail) = (&function.text(language), &problem.text(language));
+        Message::WithDetail { text, detail }.text(language)
+    };
     let schema = declaration.parameters_json_schema.as_str();
     if schema.len() > MAX_SCHEMA_BYTES {
-        let problem = format!(
-            "its schema takes {} bytes; at most {MAX_SCHEMA_BYTES} can be offered to a model",
-            schema.len()
-        );
-        return Err(at_fault(problem));
+        let (size, max) = (schema.len(), MAX_SCHEMA_BYTES);
+        return Err(at_fault(Message::SchemaTooLarge { size, max }));
     }
-    let schema = read_schema(schema).map_err(&at_fault)?;
-    let validator = jsonschema::validator_for(&schema)
-        .map_err(|error| at_fault(format!("its schema is not a JSON Schema: {error}")))?;
+    let schema = read_schema(schema).map_err(|fault| match fault {
+        SchemaFault::NotJson(problem) => at_fault(Message::SchemaNotJson { problem: &problem }),
+        SchemaFault::NotObject => at_fault(Message::SchemaNotObject),
+        SchemaFault::OtherType => at_fault(Message::SchemaOtherType),
+    })?;
+    let validator = jsonschema::validator_for(&schema).map_err(|error| {
+        let problem = &error.to_string();
+        at_fault(Message::SchemaInvalid { problem })
+    })?;
     let name = offered_name(listed.prefix.as_deref(), &own_name);
     if name.is_empty() {
-        return Err(at_fault("the function has no name".to_owned()));
+        return Err(at_fault(Message::FunctionWithoutName));
     }
     Ok(OfferedFunction {
         declaration: FunctionDeclaration {
@@ -219,19 +243,27 @@ fn function(
     })
 }
 
+/// Reason why a schema cannot be used.
+enum SchemaFault {
+    NotJson(String),
+    NotObject,
+    /// It describes something else than an object.
+    OtherType,
+}
+
 /// Parses a schema. An empty one allows any object.
-fn read_schema(schema: &str) -> Result<Value, String> {
+fn read_schema(schema: &str) -> Result<Value, SchemaFault> {
     if schema.trim().is_empty() {
         return Ok(json!({"type": "object", "properties": {}}));
     }
     let schema: Value =
-        serde_json::from_str(schema).map_err(|error| format!("its schema is not JSON: {error}"))?;
+        serde_json::from_str(schema).map_err(|error| SchemaFault::NotJson(error.to_string()))?;
     let Value::Object(mut schema) = schema else {
-        return Err("its schema is not a JSON object".to_owned());
+        return Err(SchemaFault::NotObject);
     };
     let kind = schema.entry("type").or_insert_with(|| json!("object"));
     if kind != "object" {
-        return Err("its schema must have the type `object`".to_owned());
+        return Err(SchemaFault::OtherType);
     }
     Ok(Value::Object(schema))
 }
@@ -277,14 +309,17 @@ mod tests {
         }
     }
 
+    fn catalog(tools: &[ToolFunctions]) -> Result<FunctionCatalog, String> {
+        FunctionCatalog::from_tools(tools, Language::English)
+    }
+
     fn check_name(prefix: Option<&str>, own: &str, expected: &str) {
-        let offer =
-            FunctionCatalog::from_tools(&[listed(prefix, vec![declared(own, "")])]).unwrap();
+        let offer = catalog(&[listed(prefix, vec![declared(own, "")])]).unwrap();
         assert_eq!(offer.declarations()[0].name, expected);
     }
 
     #[test]
-    fn names_are_such_as_providers_take() {
+    fn function_names_fit_provider_restrictions() {
         check_name(Some("notes"), "search", "notes_search");
         check_name(None, "search", "search");
         check_name(Some("files"), "list.files/all", "files_list_files_all");
@@ -293,19 +328,18 @@ mod tests {
     }
 
     fn check_refused(tools: &[ToolFunctions], part: &str) {
-        let problem = FunctionCatalog::from_tools(tools).unwrap_err();
+        let problem = catalog(tools).unwrap_err();
         assert!(problem.contains(part), "{problem}");
     }
 
     #[test]
-    fn what_cannot_be_offered_is_named() {
+    fn unusable_function_declarations_are_refused() {
         let search = || vec![declared("search", "")];
         check_refused(
             &[listed(None, search()), listed(None, search())],
             "both be offered as `search`",
         );
-        FunctionCatalog::from_tools(&[listed(Some("a"), search()), listed(Some("b"), search())])
-            .unwrap();
+        catalog(&[listed(Some("a"), search()), listed(Some("b"), search())]).unwrap();
         let twins = vec![declared("a.b", ""), declared("a/b", "")];
         check_refused(&[listed(None, twins)], "`a.b` of");
         let check = |schema: &str, part: &str| {
@@ -335,9 +369,7 @@ mod tests {
         let schema = r#"{"type": "object", "required": ["amount"],
             "properties": {"amount": {"type": "integer"}, "to": {"type": "object", "properties": {"name": {"type": "string"}}}},
             "additionalProperties": false}"#;
-        let offer =
-            FunctionCatalog::from_tools(&[listed(Some("bank"), vec![declared("look", schema)])])
-                .unwrap();
+        let offer = catalog(&[listed(Some("bank"), vec![declared("look", schema)])]).unwrap();
         let read = |name: &str, arguments: &str| {
             let call = FunctionCall {
                 call_id: "1".to_owned(),
@@ -364,5 +396,28 @@ mod tests {
             "/to/name: ",
         );
         check("bank_look", r#"{"amount": 3, "x": 4}"#, "'x'");
+    }
+
+    #[test]
+    fn a_chinese_task_is_told_in_chinese() {
+        let schema = r#"{"type": "object", "required": ["amount"]}"#;
+        let tools = [listed(Some("bank"), vec![declared("look", schema)])];
+        let offer = FunctionCatalog::from_tools(&tools, Language::Chinese).unwrap();
+        let check = |name: &str, arguments: &str, expected: &str| {
+            let call = FunctionCall {
+                call_id: "1".to_owned(),
+                name: name.to_owned(),
+                arguments_json: arguments.to_owned(),
+            };
+            let problem = offer.resolve(&call).unwrap_err();
+            assert!(problem.starts_with(expected), "{problem}");
+        };
+        check("look", "{}", "未知的函数 `look`；可用的函数：bank_look");
+        check("bank_look", "{", "`bank_look` 的参数不是 JSON：");
+        check("bank_look", "{}", "`bank_look` 的参数不符合其模式：");
+        let twins = vec![declared("a.b", ""), declared("a/b", "")];
+        let twice = FunctionCatalog::from_tools(&[listed(None, twins)], Language::Chinese);
+        let problem = twice.unwrap_err();
+        assert!(problem.contains("都会以 `a_b` 的名称提供"), "{problem}");
     }
 }

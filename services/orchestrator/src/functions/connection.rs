@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use motorium_messages::{Language, Message};
+
 use super::call::{ToolCall, ToolError};
 use super::catalog::DeclaredFunction;
 use super::mcp::McpServer;
@@ -13,12 +15,12 @@ use super::outcome::{self, FunctionOutcome};
 use super::service::ToolService;
 use super::settings::{Tool, ToolEndpoint};
 
-const RECORDED_TOOL: &str = "a tool of a recorded task cannot be called";
-
 /// A connection to a tool.
 #[derive(Debug)]
 pub struct ToolConnection {
     tool: Tool,
+    /// Language of the messages about the tool and its calls.
+    language: Language,
     backend: ToolBackend,
 }
 
@@ -33,23 +35,34 @@ enum ToolBackend {
 }
 
 impl ToolConnection {
-    /// Creates a connection that is opened on first use.
+    /// Creates a connection that is opened on first use, with messages in this language.
     ///
     /// # Errors
     /// If the address, the token or the certificates are invalid.
-    pub fn new(tool: Tool) -> Result<Self, ToolError> {
-        let end = match &tool.endpoint {
-            ToolEndpoint::Service(uri) => ToolBackend::Service(ToolService::new(uri, &tool)?),
+    pub fn new(tool: Tool, language: Language) -> Result<Self, ToolError> {
+        let backend = match &tool.endpoint {
+            ToolEndpoint::Service(uri) => {
+                ToolBackend::Service(ToolService::new(uri, &tool, language)?)
+            }
             ToolEndpoint::Mcp(_) | ToolEndpoint::Command(_) => {
-                ToolBackend::Mcp(McpServer::new(&tool))
+                ToolBackend::Mcp(McpServer::new(&tool, language))
             }
         };
-        Ok(Self { tool, backend: end })
+        Ok(Self {
+            tool,
+            language,
+            backend,
+        })
     }
 
     /// Creates a stand-in for a tool of a recorded task, which is never called.
     #[must_use]
-    pub fn recorded(label: String, prefix: Option<String>, may_ask_again: bool) -> Self {
+    pub fn recorded(
+        label: String,
+        prefix: Option<String>,
+        may_ask_again: bool,
+        language: Language,
+    ) -> Self {
         let tool = Tool {
             label,
             prefix,
@@ -61,6 +74,7 @@ impl ToolConnection {
         };
         Self {
             tool,
+            language,
             backend: ToolBackend::Recorded { may_ask_again },
         }
     }
@@ -90,7 +104,7 @@ impl ToolConnection {
             match &self.backend {
                 ToolBackend::Service(service) => service.list(task).await,
                 ToolBackend::Mcp(server) => server.list().await,
-                ToolBackend::Recorded { .. } => Err(ToolError::Unusable(RECORDED_TOOL.to_owned())),
+                ToolBackend::Recorded { .. } => Err(ToolError::Unusable(self.recorded_message())),
             }
         };
         let in_time = tokio::time::timeout(self.tool.timeout, listed).await;
@@ -103,20 +117,24 @@ impl ToolConnection {
             match &self.backend {
                 ToolBackend::Service(service) => service.call(call).await,
                 ToolBackend::Mcp(server) => server.call(call).await,
-                ToolBackend::Recorded { .. } => Err(RECORDED_TOOL.to_owned()),
+                ToolBackend::Recorded { .. } => Err(self.recorded_message()),
             }
         };
         match tokio::time::timeout(self.tool.timeout, called).await {
-            Ok(outcome) => outcome::truncated(outcome),
-            Err(_) => Err(format!(
-                "{}; it is unknown whether the call was carried out",
-                self.timeout_message()
-            )),
+            Ok(outcome) => outcome::truncated(outcome, self.language),
+            Err(_) => {
+                let reason = &self.timeout_message();
+                Err(Message::CallOutcomeUnknown { reason }.text(self.language))
+            }
         }
     }
 
     fn timeout_message(&self) -> String {
-        let timeout = self.tool.timeout.as_secs_f64();
-        format!("no answer within {timeout} s")
+        let seconds = &self.tool.timeout.as_secs_f64().to_string();
+        Message::ToolTimedOut { seconds }.text(self.language)
+    }
+
+    fn recorded_message(&self) -> String {
+        Message::ToolRecorded.text(self.language)
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use motorium_kit::http_client;
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::decision::FunctionDeclaration;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -51,15 +52,18 @@ type McpConnection = RunningService<RoleClient, ClientConfig>;
 #[derive(Debug)]
 pub(super) struct McpServer {
     tool: Tool,
+    /// Language of the messages about the server and its calls.
+    language: Language,
     connection: tokio::sync::Mutex<Option<McpConnection>>,
     /// Cancellations that are being delivered.
     cancellations: TaskTracker,
 }
 
 impl McpServer {
-    pub(super) fn new(tool: &Tool) -> Self {
+    pub(super) fn new(tool: &Tool, language: Language) -> Self {
         Self {
             tool: tool.clone(),
+            language,
             connection: tokio::sync::Mutex::new(None),
             cancellations: TaskTracker::new(),
         }
@@ -71,12 +75,12 @@ impl McpServer {
         let mut cursor = None;
         loop {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = peer.list_tools(Some(page)).await.map_err(list_error)?;
+            let page = peer.list_tools(Some(page)).await;
+            let page = page.map_err(|error| list_error(&error, self.language))?;
             functions.extend(page.tools.into_iter().map(declared));
             if functions.len() > MAX_FUNCTIONS {
-                let problem = format!(
-                    "it has more than {MAX_FUNCTIONS} functions, the maximum that can be offered"
-                );
+                let max = MAX_FUNCTIONS;
+                let problem = Message::ToolTooManyFunctions { max }.text(self.language);
                 return Err(ToolError::Unusable(problem));
             }
             match page.next_cursor {
@@ -88,7 +92,10 @@ impl McpServer {
 
     pub(super) async fn call(&self, call: &ToolCall) -> FunctionOutcome {
         let peer = self.peer().await;
-        let peer = peer.map_err(|problem| format!("the tool cannot be reached: {problem}"))?;
+        let peer = peer.map_err(|error| {
+            let problem = &error.to_string();
+            Message::ToolUnreachable { problem }.text(self.language)
+        })?;
         let params =
             CallToolRequestParams::new(call.name.clone()).with_arguments(call.arguments.clone());
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
@@ -100,16 +107,13 @@ impl McpServer {
                 handle: Some(handle),
                 leaving: self.cancellations.clone(),
             },
-            Err(error) => return Err(call_error(error)),
+            Err(error) => return Err(call_error(&error, self.language)),
         };
         match pending.answer().await {
-            Ok(ServerResult::CallToolResult(result)) => outcome::from_mcp(result),
+            Ok(ServerResult::CallToolResult(result)) => outcome::from_mcp(result, self.language),
             Ok(ServerResult::EmptyResult(_)) => Ok("null".to_owned()),
-            Ok(_) => Err(
-                "the server did not answer with a result; requests from the server, such as elicitation, are not supported"
-                    .to_owned(),
-            ),
-            Err(error) => Err(call_error(error)),
+            Ok(_) => Err(Message::ToolRequestsUnsupported.text(self.language)),
+            Err(error) => Err(call_error(&error, self.language)),
         }
     }
 
@@ -123,7 +127,7 @@ impl McpServer {
             return Ok(open.peer().clone());
         }
         // Boxed: the handshake's future is large, and every caller would carry it.
-        let made = Box::pin(connect(&self.tool)).await?;
+        let made = Box::pin(connect(&self.tool, self.language)).await?;
         let peer = made.peer().clone();
         *connection = Some(made);
         Ok(peer)
@@ -178,14 +182,20 @@ impl Drop for PendingRequest {
     }
 }
 
-async fn connect(tool: &Tool) -> Result<McpConnection, ToolError> {
+async fn connect(tool: &Tool, language: Language) -> Result<McpConnection, ToolError> {
     match &tool.endpoint {
-        ToolEndpoint::Command(command) => start_program(command, tool).await,
-        ToolEndpoint::Mcp(uri) | ToolEndpoint::Service(uri) => connect_http(uri, tool).await,
+        ToolEndpoint::Command(command) => start_program(command, tool, language).await,
+        ToolEndpoint::Mcp(uri) | ToolEndpoint::Service(uri) => {
+            connect_http(uri, tool, language).await
+        }
     }
 }
 
-async fn connect_http(uri: &str, tool: &Tool) -> Result<McpConnection, ToolError> {
+async fn connect_http(
+    uri: &str,
+    tool: &Tool,
+    language: Language,
+) -> Result<McpConnection, ToolError> {
     let client = if uri.starts_with("https://") {
         http_client::with_root_certificates(tool.ca_file.as_deref())
     } else {
@@ -207,12 +217,17 @@ async fn connect_http(uri: &str, tool: &Tool) -> Result<McpConnection, ToolError
         lifecycle(),
     ))
     .await;
-    connected.map_err(|error| not_connected(uri, &error, None))
+    connected.map_err(|error| not_connected(uri, &error, None, language))
 }
 
-async fn start_program(command: &[String], tool: &Tool) -> Result<McpConnection, ToolError> {
+async fn start_program(
+    command: &[String],
+    tool: &Tool,
+    language: Language,
+) -> Result<McpConnection, ToolError> {
     let Some((program, arguments)) = command.split_first() else {
-        return Err(ToolError::Unusable("the command is empty".to_owned()));
+        let problem = Message::ToolCommandEmpty.text(language);
+        return Err(ToolError::Unusable(problem));
     };
     let mut child = Command::new(program);
     child.args(arguments).env_clear().kill_on_drop(true);
@@ -229,9 +244,8 @@ async fn start_program(command: &[String], tool: &Tool) -> Result<McpConnection,
         .stderr(Stdio::piped())
         .spawn();
     let (transport, stderr) = spawned.map_err(|error| {
-        ToolError::Unusable(format!(
-            "the program `{program}` cannot be started: {error}"
-        ))
+        let problem = &error.to_string();
+        ToolError::Unusable(Message::ToolNotStarted { program, problem }.text(language))
     })?;
     let last_words = LastStderrLine::default();
     if let Some(stderr) = stderr {
@@ -247,7 +261,7 @@ async fn start_program(command: &[String], tool: &Tool) -> Result<McpConnection,
         lifecycle(),
     ))
     .await;
-    connected.map_err(|error| not_connected(program, &error, Some(&last_words)))
+    connected.map_err(|error| not_connected(program, &error, Some(&last_words), language))
 }
 
 /// Forwards a program's standard error to the log.
@@ -277,21 +291,23 @@ fn not_connected(
     place: &str,
     error: &ClientInitializeError,
     last_words: Option<&LastStderrLine>,
+    language: Language,
 ) -> ToolError {
+    if error.is_authorization_required() {
+        return ToolError::Unusable(Message::ToolNeedsToken { place }.text(language));
+    }
+    let problem = &with_causes(error);
+    let mut words = Message::ToolNotConnected { place, problem }.text(language);
     let last_line =
         last_words.map(|words| words.lock().unwrap_or_else(PoisonError::into_inner).clone());
-    let last_output = match last_line {
-        Some(line) if !line.is_empty() => format!(" (its last output: {line})"),
-        _ => String::new(),
-    };
-    if error.is_authorization_required() {
-        let problem = format!("{place} requires a token; set one under orchestrator.tools");
-        return ToolError::Unusable(problem);
+    if let Some(line) = last_line.filter(|line| !line.is_empty()) {
+        let (problem, line) = (words, &line);
+        words = Message::ToolLastOutput {
+            problem: &problem,
+            line,
+        }
+        .text(language);
     }
-    let words = format!(
-        "connecting to the MCP server at {place} failed: {}{last_output}",
-        with_causes(error)
-    );
     match error {
         ClientInitializeError::TransportError { .. }
         | ClientInitializeError::ConnectionClosed(_)
@@ -303,8 +319,9 @@ fn not_connected(
     }
 }
 
-fn list_error(error: ServiceError) -> ToolError {
-    let words = format!("listing its functions failed: {}", with_causes(&error));
+fn list_error(error: &ServiceError, language: Language) -> ToolError {
+    let problem = &with_causes(error);
+    let words = Message::ToolListingFailed { problem }.text(language);
     match error {
         ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
             ToolError::Unavailable(words)
@@ -313,15 +330,19 @@ fn list_error(error: ServiceError) -> ToolError {
     }
 }
 
-/// Returns the error message for the planner.
-fn call_error(error: ServiceError) -> String {
+/// Returns the error message for the user and the planner.
+fn call_error(error: &ServiceError, language: Language) -> String {
     match error {
-        ServiceError::McpError(error) => format!("the function failed: {}", error.message),
-        ServiceError::TransportClosed | ServiceError::TransportSend(_) => format!(
-            "the connection broke ({}); it is unknown whether the call was carried out",
-            with_causes(&error)
-        ),
-        error => with_causes(&error),
+        ServiceError::McpError(error) => {
+            let problem = &error.message;
+            Message::FunctionFailed { problem }.text(language)
+        }
+        ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
+            let problem = &with_causes(error);
+            let reason = &Message::CallBroken { problem }.text(language);
+            Message::CallOutcomeUnknown { reason }.text(language)
+        }
+        error => with_causes(error),
     }
 }
 
@@ -362,7 +383,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_says_of_a_tool_can_only_make_it_riskier() {
+    fn mcp_annotations_can_only_raise_the_risk() {
         let check = |read_only: Option<bool>, destructive: Option<bool>, expected: bool| {
             let hints = ToolAnnotations::from_raw(None, read_only, destructive, None, None);
             assert_eq!(may_destroy(&hints), expected, "{hints:?}");

@@ -1,5 +1,6 @@
 //! Results of function calls, in a form and size that a planner can be shown. Pure.
 
+use motorium_messages::{Language, Message};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
@@ -9,9 +10,6 @@ pub const MAX_RESULT_BYTES: usize = 64 * 1024;
 /// Maximum size of an error in bytes; the rest is truncated.
 // The model needs the cause, not a stack trace, and pays for every byte.
 pub const MAX_ERROR_BYTES: usize = 4 * 1024;
-
-/// Replacement for content that a planner cannot be shown.
-const OMITTED: &str = "[unsupported content omitted]";
 
 /// A JSON value, or an error message.
 pub type FunctionOutcome = Result<String, String>;
@@ -25,13 +23,17 @@ pub fn from_json(json: &str) -> FunctionOutcome {
 }
 
 /// Converts the result of an MCP server: its structured content, or else its text. Other content is replaced by a note.
-pub fn from_mcp(result: CallToolResult) -> FunctionOutcome {
+pub fn from_mcp(result: CallToolResult, language: Language) -> FunctionOutcome {
     let failed = result.is_error == Some(true);
-    let shown = result.content.iter().map(words).collect::<Vec<_>>();
+    let shown = result
+        .content
+        .iter()
+        .map(|content| words(content, language));
+    let shown = shown.collect::<Vec<_>>();
     let text = shown.join("\n");
     if failed {
         return Err(match text.trim() {
-            "" => "the function failed without a message".to_owned(),
+            "" => Message::FunctionFailedSilently.text(language),
             _ => text,
         });
     }
@@ -42,30 +44,33 @@ pub fn from_mcp(result: CallToolResult) -> FunctionOutcome {
 }
 
 /// Truncates an outcome that is too large, with a note.
-pub fn truncated(outcome: FunctionOutcome) -> FunctionOutcome {
+pub fn truncated(outcome: FunctionOutcome, language: Language) -> FunctionOutcome {
     match outcome {
         Ok(json) if json.len() <= MAX_RESULT_BYTES => Ok(json),
-        Ok(json) => Ok(as_text(&truncate(&json, MAX_RESULT_BYTES))),
+        Ok(json) => Ok(as_text(&truncate(&json, MAX_RESULT_BYTES, language))),
         Err(error) if error.len() <= MAX_ERROR_BYTES => Err(error),
-        Err(error) => Err(truncate(&error, MAX_ERROR_BYTES)),
+        Err(error) => Err(truncate(&error, MAX_ERROR_BYTES, language)),
     }
 }
 
-fn words(content: &ContentBlock) -> String {
-    match content {
-        ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => format!("[image ({}) omitted]", image.mime_type),
-        ContentBlock::Audio(audio) => format!("[audio ({}) omitted]", audio.mime_type),
-        ContentBlock::Resource(embedded) => match &embedded.resource {
-            ResourceContents::TextResourceContents { text, .. } => text.clone(),
-            ResourceContents::BlobResourceContents { uri, .. } => {
-                format!("[file {uri} omitted]")
-            }
-            _ => OMITTED.to_owned(),
+fn words(content: &ContentBlock, language: Language) -> String {
+    let note = match content {
+        ContentBlock::Text(text) => return text.text.clone(),
+        ContentBlock::Image(image) => Message::ImageOmitted {
+            media_type: &image.mime_type,
         },
-        ContentBlock::ResourceLink(link) => format!("[see {}]", link.uri),
-        _ => OMITTED.to_owned(),
-    }
+        ContentBlock::Audio(audio) => Message::AudioOmitted {
+            media_type: &audio.mime_type,
+        },
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents { text, .. } => return text.clone(),
+            ResourceContents::BlobResourceContents { uri, .. } => Message::FileOmitted { uri },
+            _ => Message::ContentOmitted,
+        },
+        ContentBlock::ResourceLink(link) => Message::LinkedContent { uri: &link.uri },
+        _ => Message::ContentOmitted,
+    };
+    format!("[{}]", note.text(language))
 }
 
 /// Servers without structured content often write JSON into a text.
@@ -80,13 +85,13 @@ fn as_text(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-fn truncate(text: &str, max_bytes: usize) -> String {
+fn truncate(text: &str, max_bytes: usize, language: Language) -> String {
     let kept = &text[..text.floor_char_boundary(max_bytes)];
-    format!(
-        "{kept} … [truncated: the first {} of {} bytes]",
-        kept.len(),
-        text.len()
-    )
+    let note = Message::ResultTruncated {
+        kept: kept.len(),
+        size: text.len(),
+    };
+    format!("{kept} … [{}]", note.text(language))
 }
 
 #[cfg(test)]
@@ -96,11 +101,11 @@ mod tests {
     use super::*;
 
     fn mcp(result: Value) -> FunctionOutcome {
-        from_mcp(serde_json::from_value(result).unwrap())
+        from_mcp(serde_json::from_value(result).unwrap(), Language::English)
     }
 
     #[test]
-    fn values_are_json_whatever_comes() {
+    fn non_json_results_become_json_strings() {
         assert_eq!(from_json("{\"a\": 1}"), Ok("{\"a\": 1}".to_owned()));
         assert_eq!(
             from_json("plain \"words\""),
@@ -127,7 +132,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_cut_and_that_is_said() {
+    fn oversize_results_are_truncated_with_a_notice() {
+        let truncated = |outcome| truncated(outcome, Language::English);
         let large = truncated(Ok(format!("\"{}\"", "é".repeat(MAX_RESULT_BYTES)))).unwrap();
         assert!(large.len() < MAX_RESULT_BYTES + 200, "{}", large.len());
         let read: String = serde_json::from_str(&large).unwrap();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use motorium_kit::client::{Channel, Config};
 use motorium_kit::http_client;
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::decision::FunctionCall;
 use motorium_proto::error::{ErrorReport, FieldError, reason};
 use motorium_proto::v1::common as wire;
@@ -32,10 +33,12 @@ const ENDPOINT: &str = "endpoint";
 #[derive(Debug)]
 pub(super) struct ToolService {
     client: ToolServiceClient<Channel>,
+    /// Language of the messages about the service and its calls.
+    language: Language,
 }
 
 impl ToolService {
-    pub(super) fn new(uri: &str, tool: &Tool) -> Result<Self, ToolError> {
+    pub(super) fn new(uri: &str, tool: &Tool, language: Language) -> Result<Self, ToolError> {
         let unusable = |problem: String| ToolError::Unusable(problem);
         let ca = if uri.starts_with("https://") {
             let trusted = http_client::root_certificates_pem(tool.ca_file.as_deref());
@@ -53,6 +56,7 @@ impl ToolService {
             Channel::connect_lazy(&config).map_err(|error| unusable(error.to_string()))?;
         Ok(Self {
             client: ToolServiceClient::new(channel),
+            language,
         })
     }
 
@@ -62,13 +66,12 @@ impl ToolService {
         };
         let listed = self.client.clone().list_functions(request).await;
         let functions = listed
-            .map_err(|status| list_error(&status))?
+            .map_err(|status| list_error(&status, self.language))?
             .into_inner()
             .functions;
         if functions.len() > MAX_FUNCTIONS {
-            let many = functions.len();
-            let problem =
-                format!("it has {many} functions; at most {MAX_FUNCTIONS} can be offered");
+            let max = MAX_FUNCTIONS;
+            let problem = Message::ToolTooManyFunctions { max }.text(self.language);
             return Err(ToolError::Unusable(problem));
         }
         let functions: Result<_, _> = functions.into_iter().map(declared).collect();
@@ -80,11 +83,11 @@ impl ToolService {
         loop {
             let answered = self.client.clone().invoke(request(call)).await;
             let report = match answered {
-                Ok(answer) => return value(answer.into_inner().result),
+                Ok(answer) => return value(answer.into_inner().result, self.language),
                 Err(status) => ErrorReport::from_status(&status),
             };
             if !is_connection_lost(&report) {
-                return Err(call_error(&report));
+                return Err(call_error(&report, self.language));
             }
             tracing::debug!(%report, "retrying a function call with the same id");
             tokio::time::sleep(backoff.next_up_to(MAX_BACKOFF)).await;
@@ -111,16 +114,16 @@ fn request(call: &ToolCall) -> InvokeRequest {
     }
 }
 
-fn value(result: Option<wire::FunctionResult>) -> FunctionOutcome {
+fn value(result: Option<wire::FunctionResult>, language: Language) -> FunctionOutcome {
     use wire::function_result::Outcome as Wire;
 
     match result.and_then(|result| result.outcome) {
         Some(Wire::ResultJson(json)) => outcome::from_json(&json),
         Some(Wire::Error(error)) if error.trim().is_empty() => {
-            Err("the function failed without a message".to_owned())
+            Err(Message::FunctionFailedSilently.text(language))
         }
         Some(Wire::Error(error)) => Err(error),
-        None => Err("the tool answered with neither a result nor an error".to_owned()),
+        None => Err(Message::ToolWithoutResult.text(language)),
     }
 }
 
@@ -130,35 +133,33 @@ fn is_connection_lost(report: &ErrorReport) -> bool {
     report.reason == reason::TRANSPORT && report.metadata.contains_key(ENDPOINT)
 }
 
-/// Returns the message for the planner. A server that enforces our deadline may report it before we do, and some report
+/// Returns the message for the user and the planner. A server that enforces our deadline may report it before we do, and some report
 /// it as `CANCELLED`; a call whose answer is still awaited was not cancelled by us. `UNAVAILABLE` comes from proxies whose
 /// connection to the service broke, possibly after the function had begun.
-fn call_error(report: &ErrorReport) -> String {
-    let message = &report.message;
-    match report.code {
-        Code::DeadlineExceeded | Code::Cancelled => {
-            format!("no answer in time ({message}); it is unknown whether the call was carried out")
+fn call_error(report: &ErrorReport, language: Language) -> String {
+    let problem = &report.message;
+    let reason = match report.code {
+        Code::DeadlineExceeded | Code::Cancelled => Message::CallNotAnswered { problem },
+        Code::Unavailable => Message::CallBroken { problem },
+        code => {
+            let code = &format!("{code:?}");
+            return Message::FunctionFailedWith { code, problem }.text(language);
         }
-        Code::Unavailable => {
-            format!("the call broke ({message}); it is unknown whether the call was carried out")
-        }
-        code => format!("the function failed with {code:?}: {message}"),
-    }
+    };
+    let reason = &reason.text(language);
+    Message::CallOutcomeUnknown { reason }.text(language)
 }
 
-fn list_error(status: &Status) -> ToolError {
+fn list_error(status: &Status, language: Language) -> ToolError {
     let report = ErrorReport::from_status(status);
+    let problem = &report.message;
     let words = match report.code {
-        Code::Unimplemented => {
-            "no motorium.tool.v1.ToolService at this address; for an MCP server, \
-             write mcp+http://…"
-                .to_owned()
+        Code::Unimplemented => Message::ToolServiceMissing.text(language),
+        _ if is_connection_lost(&report) => problem.clone(),
+        code => {
+            let code = &format!("{code:?}");
+            Message::ToolListingFailedWith { code, problem }.text(language)
         }
-        _ if is_connection_lost(&report) => report.message.clone(),
-        code => format!(
-            "listing its functions failed with {code:?}: {}",
-            report.message
-        ),
     };
     let may_pass = matches!(
         report.code,
@@ -176,8 +177,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_broke_or_ran_out_of_time_may_have_happened_whoever_says_so_first() {
-        let refused = |status: Status| call_error(&ErrorReport::from_status(&status));
+    fn timed_out_or_broken_calls_have_an_unknown_outcome() {
+        let refused =
+            |status: Status| call_error(&ErrorReport::from_status(&status), Language::English);
         for late in [
             Status::deadline_exceeded("too slow"),
             Status::cancelled("Timeout expired"),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use motorium_kit::config::{HumanDuration, Secret};
+use motorium_messages::{Language, Message, join_list};
 use motorium_proto::error::FieldError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -138,24 +139,28 @@ impl Tools {
     /// Returns the tool that a task names.
     ///
     /// # Errors
-    /// A message for the user that lists the alternatives.
-    pub fn find(&self, endpoint: &str) -> Result<Tool, String> {
+    /// A message for the user, in this language, that lists the alternatives.
+    pub fn find(&self, endpoint: &str, language: Language) -> Result<Tool, String> {
         if let Some(tool) = self.configured.get(endpoint) {
             return Ok(tool.clone());
         }
         if !endpoint.contains("://") {
-            return Err(format!(
-                "unknown tool `{endpoint}`; {}",
-                self.alternatives()
-            ));
+            let alternatives = &self.alternatives(language);
+            let unknown = Message::ToolUnknown {
+                endpoint,
+                alternatives,
+            };
+            return Err(unknown.text(language));
         }
         let place = parse_endpoint(endpoint)?;
         let written = place.to_address();
         if !self.allowed.iter().any(|pattern| pattern.matches(&written)) {
-            return Err(format!(
-                "tasks may not use the address `{endpoint}`; {}",
-                self.alternatives()
-            ));
+            let alternatives = &self.alternatives(language);
+            let forbidden = Message::ToolAddressForbidden {
+                endpoint,
+                alternatives,
+            };
+            return Err(forbidden.text(language));
         }
         Ok(Tool {
             label: endpoint.to_owned(),
@@ -188,30 +193,21 @@ impl Tools {
                     format!("`{endpoint}` is named twice"),
                 ));
             }
-            self.find(endpoint)
+            // Errors of calls are English.
+            self.find(endpoint, Language::English)
                 .map_err(|problem| FieldError::new(field, problem))?;
         }
         Ok(())
     }
 
-    fn alternatives(&self) -> String {
+    fn alternatives(&self, language: Language) -> String {
         let listed = |names: Vec<&str>| match names.as_slice() {
-            [] => "none".to_owned(),
-            names => names.join(", "),
+            [] => Message::ListEmpty.text(language),
+            names => join_list(names, language),
         };
-        let names = self.configured.keys().map(String::as_str).collect();
-        let allowed = self
-            .allowed
-            .iter()
-            .map(AddressPattern::as_str)
-            .collect::<Vec<_>>();
-        let allowed: Vec<String> = allowed.into_iter().map(str::to_owned).collect();
-        let allowed = listed(allowed.iter().map(String::as_str).collect());
-        format!(
-            "configured tools: {}; allowed addresses: {allowed}; use one of them, or ask the operator to extend \
-             orchestrator.tools or orchestrator.allowed_tool_addresses",
-            listed(names)
-        )
+        let tools = &listed(self.configured.keys().map(String::as_str).collect());
+        let addresses = &listed(self.allowed.iter().map(AddressPattern::as_str).collect());
+        Message::ToolAlternatives { tools, addresses }.text(language)
     }
 }
 
@@ -367,7 +363,7 @@ mod tests {
     }
 
     fn check_found(addresses: &[&str], endpoint: &str, expected: bool) {
-        let found = tools(addresses).unwrap().find(endpoint);
+        let found = tools(addresses).unwrap().find(endpoint, Language::English);
         assert_eq!(
             found.is_ok(),
             expected,
@@ -403,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_there_is() {
+    fn refused_tool_error_lists_the_available_tools() {
         let tools = tools(&["http://127.0.0.1:7900"]).unwrap();
         let error = tools
             .check(&["notes".to_owned(), "mail".to_owned()])
@@ -424,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_host_open_is_no_rule() {
+    fn tool_address_patterns_must_name_the_host() {
         for pattern in [
             "*",
             "http://*",
@@ -441,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_has_one_place_and_a_usable_name() {
+    fn tool_needs_one_endpoint_and_a_valid_name() {
         let check = |name: &str, settings: ToolSettings, part: &str| {
             let one = BTreeMap::from([(name.to_owned(), settings)]);
             let error = Tools::resolve(one, Vec::new()).unwrap_err();

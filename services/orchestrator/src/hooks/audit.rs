@@ -12,8 +12,8 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use motorium_proto::domain::action::{Action, Text};
-use motorium_proto::domain::geometry::CapturePoint;
+use motorium_messages::{Language, Message};
+use motorium_proto::domain::action::{ActionText, Text};
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::common;
@@ -73,7 +73,7 @@ impl AuditHook {
         })
     }
 
-    async fn write(&self, lines: Vec<Value>) -> Result<(), Error> {
+    async fn write(&self, lines: Vec<Value>, language: Language) -> Result<(), Error> {
         let mut text = String::new();
         for line in &lines {
             text += &line.to_string();
@@ -83,8 +83,11 @@ impl AuditHook {
         let appending = tokio::task::spawn_blocking(move || append(&path, &text));
         let appended = appending.await.unwrap_or_else(|error| Err(error.into()));
         appended.map_err(|error| {
-            let path = self.settings.path.display();
-            Error::Failed(format!("the audit file {path} cannot be written: {error}"))
+            let unwritable = Message::AuditFileUnwritable {
+                path: &self.settings.path.display().to_string(),
+                problem: &error.to_string(),
+            };
+            Error::Failed(unwritable.text(language))
         })
     }
 
@@ -157,7 +160,8 @@ impl Hook for AuditHook {
         let lines = approvals
             .chain([line(context, now, what, details)])
             .collect();
-        self.write(lines).await?;
+        let language = context.task.spec.message_language();
+        self.write(lines, language).await?;
         self.remember(context.task, matches!(happening, HookEvent::AfterRun(_)));
         Ok(HookVerdict::Continue)
     }
@@ -172,7 +176,8 @@ impl Hook for AuditHook {
             "reason_characters": characters(&intervention.message),
         });
         let line = line(context, SystemTime::now(), "denial", details);
-        if let Err(error) = self.write(vec![line]).await {
+        // The error is only logged, and logs are English.
+        if let Err(error) = self.write(vec![line], Language::English).await {
             tracing::warn!(%error, "a denial could not be written to the audit log");
         }
     }
@@ -254,7 +259,7 @@ fn action(act: &HookAction<'_>) -> Value {
     if let Some(point) = act.action.targets().last() {
         details.insert("at_pixel".to_owned(), json!([point.x, point.y]));
     }
-    match text(act.action) {
+    match act.action.text().map(ActionText::text) {
         Some(Text::Literal(text)) => {
             details.insert("characters".to_owned(), json!(characters(text)));
         }
@@ -264,15 +269,6 @@ fn action(act: &HookAction<'_>) -> Value {
         None => {}
     }
     Value::Object(details)
-}
-
-fn text(action: &Action<CapturePoint>) -> Option<&Text> {
-    match action {
-        Action::TypeText { text, .. }
-        | Action::SetClipboard { text }
-        | Action::Paste { text: Some(text) } => Some(text),
-        _ => None,
-    }
 }
 
 fn approval_details(approval: &Approval) -> Value {

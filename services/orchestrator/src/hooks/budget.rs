@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn each_share_is_told_once() {
+    fn each_budget_threshold_is_reported_once() {
         let limits = Limits {
             max_tokens: Some(100),
             ..Limits::default()
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn money_is_a_budget_of_its_own_and_what_is_not_limited_is_none() {
+    fn cost_budget_is_separate_and_unlimited_tasks_have_none() {
         let limits = Limits {
             max_cost_micros_usd: Some(1_000_000),
             ..Limits::default()

@@ -230,6 +230,10 @@ impl HookSlot {
         };
         match verdict {
             HookVerdict::Continue => {}
+            HookVerdict::Deny { reason } if reason.trim().is_empty() => {
+                let reason = Message::NoReasonGiven.text(language);
+                self.deny(point, reason, false, into);
+            }
             HookVerdict::Deny { reason } => self.deny(point, reason, false, into),
             HookVerdict::Amend(amendment) => match happening.amend(amendment, language) {
                 Ok(Some(message)) if self.hook.records_amendments() => {
@@ -256,7 +260,7 @@ impl HookSlot {
     ) {
         if point.accepts_verdict() && self.hook.on_error() == HookErrorPolicy::Deny {
             self.forget_if_lost(error);
-            return self.deny(point, error.to_string(), true, into);
+            return self.deny(point, error.text(language), true, into);
         }
         let was_missed = self.state().unavailability_reported;
         self.forget_if_lost(error);
@@ -265,7 +269,7 @@ impl HookSlot {
                 hook: self.hook.name().to_owned(),
                 point,
                 message: Message::HookSkipped {
-                    problem: &error.to_string(),
+                    problem: &error.text(language),
                 }
                 .text(language),
                 denied: false,
@@ -322,5 +326,5 @@ impl HookSlot {
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("no message").to_owned()
+    text.unwrap_or_default().to_owned()
 }

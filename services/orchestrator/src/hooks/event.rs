@@ -290,20 +290,21 @@ impl HookEvent<'_> {
                 words.text = text;
                 Ok(is_new.then(|| Message::TextReplaced.text(language)))
             }
-            (happening, amendment) => Err(Error::InvalidAmendment {
+            (happening, amendment) => Err(Error::MisplacedAmendment {
                 point: happening.point(),
-                problem: format!("{} cannot be amended there", amendment.subject()),
+                fields: amendment.fields(),
             }),
         }
     }
 }
 
 impl Amendment {
-    fn subject(&self) -> &'static str {
+    /// Returns what it amends, by the names of the contract.
+    fn fields(&self) -> Vec<&'static str> {
         match self {
-            Self::ModelCall(_) => "a model call",
-            Self::Screenshot(_) => "a screenshot's redactions",
-            Self::Text(_) => "a text",
+            Self::ModelCall(_) => vec!["notices", "max_past_images"],
+            Self::Screenshot(_) => vec!["redact_regions", "redact_patterns", "redact_windows"],
+            Self::Text(_) => vec!["text"],
         }
     }
 }
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_pictures_are_shown_and_never_more() {
+    fn hooks_can_only_lower_the_image_limit() {
         let limited_to = |max| {
             Amendment::ModelCall(ModelCallAmendment {
                 notices: vec![],
@@ -372,19 +373,19 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_its_point_is_an_error_that_says_so() {
+    fn amendment_of_the_wrong_kind_is_a_clear_error() {
         let (words, _) = amended(
             HookEvent::BeforeModelCall(call(0)),
             Amendment::Text("hello".to_owned()),
         );
         assert_eq!(
             words,
-            "invalid amendment at BEFORE_MODEL_CALL: a text cannot be amended there"
+            "invalid amendment at BEFORE_MODEL_CALL: text cannot be amended there"
         );
     }
 
     #[test]
-    fn what_is_painted_over_already_is_no_change() {
+    fn repeated_redaction_is_not_a_change() {
         let window = Redaction::Window("mail".to_owned());
         let mut happening = HookEvent::BeforeScreenshot(vec![window.clone()]);
         let again = Amendment::Screenshot(vec![window]);
@@ -392,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn every_point_has_a_place_of_its_own_in_a_set() {
+    fn hook_point_set_distinguishes_every_point() {
         for point in HookPoint::ALL {
             let only = HookPoints::from([point]);
             let within = HookPoint::ALL.into_iter().filter(|one| only.contains(*one));

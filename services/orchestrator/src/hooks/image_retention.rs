@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_pictures_are_kept() {
+    fn latest_images_are_retained() {
         let shown = |images, chunk| {
             (0..8)
                 .map(|past| hook(images, chunk).shown(past, 0))
@@ -142,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn those_of_a_conversation_grow_and_are_taken_away_at_once() {
+    fn conversation_images_are_dropped_in_chunks() {
         assert_eq!(held(3, 4), [0, 1, 2, 3, 4, 5, 2, 3]);
         assert_eq!(held(1, 3), [0, 1, 2, 0, 1, 2, 0, 1]);
     }
 
     #[test]
-    fn a_model_is_shown_what_it_is_asked_about() {
+    fn image_retention_of_zero_is_refused() {
         let none = Settings {
             max_images: 0,
             ..Settings::default()

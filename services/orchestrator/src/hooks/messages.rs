@@ -21,11 +21,7 @@ pub(super) fn points(described: &wire::DescribeHookResponse) -> Result<HookPoint
     let known = |number: &i32| {
         let wire = wire::HookPoint::try_from(*number).ok();
         let point = wire.and_then(from_wire);
-        point.ok_or_else(|| {
-            Error::Failed(format!(
-                "unknown hook point {number}; check that both sides have the same version"
-            ))
-        })
+        point.ok_or(Error::UnknownPoint(*number))
     };
     described.points.iter().map(known).collect()
 }
@@ -186,13 +182,7 @@ pub(super) fn verdict(
 ) -> Result<HookVerdict, Error> {
     match response.verdict {
         None => Ok(HookVerdict::Continue),
-        Some(WireVerdict::Deny(wire::Deny { reason })) => Ok(HookVerdict::Deny {
-            reason: if reason.is_empty() {
-                "no reason given".to_owned()
-            } else {
-                reason
-            },
-        }),
+        Some(WireVerdict::Deny(wire::Deny { reason })) => Ok(HookVerdict::Deny { reason }),
         Some(WireVerdict::Amend(amend)) => amendment(amend, point),
     }
 }
@@ -240,11 +230,14 @@ fn amendment(amend: wire::Amend, point: HookPoint) -> Result<HookVerdict, Error>
             Amendment::Screenshot(hidden.collect::<Result<_, Error>>()?)
         }
         (_, _, _, text) => {
-            let mut given = Vec::new();
-            given.extend(is_call.then_some("notices or max_past_images"));
-            given.extend(is_screenshot.then_some("redactions"));
-            given.extend(text.map(|_| "text"));
-            return Err(misfit(&format!("{} not allowed", given.join(" and "))));
+            let mut fields = Vec::new();
+            fields.extend((!notices.is_empty()).then_some("notices"));
+            fields.extend(max_past_images.map(|_| "max_past_images"));
+            fields.extend((!redact_regions.is_empty()).then_some("redact_regions"));
+            fields.extend((!redact_patterns.is_empty()).then_some("redact_patterns"));
+            fields.extend((!redact_windows.is_empty()).then_some("redact_windows"));
+            fields.extend(text.map(|_| "text"));
+            return Err(Error::MisplacedAmendment { point, fields });
         }
     };
     Ok(HookVerdict::Amend(amendment))
@@ -252,6 +245,7 @@ fn amendment(amend: wire::Amend, point: HookPoint) -> Result<HookVerdict, Error>
 
 #[cfg(test)]
 mod tests {
+    use motorium_messages::Language;
     use motorium_proto::domain::geometry::CapturePoint;
 
     use super::*;
@@ -264,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn every_point_of_the_contract_is_one_of_ours() {
+    fn every_wire_hook_point_maps_to_the_domain() {
         for number in 1..=13 {
             let point = wire::HookPoint::try_from(number).unwrap();
             let ours = from_wire(point).unwrap();
@@ -279,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_painted_over_is_checked_before_perception_is_asked() {
+    fn invalid_redactions_are_refused_before_perception_is_called() {
         let rect = CaptureRect::new(CapturePoint::new(1, 2), CapturePoint::new(3, 4));
         let amend = wire::Amend {
             redact_regions: vec![rect.into()],
@@ -308,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_its_point_is_an_error_of_the_hook() {
+    fn fields_not_allowed_at_a_hook_point_are_errors() {
         let text = wire::Amend {
             text: Some("hello".to_owned()),
             ..wire::Amend::default()
@@ -316,17 +310,17 @@ mod tests {
         let error = amend_verdict(text.clone(), HookPoint::BeforeAction).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "invalid amendment at BEFORE_ACTION: text not allowed"
+            "invalid amendment at BEFORE_ACTION: text cannot be amended there"
         );
         let both = wire::Amend {
             notices: vec!["listen".to_owned()],
             ..text
         };
         let error = amend_verdict(both, HookPoint::BeforeText).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains("notices or max_past_images and text")
+        assert!(error.to_string().contains("notices, text"), "{error}");
+        assert_eq!(
+            error.text(Language::Chinese),
+            "在 BEFORE_TEXT 处的修改无效：此处不能修改 notices、text"
         );
         let nothing = amend_verdict(wire::Amend::default(), HookPoint::BeforeAction);
         assert_eq!(nothing, Ok(HookVerdict::Continue));

@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use motorium_messages::{Language, Message, join_list};
 use motorium_proto::domain::id::TaskName;
 use motorium_store::{BlobStore, TaskStore};
 use schemars::JsonSchema;
@@ -103,7 +104,7 @@ pub enum HookVerdict {
     Continue,
     /// Deny the event.
     Deny {
-        /// Reason shown to the user and the model.
+        /// Reason shown to the user and the model, in the hook's own words.
         reason: String,
     },
     /// Amend the event.
@@ -121,22 +122,66 @@ pub enum HookErrorPolicy {
     Continue,
 }
 
-/// Error of a hook.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// Error of a hook. Displayed in English, for logs; [`Error::text`] is for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// The hook cannot be reached. Its points are requested again once it can.
-    #[error("the hook cannot be reached: {0}")]
     Unreachable(String),
-    #[error("the hook failed: {0}")]
     Failed(String),
-    #[error("the hook did not answer within {} ms", .0.as_millis())]
     TimedOut(Duration),
-    #[error("the hook panicked: {0}")]
+    /// The message is empty if the panic had none.
     Panicked(String),
-    /// The amendment is not allowed at this point, or is invalid.
-    #[error("invalid amendment at {}: {problem}", .point.as_str())]
-    InvalidAmendment { point: HookPoint, problem: String },
+    /// The hook subscribes to a point that does not exist.
+    UnknownPoint(i32),
+    /// These parts of an event cannot be amended at this point.
+    MisplacedAmendment {
+        point: HookPoint,
+        fields: Vec<&'static str>,
+    },
+    /// The value of an amendment is invalid.
+    InvalidAmendment {
+        point: HookPoint,
+        problem: String,
+    },
 }
+
+impl Error {
+    /// Returns the message in this language.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        let message = match self {
+            Error::Unreachable(problem) => Message::HookUnreachable { problem },
+            Error::Failed(problem) => Message::HookCallFailed { problem },
+            Error::TimedOut(timeout) => {
+                let milliseconds = &timeout.as_millis().to_string();
+                return Message::HookTimedOut { milliseconds }.text(language);
+            }
+            Error::Panicked(detail) if detail.is_empty() => Message::HookPanicked,
+            Error::Panicked(detail) => {
+                let text = &Message::HookPanicked.text(language);
+                return Message::WithDetail { text, detail }.text(language);
+            }
+            Error::UnknownPoint(number) => Message::HookPointUnknown { number: *number },
+            Error::MisplacedAmendment { point, fields } => {
+                let (point, fields) = (point.as_str(), &join_list(fields, language));
+                return Message::HookAmendmentMisplaced { point, fields }.text(language);
+            }
+            Error::InvalidAmendment { point, problem } => Message::HookAmendmentInvalid {
+                point: point.as_str(),
+                problem,
+            },
+        };
+        message.text(language)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(Language::English))
+    }
+}
+
+impl std::error::Error for Error {}
 
 /// Context of an event.
 #[derive(Debug, Clone, Copy)]

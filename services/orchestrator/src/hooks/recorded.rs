@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_and_denied_is_told_again() {
+    fn amendments_and_denials_survive_recording() {
         let words = |text: &str| {
             HookEvent::BeforeText(HookText {
                 kind: HookTextKind::Progress,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn agreement_is_not_noted() {
+    fn unchanged_hook_calls_are_not_recorded() {
         let before = HookEvent::BeforeScreenshot(vec![]);
         let nothing = HookChainOutcome::default();
         assert_eq!(

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_perception_hides_can_be_named() {
+    fn every_kind_of_redaction_can_be_configured() {
         let rect = CaptureRect::new(CapturePoint::new(1, 2), CapturePoint::new(4, 6));
         for (written, meant) in [
             (
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_said() {
+    fn invalid_redaction_rules_are_reported() {
         for (written, words) in [
             ("faces", "is not one of card_numbers"),
             ("window:", "is not one of card_numbers"),

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_one_of_a_service() {
+    fn hook_service_address_must_be_http() {
         for good in ["http://127.0.0.1:7801", "https://hooks.example:443"] {
             assert_eq!(address(good.to_owned()).as_deref(), Ok(good));
         }

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn invalid_hook_settings_are_refused() {
         check_error(
             "[[hooks]]\nkind = \"budget\"",
             "expected one of `image_retention`, `redaction`, `ledger`, `audit`, `trajectory`, `service`",

@@ -62,13 +62,14 @@ impl Actuator {
         run: &mut RunContext,
         action_id: ActionId,
     ) -> RunResult {
-        let outcome = outcome_of(ActionProgress::NotStarted);
+        let language = run.task().spec.message_language();
+        let outcome = outcome_of(ActionProgress::NotStarted, language);
         run.record(vec![
             Event::ActionPerformed {
                 action_id: action_id.clone(),
                 outcome,
             },
-            retry_due(action_id, run.task().spec.message_language()),
+            retry_due(action_id, language),
         ])
         .await
     }
@@ -108,8 +109,9 @@ impl Actuator {
             return Err(halt);
         }
         let progress = self.look_up(run, action_id.clone()).await?;
+        let language = run.task().spec.message_language();
         if progress != ActionProgress::NotStarted {
-            return Ok(outcome_of(progress));
+            return Ok(outcome_of(progress, language));
         }
         if !is_transient(&report) {
             return Ok(ActionOutcome::new(ActionResult::Failed, report.message));
@@ -118,8 +120,8 @@ impl Actuator {
         self.release_inputs(run).await;
         let progress = self.look_up(run, action_id).await?;
         Ok(match progress {
-            ActionProgress::NotStarted => ActionOutcome::cancelled_unsent(&report.message),
-            progress => outcome_of(progress),
+            ActionProgress::NotStarted => cancelled_unsent(&report.message, language),
+            progress => outcome_of(progress, language),
         })
     }
 
@@ -139,7 +141,8 @@ impl Actuator {
             }
         };
         let progress = tokio::time::timeout(STOPPED_ACTION_TIMEOUT, asked).await;
-        outcome_of(progress.unwrap_or(ActionProgress::Unknown))
+        let progress = progress.unwrap_or(ActionProgress::Unknown);
+        outcome_of(progress, run.task().spec.message_language())
     }
 
     /// Looks up how far an action came, waiting a limited time for a running one.
@@ -215,15 +218,22 @@ pub(super) fn may_act(task: &Task) -> bool {
 }
 
 /// Converts the Executor's journal entry into the outcome of an action.
-pub(super) fn outcome_of(progress: ActionProgress) -> ActionOutcome {
+pub(super) fn outcome_of(progress: ActionProgress, language: Language) -> ActionOutcome {
     match progress {
         ActionProgress::Finished(outcome) => outcome,
-        ActionProgress::NotStarted => ActionOutcome::cancelled_unsent("the action was not started"),
+        ActionProgress::NotStarted => {
+            cancelled_unsent(&Message::ActionNotStarted.text(language), language)
+        }
         ActionProgress::Running | ActionProgress::Unknown => ActionOutcome::new(
             ActionResult::Unknown,
-            "the action was started, and it is unknown whether it took effect; it is not repeated",
+            Message::ActionOutcomeUnknown.text(language),
         ),
     }
+}
+
+/// Returns the outcome of an action that ended before any of its input was sent.
+pub(super) fn cancelled_unsent(reason: &str, language: Language) -> ActionOutcome {
+    ActionOutcome::cancelled_unsent(Message::NothingSent { reason }.text(language))
 }
 
 /// Returns the event that makes an action of which no input was sent due again, under a new id.
@@ -253,7 +263,7 @@ mod tests {
                 false,
             ),
         ] {
-            let outcome = outcome_of(progress.clone());
+            let outcome = outcome_of(progress.clone(), Language::English);
             assert_eq!(
                 (outcome.result, outcome.sent_nothing),
                 (result, sent_nothing),

@@ -252,14 +252,29 @@ impl RunContext {
         }
     }
 
-    /// Records the usage of a failed call.
+    /// Records the usage and the model responses of a failed call.
     async fn count_failed(&mut self, operation: Message<'_>, report: &ErrorReport) {
-        let usage = report.usage();
-        if usage != Usage::default() {
+        if report.usage() != Usage::default() {
             let what = self.task().text(operation);
-            self.count_without_result(&what, &report.reason, &report.message, usage);
-            self.after_usage(usage).await;
+            self.record_failed_model_call(&what, report).await;
+            self.after_usage(report.usage()).await;
         }
+    }
+
+    /// Records a call of models that failed: its usage, and the responses that the error has.
+    pub(super) async fn record_failed_model_call(&mut self, what: &str, report: &ErrorReport) {
+        let responses = match report.model_responses() {
+            Some(json) => {
+                let name = self.responses_name("failed");
+                let responses = PendingArtifact::response_array(json.to_owned(), &name);
+                // The failure counts, whether or not its responses can be stored; storing logs its own.
+                self.store([Some(responses)]).await.unwrap_or_default()
+            }
+            None => [None],
+        };
+        let [responses] = responses;
+        let (reason, message) = (&report.reason, &report.message);
+        self.count_without_result(what, reason, message, report.usage(), responses);
     }
 
     /// Records the usage of a call without a result that is used.
@@ -269,13 +284,34 @@ impl RunContext {
         reason: &str,
         message: &str,
         usage: Usage,
+        responses: Option<Artifact>,
     ) {
-        self.defer(Event::BackendSkipped(BackendAttempt {
+        let attempt = BackendAttempt {
             backend: what.to_owned(),
             reason: reason.to_owned(),
             message: message.to_owned(),
             usage,
-        }));
+        };
+        self.defer(Event::BackendSkipped { attempt, responses });
+    }
+
+    /// Returns a file name, without its extension, for the responses that belong to the next event. It is unique in the task.
+    pub(super) fn responses_name(&self, call: &str) -> String {
+        let step = self.task().steps.last().map_or(0, |step| step.number);
+        format!("step-{step}-{call}-{}", self.task().last_seq.0 + 1)
+    }
+
+    /// Stores the responses of a model's provider that belong to the next event.
+    pub(super) async fn store_responses(
+        &self,
+        responses: &[String],
+        call: &str,
+    ) -> RunResult<Option<Artifact>> {
+        let name = self.responses_name(call);
+        let [stored] = self
+            .store([PendingArtifact::responses(responses, &name)])
+            .await?;
+        Ok(stored)
     }
 
     /// Notifies the hooks of a call's usage, once it is part of the task's total.

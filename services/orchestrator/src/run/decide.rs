@@ -1,7 +1,7 @@
 //! Asks the planner what to do on the current screen.
 
 use bytes::Bytes;
-use motorium_messages::Message;
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::decision::{Next, PastAction, PastStep, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::frame::{Image, ImageContent};
@@ -13,6 +13,7 @@ use motorium_store::BlobStore;
 use tokio::time::Instant;
 
 use super::RunResult;
+use super::actuator::cancelled_unsent;
 use super::context::RunContext;
 use super::functions::Functions;
 use super::hooks::{self, ImageCounts};
@@ -30,9 +31,6 @@ use motorium_task::{
 /// Maximum size of all images of a request in bytes.
 // A quarter of the message limit is left for the rest of the request.
 const MAX_IMAGE_BYTES: u64 = (MAX_IMAGE_MESSAGE_BYTES / 4 * 3) as u64;
-
-/// Media type of the stored responses of a model's provider.
-const RESPONSES: &str = "application/json";
 
 /// Asks the planner for decisions and extractions.
 #[derive(Debug, Default)]
@@ -77,7 +75,9 @@ impl Planning {
         let skipped = planned.attempts.iter().map(|attempt| attempt.usage);
         let used = skipped.fold(decision.usage, Usage::plus);
         for attempt in planned.attempts {
-            run.defer(Event::BackendSkipped(attempt));
+            // Their responses are among those of the decision.
+            let responses = None;
+            run.defer(Event::BackendSkipped { attempt, responses });
         }
         let suspected_injections = decision.suspected_injections.clone();
         let acts = matches!(decision.next, Next::Act(_));
@@ -201,12 +201,7 @@ async fn store_model_output(
         return Ok([None, None]);
     }
     let step = run.task().steps.last().map_or(0, |step| step.number);
-    let responses = (!responses.is_empty()).then(|| PendingArtifact {
-        // Each is JSON already; parsing it again could change its numbers.
-        bytes: format!("[{}]", responses.join(",\n")).into(),
-        media_type: RESPONSES.to_owned(),
-        file_name: format!("step-{step}-responses.json"),
-    });
+    let responses = PendingArtifact::responses(&responses, &format!("step-{step}-responses"));
     let annotated = PendingArtifact::image(image, &format!("step-{step}-annotated"));
     run.store([annotated, responses]).await
 }
@@ -371,7 +366,7 @@ fn past_step(task: &Task, step: &StepRecord) -> PastStep {
             .as_ref()
             .map(|decision| decision.thought.clone())
             .unwrap_or_default(),
-        actions: past_actions(step),
+        actions: past_actions(step, task.spec.message_language()),
         image: None,
         frame_size: step.frame_size,
         function_calls: step.function_calls.clone(),
@@ -388,12 +383,12 @@ fn past_step(task: &Task, step: &StepRecord) -> PastStep {
 
 /// Returns the actions of a step in the decided order. If the step was abandoned, the last one is the action that it was
 /// abandoned at: without it, a planner would take the shorter list for a step in which everything was performed.
-fn past_actions(step: &StepRecord) -> Vec<PastAction> {
+fn past_actions(step: &StepRecord, language: Language) -> Vec<PastAction> {
     let mut actions: Vec<PastAction> = step.actions.iter().filter_map(past_action).collect();
     let Some(abandonment) = &step.abandonment else {
         return actions;
     };
-    let outcome = outcome_of_abandoned(abandonment);
+    let outcome = outcome_of_abandoned(abandonment, language);
     match step.actions.last() {
         // It was performed once without effect; only its retry was abandoned.
         Some(last) if last.performed() && last.retry_due.is_some() => {}
@@ -426,10 +421,10 @@ fn path_in(folder: &str, name: &str) -> String {
     }
 }
 
-fn outcome_of_abandoned(abandonment: &Abandonment) -> ActionOutcome {
+fn outcome_of_abandoned(abandonment: &Abandonment, language: Language) -> ActionOutcome {
     let Abandonment { reason, result } = abandonment;
     match result {
-        ActionResult::Cancelled => ActionOutcome::cancelled_unsent(reason),
+        ActionResult::Cancelled => cancelled_unsent(reason, language),
         _ => ActionOutcome::new(*result, reason.clone()),
     }
 }
@@ -475,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_holds_what_it_shows_and_all_that_came_later() {
+    fn conversation_counts_shown_images_and_all_later_ones() {
         let named = |name: u8| StoredImage {
             artifact: Artifact {
                 sha256: [name; 32],
@@ -501,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_of_the_latest_pictures_are_kept_as_a_message_can_carry() {
+    fn latest_images_are_kept_within_the_message_limit() {
         let kept_beside = |of_user: &[u64], bytes| {
             let mut images = PlanImages {
                 current: Some(image_of_size(10)),

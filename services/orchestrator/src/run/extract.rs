@@ -66,18 +66,26 @@ impl Planning {
             .await?;
         run.record_timing("extract", began);
         let used = extracted.as_ref().ok().map(|extraction| extraction.usage);
+        let mut stored = Ok(None);
         let event = match extracted {
-            Ok(extraction) => match hooks::after_model_call(run, &call, None, began).await? {
-                None => Event::Extracted {
-                    json: extraction.json,
-                    usage: extraction.usage,
-                    sources: extraction.sources,
-                },
-                Some(message) => {
-                    hooks::count_rejected(run, "extract", &message, extraction.usage);
-                    Event::TargetNotResolved { message }
+            Ok(extraction) => {
+                let denied = hooks::after_model_call(run, &call, None, began).await?;
+                stored = run.store_responses(&extraction.responses, "extract").await;
+                let responses = stored.as_ref().ok().cloned().flatten();
+                match denied {
+                    None => Event::Extracted {
+                        json: extraction.json,
+                        usage: extraction.usage,
+                        sources: extraction.sources,
+                        responses,
+                    },
+                    Some(message) => {
+                        let usage = extraction.usage;
+                        hooks::count_rejected(run, "extract", &message, usage, responses);
+                        Event::TargetNotResolved { message }
+                    }
                 }
-            },
+            }
             Err(report) if is_transient(&report) => {
                 return Err(halt(run.task(), Message::OperationExtract, report));
             }
@@ -91,7 +99,8 @@ impl Planning {
         if let Some(used) = used {
             hooks::after_usage(run, used).await;
         }
-        Ok(())
+        // The extraction is paid for, so it is recorded even if its responses cannot be stored.
+        stored.map(drop)
     }
 }
 

@@ -69,9 +69,10 @@ impl Functions {
         if run.task().spec.tool_endpoints.is_empty() {
             return Ok(());
         }
+        let language = run.task().spec.message_language();
         if let RecordingMode::Replaying(playback) = &run.recording() {
-            let (links, listed) = recording::decode(&playback.functions());
-            let offer = FunctionCatalog::from_tools(&listed);
+            let (links, listed) = recording::decode(&playback.functions(), language);
+            let offer = FunctionCatalog::from_tools(&listed, language);
             let offer = offer.map_err(|problem| failed(reason::TOOL_UNUSABLE, problem))?;
             *self = Functions { offer, links };
             return Ok(());
@@ -79,9 +80,9 @@ impl Functions {
         let mut links = Vec::new();
         let mut listed = Vec::new();
         for endpoint in run.task().spec.tool_endpoints.clone() {
-            let tool = run.config.tools.find(&endpoint);
+            let tool = run.config.tools.find(&endpoint, language);
             let tool = tool.map_err(|problem| failed(reason::TOOL_NOT_FOUND, problem))?;
-            let link = ToolConnection::new(tool.clone());
+            let link = ToolConnection::new(tool.clone(), language);
             let link = link.map_err(|problem| unusable(run.task(), &tool, &problem))?;
             listed.push(ToolFunctions {
                 label: tool.label.clone(),
@@ -90,7 +91,7 @@ impl Functions {
             });
             links.push(std::sync::Arc::new(link));
         }
-        let offer = FunctionCatalog::from_tools(&listed)
+        let offer = FunctionCatalog::from_tools(&listed, language)
             .map_err(|problem| failed(reason::TOOL_UNUSABLE, problem))?;
         if let RecordingMode::Recording(recorder) = &run.recording() {
             recorder.note_content(FUNCTIONS, recording::encode(&links, &listed));

@@ -628,7 +628,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_covers_the_target_or_what_is_around_the_point() {
+    fn approval_covers_the_target_or_its_surroundings() {
         let point = Some(CapturePoint::new(100, 50));
         let button = rect(90, 40, 130, 60);
         assert_eq!(target_area(&click(point, Some(button)), None), Some(button));

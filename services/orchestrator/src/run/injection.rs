@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_the_picture_is_cut_out() {
+    fn crops_are_clipped_to_the_screenshot() {
         check(rect(10, 10, 30, 20), Some((20, 10)));
         check(rect(-10, 40, 30, 60), Some((30, 10)));
         check(rect(200, 10, 230, 20), None);
     }
 
     #[test]
-    fn what_is_no_picture_shows_nothing() {
+    fn invalid_image_yields_no_crop() {
         let nothing = crop_all(&Bytes::from_static(b"none"), &[Some(rect(0, 0, 9, 9))]);
         assert_eq!(nothing, [None]);
     }

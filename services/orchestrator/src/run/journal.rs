@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_of_others_come_before_the_deferred_ones() {
+    async fn foreign_events_precede_deferred_events() {
         let mut task = ClaimedTask::new().await;
         task.journal.defer(started());
         task.append_foreign(message()).await;
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_appended_to_a_task_that_somebody_has_ended() {
+    async fn ended_task_accepts_no_deferred_events() {
         let mut task = ClaimedTask::new().await;
         let cancelled = Event::Cancelled {
             reason: "enough".to_owned(),

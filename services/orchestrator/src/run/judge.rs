@@ -122,7 +122,11 @@ impl EffectWindows {
             | ActionKind::HoldKey
             | ActionKind::TypeText
             | ActionKind::Paste => (self.input, 1900),
-            _ => (self.other, 1700),
+            ActionKind::Move
+            | ActionKind::MouseDown
+            | ActionKind::Scroll
+            | ActionKind::Wait
+            | ActionKind::SetClipboard => (self.other, 1700),
         };
         SettleTimeouts {
             first_change,

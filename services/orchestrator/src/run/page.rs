@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_in_a_url_is_not_told() {
+    fn page_url_is_reported_without_credentials() {
         assert_eq!(
             without_credentials("https://ann:secret@shop.example/a?b#c"),
             "https://shop.example/a?b#c"

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_a_screenshot_would_not_show_are_not_told() {
+    fn page_text_lines_are_redacted_like_the_screenshot() {
         check(&[], Some(PAGE));
         let cards = Redaction::SensitiveText(SensitiveText::CardNumber);
         let addresses = Redaction::SensitiveText(SensitiveText::EmailAddress);

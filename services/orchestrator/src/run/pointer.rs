@@ -22,6 +22,7 @@ use super::actuator::{Actuator, perform_request};
 use super::attempt::{ActionAttempt, ResolvedAction};
 use super::context::RunContext;
 use super::hooks::{self, ImageCounts};
+use super::recorder::PendingArtifact;
 use super::screen::Screen;
 
 use super::{Halt, RunResult, capture, halt};
@@ -163,7 +164,7 @@ impl Actuator {
         let checks = run.config.pointer_checks;
         let is_verified = planned.verify_pointer || is_asked_for(run);
         let mut corrections = 0;
-        let mut usage = Usage::default();
+        let (mut usage, mut responses) = (Usage::default(), Vec::new());
         let mut aim = point;
         let mut point = point;
         let mut target = target;
@@ -200,6 +201,7 @@ impl Actuator {
                 };
                 was_asked = true;
                 usage = usage.plus(seen.usage);
+                responses.extend(seen.responses);
                 on_target = seen.on_target;
                 error = CapturePoint::new(seen.dx, seen.dy).to_vector();
                 let corrected = pointer + error;
@@ -222,12 +224,12 @@ impl Actuator {
             aim += error;
         };
         let marked = capture::capture_with_pointer(run).await?;
-        let image = run
-            .store_image(
-                marked.image.as_ref(),
-                &format!("pointer-{action_id}").replace('/', "-"),
-            )
-            .await?;
+        let name = format!("pointer-{action_id}").replace('/', "-");
+        let unstored = [
+            PendingArtifact::image(marked.image.as_ref(), &name),
+            PendingArtifact::responses(&responses, &run.responses_name("pointer")),
+        ];
+        let [image, responses] = run.store(unstored).await?;
         if !was_asked {
             // Hover effects of the pointer, such as a highlight or a tooltip, are no effect of the click.
             screen.set_latest_frame(marked.frame);
@@ -240,6 +242,7 @@ impl Actuator {
             corrections,
             image,
             usage,
+            responses,
         }));
         run.record_timing("pointer", began);
         if on_target {
@@ -364,7 +367,8 @@ impl Actuator {
         };
         let denied = hooks::after_model_call(run, &call, None, began).await?;
         if let Some(message) = &denied {
-            hooks::count_rejected(run, "locate_pointer", message, answer.usage);
+            let responses = run.store_responses(&answer.responses, "pointer").await?;
+            hooks::count_rejected(run, "locate_pointer", message, answer.usage, responses);
         }
         hooks::after_usage(run, answer.usage).await;
         Ok(Some(denied.map_or(Ok(answer), Err)))
@@ -421,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn small_targets_and_risky_clicks_are_checked_and_whatever_asks_for_it() {
+    fn pointer_check_covers_small_risky_and_requested_clicks() {
         let (wide, small) = (rect(100, 100, 40, 20), rect(100, 100, 40, 15));
         check_due("open", false, wide, false);
         check_due("open", true, wide, true);
@@ -431,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn near_enough_is_in_the_box_or_within_the_tolerance() {
+    fn pointer_is_on_target_inside_the_box_or_tolerance() {
         let point = CapturePoint::new(120, 110);
         let target = Some(rect(100, 100, 40, 20));
         let is_on = |x, y, target| is_on_target(CapturePoint::new(x, y), point, target, 14);

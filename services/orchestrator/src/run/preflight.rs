@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_and_the_place_are_the_whole_screen_and_do_not_meet() {
+    fn outside_regions_partition_the_rest_of_the_screen() {
         let screen = rect(0, 0, 100, 80);
         for place in [
             rect(20, 30, 60, 50),

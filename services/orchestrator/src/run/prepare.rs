@@ -165,7 +165,8 @@ async fn recovery(
     let mut settled = Vec::new();
     for action_id in unfinished {
         let progress = actuator.look_up(run, action_id.clone()).await?;
-        let outcome = outcome_of(progress);
+        let language = run.task().spec.message_language();
+        let outcome = outcome_of(progress, language);
         let never_happened = outcome.sent_nothing;
         if outcome.result == ActionResult::Unknown {
             unknown.push(action_id.clone());
@@ -175,7 +176,7 @@ async fn recovery(
             outcome,
         });
         if never_happened {
-            settled.push(retry_due(action_id, run.task().spec.message_language()));
+            settled.push(retry_due(action_id, language));
         }
     }
     let orchestrator = orchestrator.to_owned();

@@ -4,7 +4,7 @@
 //! in the task's record. [`motorium_policy::provenance`] decides how one text is recognised within another.
 
 use bytes::Bytes;
-use motorium_proto::domain::action::{Action, Text};
+use motorium_proto::domain::action::{Action, ActionKind, ActionText, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::Observation;
 use motorium_proto::v1::common as wire;
@@ -142,31 +142,25 @@ pub(super) fn pasted(task: &Task) -> Option<&str> {
     let last = performed(task)
         .filter(|record| sets_clipboard(record))
         .last()?;
-    match &last.action {
-        Action::SetClipboard {
-            text: Text::Literal(text),
-        }
-        | Action::Paste {
-            text: Some(Text::Literal(text)),
-        } => Some(text),
-        _ => None,
+    match last.action.text()?.text() {
+        Text::Literal(text) => Some(text),
+        Text::Secret(_) => None,
     }
 }
 
 fn sets_clipboard(record: &ActionRecord) -> bool {
     let action = &record.action;
-    match action {
-        Action::SetClipboard { .. } | Action::Paste { text: Some(_) } => true,
-        Action::KeyChord { .. } | Action::HoldKey { .. } => {
-            context::presses_chord(action, &COPY_CHORDS)
-        }
-        // A click on a menu entry may copy, too.
-        Action::Click { .. } => {
-            let intent = record.planned.intent.to_lowercase();
-            COPY_MENU_LABELS.iter().any(|word| intent.contains(word))
-        }
-        _ => false,
+    match action.text() {
+        Some(ActionText::Copied(_) | ActionText::Pasted(_)) => return true,
+        Some(ActionText::Typed(_)) | None => {}
     }
+    // A click on a menu entry may copy, too.
+    let copies_by_menu = || {
+        let intent = record.planned.intent.to_lowercase();
+        COPY_MENU_LABELS.iter().any(|word| intent.contains(word))
+    };
+    context::presses_chord(action, &COPY_CHORDS)
+        || (action.kind() == ActionKind::Click && copies_by_menu())
 }
 
 fn performed(task: &Task) -> impl Iterator<Item = &ActionRecord> {

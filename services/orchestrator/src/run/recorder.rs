@@ -111,6 +111,22 @@ impl PendingArtifact {
         })
     }
 
+    /// Returns the responses of a model's provider as an artifact to be stored, or `None` if there are none.
+    pub(super) fn responses(responses: &[String], name: &str) -> Option<Self> {
+        // Each is JSON already; parsing it again could change its numbers.
+        let array = (!responses.is_empty()).then(|| format!("[{}]", responses.join(",\n")))?;
+        Some(Self::response_array(array, name))
+    }
+
+    /// Returns a JSON array of responses as an artifact to be stored.
+    pub(super) fn response_array(json: String, name: &str) -> Self {
+        Self {
+            bytes: json.into(),
+            media_type: "application/json".to_owned(),
+            file_name: format!("{name}.json"),
+        }
+    }
+
     fn stored_as(self, name: BlobId) -> Artifact {
         Artifact {
             sha256: name.sha256(),
@@ -150,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn times_of_a_stage_add_up_until_the_step_ends() {
+    async fn stage_timings_accumulate_within_a_step() {
         let mut recorder = StepRecorder::new(BlobStore::memory());
         for stage in ["act", "settle", "act"] {
             let began = Instant::now();

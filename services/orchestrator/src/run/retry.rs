@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_too_wide_to_be_enlarged_is_looked_at_as_it_is() {
+    fn too_wide_fields_are_not_magnified() {
         let screen = rect(1280, 800);
         let magnification = |around| closer_look(around, screen).1.magnification;
         assert_eq!(magnification(Some(rect(960, 600))), Some(MAGNIFICATION));

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_without_an_observation_is_no_view() {
+    fn latest_frame_requires_an_observation() {
         let mut screen = observed("f1");
         screen.forget_view();
         screen.set_latest_frame(frame("f2"));

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pause_passes_and_a_stop_stays() {
+    fn pause_can_be_acknowledged_and_stop_is_final() {
         let signal = StopSignal::default();
         signal.pause(EventSeq(7));
         assert_eq!(signal.paused().now_or_never(), Some(EventSeq(7)));

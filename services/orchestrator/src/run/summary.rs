@@ -33,16 +33,24 @@ pub(super) async fn write(run: &mut RunContext, end: &Event) -> RunResult<Option
         true => ask_model(run, end, timeout, &computed).await?,
         false => None,
     };
-    let (text, usage) = match written {
-        Some(Summary { text, usage }) => (text, usage),
-        None => (computed.clone(), Usage::default()),
-    };
+    let Summary {
+        text,
+        usage,
+        responses,
+    } = written.unwrap_or_else(|| Summary {
+        text: computed.clone(),
+        usage: Usage::default(),
+        responses: Vec::new(),
+    });
     let by_model = text != computed;
     let text = hooks::final_text(run, text).await;
+    // The answer counts, whether or not its responses can be stored; storing logs its own failure.
+    let responses = run.store_responses(&responses, "summary").await;
     run.defer(Event::Summarized {
         text: text.clone(),
         usage,
         by_model,
+        responses: responses.unwrap_or_default(),
     });
     hooks::after_usage(run, usage).await;
     Ok(Some(text))
@@ -94,9 +102,8 @@ async fn ask_model(
         Ok(summary) => Ok(Some(summary)),
         Err(report) => {
             tracing::debug!(task = %run.task().spec.name, %report, "no summary by a model");
-            let usage = report.usage();
-            if usage.calls > 0 {
-                run.count_without_result("summary", &report.reason, &report.message, usage);
+            if report.usage().calls > 0 {
+                run.record_failed_model_call("summary", &report).await;
             }
             Ok(None)
         }

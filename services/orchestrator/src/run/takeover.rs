@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_typed_is_counted_and_not_told() {
+    fn typed_text_is_counted_but_not_reported() {
         let words = |kind| description_of(&kind, None, Language::English).map(|(words, _)| words);
         assert_eq!(
             words(HumanInputKind::Typing { characters: 12 }).unwrap(),

@@ -81,7 +81,7 @@ fn states(story: &TaskEvents) -> Vec<State> {
 }
 
 #[tokio::test]
-async fn nothing_is_done_before_it_is_approved_and_then_it_is_once() {
+async fn action_runs_exactly_once_after_its_approval() {
     let cluster = shop(vec![act([click(1)]), done("paid")]).await;
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
@@ -118,7 +118,7 @@ async fn nothing_is_done_before_it_is_approved_and_then_it_is_once() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_not_done_and_the_planner_hears_why() {
+async fn refused_action_is_skipped_and_explained_to_the_planner() {
     let cluster = shop(vec![act([click(1)]), done("left")]).await;
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
@@ -139,7 +139,7 @@ async fn what_is_refused_is_not_done_and_the_planner_hears_why() {
 }
 
 #[tokio::test]
-async fn what_nobody_answers_lapses() {
+async fn unanswered_approval_expires() {
     let script = vec![act([click(1)]), done("left")];
     let cluster = shop_with(script, Duration::from_millis(300)).await;
     let name = cluster.create().await;
@@ -152,7 +152,7 @@ async fn what_nobody_answers_lapses() {
 }
 
 #[tokio::test]
-async fn an_approval_of_another_screen_is_none() {
+async fn approval_is_invalidated_when_the_screen_changes() {
     let script = vec![act([click(1)]), act([click(1)]), done("paid")];
     let cluster = shop(script).await;
     let name = cluster.create().await;
@@ -181,7 +181,7 @@ async fn an_approval_of_another_screen_is_none() {
 }
 
 #[tokio::test]
-async fn a_provider_s_warning_is_read_before_anything_runs() {
+async fn provider_safety_check_requires_approval_before_any_action() {
     let cluster = Cluster::start(vec![act([click(2)]), done("read")]).await;
     cluster.world.warn(warning());
     let name = cluster.create().await;
@@ -204,7 +204,7 @@ async fn a_provider_s_warning_is_read_before_anything_runs() {
 }
 
 #[tokio::test]
-async fn a_provider_s_warning_that_was_read_on_another_screen_was_not_read() {
+async fn screen_change_invalidates_a_safety_check_approval() {
     let script = vec![act([click(2)]), act([click(2)]), done("read")];
     let cluster = Cluster::start(script).await;
     cluster.world.warn(warning());
@@ -223,7 +223,7 @@ async fn a_provider_s_warning_that_was_read_on_another_screen_was_not_read() {
 }
 
 #[tokio::test]
-async fn each_action_of_a_decision_with_a_warning_is_agreed_to_by_itself() {
+async fn each_action_under_a_safety_check_is_approved_separately() {
     let script = vec![act([click(2), click(3)]), done("left")];
     let cluster = Cluster::start(script).await;
     cluster.world.warn(warning());
@@ -252,7 +252,7 @@ async fn in_a_field(action: PlannedAction) -> (Cluster, String) {
 }
 
 #[tokio::test]
-async fn an_approval_of_keys_or_text_holds_for_the_field_that_they_go_to() {
+async fn key_and_text_approvals_are_bound_to_their_field() {
     for action in [
         enter("send the message"),
         typing_secret("bank"),
@@ -277,7 +277,7 @@ async fn an_approval_of_keys_or_text_holds_for_the_field_that_they_go_to() {
 }
 
 #[tokio::test]
-async fn a_caret_that_blinks_is_no_other_screen() {
+async fn blinking_caret_does_not_invalidate_an_approval() {
     for extra_looks in 0..2 {
         let cluster = shop(vec![
             act([click(2)]),
@@ -299,7 +299,7 @@ async fn a_caret_that_blinks_is_no_other_screen() {
 }
 
 #[tokio::test]
-async fn a_yes_holds_for_the_question_beside_it() {
+async fn changed_dialog_text_invalidates_the_approval() {
     let agree = PlannedAction {
         intent: "press it".to_owned(),
         ..click(2)
@@ -326,7 +326,7 @@ fn verified(element: u32) -> PlannedAction {
 }
 
 #[tokio::test]
-async fn a_button_that_lights_up_under_the_pointer_is_the_same_button() {
+async fn hover_highlight_does_not_invalidate_the_approval() {
     let cluster = shop(vec![act([verified(1)]), done("paid")]).await;
     cluster.world.light_up(1, None);
     let name = cluster.create().await;
@@ -340,7 +340,7 @@ async fn a_button_that_lights_up_under_the_pointer_is_the_same_button() {
 }
 
 #[tokio::test]
-async fn a_button_that_becomes_another_one_under_the_pointer_is_not() {
+async fn button_changing_under_the_pointer_needs_a_new_approval() {
     // Without approval, the current text is judged.
     let cluster = shop(vec![act([verified(2)]), done("left")]).await;
     cluster.world.light_up(2, Some("Delete account"));
@@ -365,7 +365,7 @@ async fn a_button_that_becomes_another_one_under_the_pointer_is_not() {
 }
 
 #[tokio::test]
-async fn what_was_approved_waits_for_what_the_pointer_makes_of_its_place() {
+async fn approved_click_is_rechecked_after_the_pointer_arrives() {
     // Once because of the button's text, once because of a provider's warning alone.
     for (element, warned) in [(1, false), (2, true)] {
         let cluster = shop(vec![act([click(element)]), done("left")]).await;
@@ -385,7 +385,7 @@ async fn what_was_approved_waits_for_what_the_pointer_makes_of_its_place() {
 }
 
 #[tokio::test]
-async fn a_click_is_judged_by_what_the_click_before_has_opened() {
+async fn policy_judges_a_click_after_the_previous_one() {
     let at_a_point = PlannedAction {
         action: Action::Click {
             at: Some(Target::Point(box_of(2).center())),
@@ -409,7 +409,7 @@ async fn a_click_is_judged_by_what_the_click_before_has_opened() {
 }
 
 #[tokio::test]
-async fn a_click_is_judged_by_what_has_appeared_while_the_planner_thought() {
+async fn policy_judges_a_click_on_the_screen_after_planning() {
     let cluster = shop(vec![act([click(2)]), done("left")]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;
@@ -426,7 +426,7 @@ async fn a_click_is_judged_by_what_has_appeared_while_the_planner_thought() {
 }
 
 #[tokio::test]
-async fn a_click_is_judged_again_by_what_has_appeared_while_the_pointer_was_checked() {
+async fn policy_rejudges_a_click_after_the_pointer_check() {
     let verified = PlannedAction {
         verify_pointer: true,
         ..click(2)
@@ -447,7 +447,7 @@ async fn a_click_is_judged_again_by_what_has_appeared_while_the_pointer_was_chec
 }
 
 #[tokio::test]
-async fn to_have_read_it_is_not_to_agree() {
+async fn acknowledging_a_request_does_not_approve_it() {
     let cluster = shop(vec![act([click(1)])]).await;
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
@@ -470,7 +470,7 @@ async fn to_have_read_it_is_not_to_agree() {
 }
 
 #[tokio::test]
-async fn words_that_give_orders_are_shown_as_they_look_and_nothing_is_done_unasked() {
+async fn suspected_injection_has_a_screenshot_and_requires_approval() {
     let cluster = shop(vec![act([click(2)])]).await;
     cluster
         .world
@@ -514,7 +514,7 @@ async fn an_approval_survives_a_crash_and_is_used_once() {
 }
 
 #[tokio::test]
-async fn approvals_that_are_none_are_named() {
+async fn unknown_and_malformed_approval_names_are_refused() {
     let cluster = shop(vec![act([click(1)])]).await;
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
@@ -531,7 +531,7 @@ async fn approvals_that_are_none_are_named() {
 }
 
 #[tokio::test]
-async fn somebody_else_at_the_mouse_pauses_the_task() {
+async fn human_input_pauses_the_task() {
     let cluster = Cluster::start(vec![act([click(2)]), done("done")]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;

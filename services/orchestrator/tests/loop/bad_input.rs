@@ -197,7 +197,7 @@ async fn creations_that_are_refused() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_too_large_says_what_is_accepted() {
+async fn oversize_request_error_states_the_limit() {
     let cluster = Cluster::start(Vec::new()).await;
     let attachments = (0..6).map(|number| wire::Attachment {
         name: format!("{number}.bin"),
@@ -515,7 +515,7 @@ async fn sessions_that_are_refused() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_exported_says_so() {
+async fn invalid_or_unknown_tasks_cannot_be_exported() {
     let cluster = Cluster::start(Vec::new()).await;
     let mut client = cluster.client().raw();
     let mut export = async |name: &str| {

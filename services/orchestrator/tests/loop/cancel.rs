@@ -186,7 +186,7 @@ async fn when_the_desktop_that_it_began_on_is_gone() {
 }
 
 #[tokio::test]
-async fn everything_is_let_go_and_the_desktop_given_back() {
+async fn cancellation_releases_input_and_the_desktop() {
     let cluster = Cluster::start(two_clicks()).await;
     cluster.world.hold("perform");
     let name = cluster.create().await;
@@ -241,7 +241,7 @@ async fn cancelling_again_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_has_ended_stays_as_it_ended() {
+async fn cancelling_an_ended_task_changes_nothing() {
     let cluster = Cluster::start(Vec::new()).await;
     let name = cluster.create().await;
     let story = cluster.follow(&name).await;

@@ -55,7 +55,7 @@ async fn evidence_is_not_looked_for_where_that_is_configured() {
 }
 
 #[tokio::test]
-async fn a_model_without_evidence_looks_once_more() {
+async fn success_without_evidence_requires_a_second_look() {
     let named = || done_because("sent", "Button 3");
     let cluster = Cluster::start(vec![act([click(1)]), done("sent"), named()]).await;
     cluster.world.decide_by_model("m");
@@ -77,7 +77,7 @@ async fn a_claim_may_be_repeated_without_evidence_if_the_last_action_had_an_effe
 }
 
 #[tokio::test]
-async fn a_last_action_without_effect_is_no_success() {
+async fn success_after_an_ineffective_action_is_rejected() {
     let cluster = Cluster::start(vec![act([click(1)]), done("sent"), done("sent")]).await;
     cluster.world.decide_by_model("m");
     cluster.world.ignore_actions(9);
@@ -100,7 +100,7 @@ async fn evidence_after_a_last_action_without_effect_is_looked_at_twice() {
 }
 
 #[tokio::test]
-async fn the_text_of_a_target_without_effect_is_no_evidence() {
+async fn label_of_an_ineffective_click_is_not_evidence() {
     let named = || done_because("sent", "Button 1");
     let cluster = Cluster::start(vec![act([click(1)]), named(), named()]).await;
     cluster.world.decide_by_model("m");
@@ -130,7 +130,7 @@ async fn a_second_look_may_be_switched_off() {
 }
 
 #[tokio::test]
-async fn data_is_extracted_and_may_be_what_a_task_expects() {
+async fn extracted_data_can_fulfil_an_expectation() {
     let cluster = Cluster::start(vec![extract(), done("taken")]).await;
     cluster
         .world
@@ -157,7 +157,7 @@ async fn data_that_was_not_extracted_is_missing() {
 }
 
 #[tokio::test]
-async fn that_nothing_can_be_extracted_is_told_to_the_planner() {
+async fn failed_extraction_is_reported_to_the_planner() {
     let cluster = Cluster::start(vec![extract(), done("anyway")]).await;
     let report = ErrorReport::new(Code::NotFound, "NOTHING_FOUND", "there are no prices");
     cluster.world.extract(Err(report));

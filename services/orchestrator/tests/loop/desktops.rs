@@ -83,7 +83,7 @@ fn in_the_annex() -> wire::Task {
 }
 
 #[tokio::test]
-async fn one_that_registers_itself_gets_the_tasks_that_want_it() {
+async fn registered_desktop_gets_the_tasks_that_select_it() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     let (annex, served) = elsewhere().await;
     register(&cluster, desktop_at(&served.url())).await.unwrap();
@@ -98,7 +98,7 @@ async fn one_that_registers_itself_gets_the_tasks_that_want_it() {
 }
 
 #[tokio::test]
-async fn it_is_known_and_reached_after_a_restart() {
+async fn registered_desktop_survives_a_restart() {
     let mut cluster = Cluster::start(vec![act([click(1)])]).await;
     let (annex, served) = elsewhere().await;
     register(&cluster, desktop_at(&served.url())).await.unwrap();
@@ -140,7 +140,7 @@ async fn a_task_goes_on_at_its_desktop_after_a_crash() {
 }
 
 #[tokio::test]
-async fn one_that_moves_is_found_at_its_new_address() {
+async fn reregistered_desktop_is_used_at_its_new_address() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     let (before, old) = elsewhere().await;
     let (after, new) = elsewhere().await;
@@ -151,7 +151,7 @@ async fn one_that_moves_is_found_at_its_new_address() {
 }
 
 #[tokio::test]
-async fn one_that_is_drained_finishes_its_task_and_gets_no_other() {
+async fn drained_desktop_finishes_its_task_and_gets_no_other() {
     let mut cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("perform");
     let first = cluster.create().await;
@@ -178,7 +178,7 @@ async fn one_that_is_drained_finishes_its_task_and_gets_no_other() {
 }
 
 #[tokio::test]
-async fn one_that_is_drained_finishes_its_task_also_after_a_crash() {
+async fn drained_desktop_finishes_its_task_after_a_crash() {
     let mut cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;
@@ -190,7 +190,7 @@ async fn one_that_is_drained_finishes_its_task_also_after_a_crash() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_one_is_named() {
+async fn invalid_desktop_registrations_are_refused_by_field() {
     let cluster = Cluster::start(Vec::new()).await;
     let whole = || desktop_at("http://127.0.0.1:1");
     let without_perception = common::Desktop {
@@ -253,7 +253,7 @@ async fn what_is_wrong_with_one_is_named() {
 
 /// As in `motorium up`: one desktop in the same process, and others that register.
 #[tokio::test]
-async fn services_of_this_process_are_for_desktops_that_name_none() {
+async fn local_services_serve_only_desktops_without_endpoints() {
     let (far, served) = elsewhere().await;
     let near = SimulatedDesktop::new(Vec::new());
     let stand_in = Arc::new(FakeServices(near.clone()));
@@ -302,7 +302,7 @@ fn announced(story: &TaskEvents) -> Vec<wire::DesktopWait> {
 }
 
 #[tokio::test]
-async fn a_task_that_waits_says_for_whom_and_its_place() {
+async fn waiting_task_reports_the_holder_and_its_queue_position() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("perform");
     let first = cluster.create().await;
@@ -332,7 +332,7 @@ async fn a_task_that_waits_says_for_whom_and_its_place() {
 }
 
 #[tokio::test]
-async fn a_client_of_another_process_is_named_too() {
+async fn external_lease_holder_is_reported() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     let held = ErrorReport::new(Code::FailedPrecondition, "DESKTOP_LEASED", "it is leased")
         .with("holder", "motorium act 7");
@@ -344,7 +344,7 @@ async fn a_client_of_another_process_is_named_too() {
 }
 
 #[tokio::test]
-async fn a_task_before_its_start_time_says_so() {
+async fn task_before_its_start_time_is_reported_as_waiting() {
     let cluster = Cluster::start(Vec::new()).await;
     let later = wire::Task {
         run_after_time: Some(prost_types::Timestamp {

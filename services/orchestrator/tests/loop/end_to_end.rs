@@ -4,15 +4,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use motorium_proto::domain::action::{Action, Button, Target};
-use motorium_proto::domain::decision::{PlannedAction, Usage};
+use motorium_proto::domain::decision::{Next, PlannedAction, Usage};
 use motorium_proto::domain::frame::ImageContent;
 use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{BackendAttempt, CaptureRequest};
 use motorium_proto::v1::common::{ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
+use tonic::Code;
 
+use crate::replay;
 use crate::support::cluster::{Cluster, DESKTOP};
 use crate::support::script::{act, click, click_text, done, typing, typing_secret};
 use crate::support::simulated_desktop::box_of;
@@ -56,7 +59,7 @@ async fn every_event_comes_in_its_order() {
 }
 
 #[tokio::test]
-async fn what_was_decided_is_what_is_done() {
+async fn planned_actions_are_performed_in_order() {
     let cluster = Cluster::start(vec![act([click(3)]), act([typing("hello"), click(5)])]).await;
     let story = cluster.carry_out().await;
     assert_eq!(story.answer(), "it is done");
@@ -74,7 +77,7 @@ async fn what_was_decided_is_what_is_done() {
 }
 
 #[tokio::test]
-async fn the_field_of_a_secret_is_hidden_from_then_on() {
+async fn secret_field_is_redacted_after_entry() {
     let steps = vec![
         act([click(1), typing_secret("bank")]),
         act([click(2)]),
@@ -121,7 +124,7 @@ fn in_chinese() -> wire::Task {
 }
 
 #[tokio::test]
-async fn a_missing_target_is_told_in_the_language_of_the_task() {
+async fn missing_target_notice_uses_the_task_language() {
     let cluster = Cluster::start(vec![act([click(99)])]).await;
     cluster.carry_out_with(in_chinese()).await;
     let notices = &cluster.world.plans()[1].notices;
@@ -134,7 +137,7 @@ async fn a_missing_target_is_told_in_the_language_of_the_task() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_task_is_told_in_its_language() {
+async fn failure_message_uses_the_task_language() {
     let mut cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("observe");
     let name = cluster.create_with(in_chinese()).await;
@@ -145,7 +148,7 @@ async fn the_end_of_a_task_is_told_in_its_language() {
 }
 
 #[tokio::test]
-async fn the_planner_knows_what_was_done() {
+async fn planner_receives_goal_history_and_budget() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
     cluster
         .carry_out_with(wire::Task {
@@ -197,7 +200,7 @@ async fn viewers_are_shown_each_click_with_its_target() {
 }
 
 #[tokio::test]
-async fn steps_and_their_pictures_can_be_read_afterwards() {
+async fn steps_and_screenshots_are_readable_after_the_task() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     let name = cluster.create().await;
     cluster.follow(&name).await;
@@ -234,7 +237,7 @@ async fn the_archived_annotated_screenshot_is_the_one_that_the_model_received() 
 }
 
 #[tokio::test]
-async fn the_page_in_the_browser_is_told_and_kept_with_the_step() {
+async fn current_url_reaches_the_planner_and_the_step() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster
         .world
@@ -261,7 +264,7 @@ async fn the_page_in_the_browser_is_told_and_kept_with_the_step() {
 }
 
 #[tokio::test]
-async fn what_the_provider_sent_is_kept_with_the_step() {
+async fn provider_responses_are_stored_with_the_step() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     let name = cluster.create().await;
     cluster.follow(&name).await;
@@ -275,8 +278,62 @@ async fn what_the_provider_sent_is_kept_with_the_step() {
     }
 }
 
+/// Returns the responses that an event has.
+fn responses(kind: &Kind) -> Option<&wire::Artifact> {
+    match kind {
+        Kind::Extracted(extracted) => extracted.responses.as_ref(),
+        Kind::PointerChecked(checked) => checked.responses.as_ref(),
+        Kind::Summarized(summary) => summary.responses.as_ref(),
+        Kind::BackendSkipped(skipped) => skipped.responses.as_ref(),
+        _ => None,
+    }
+}
+
 #[tokio::test]
-async fn a_later_step_is_told_what_an_element_was() {
+async fn responses_to_other_calls_are_stored_and_exported() {
+    let extract = Next::Extract {
+        json_schema: "{}".to_owned(),
+        instruction: "all prices".to_owned(),
+    };
+    let verified = PlannedAction {
+        verify_pointer: true,
+        ..click(1)
+    };
+    let cluster = Cluster::start(vec![extract, act([verified]), done(" ")]).await;
+    cluster.world.extract(Ok(r#"{"prices": [3]}"#));
+    cluster.world.locate([(false, 3, 0), (true, 0, 0)]);
+    cluster.world.summarise("All is done.");
+    let used = Usage {
+        calls: 1,
+        ..Usage::default()
+    };
+    let failed = ErrorReport::new(Code::Unavailable, "ALL_BACKENDS_FAILED", "none decides")
+        .retry_after(Duration::from_millis(1))
+        .with_usage(used)
+        .with_model_responses(r#"[{"invalid":1}]"#.to_owned());
+    cluster.world.fail("plan", 1, &failed);
+    let name = cluster.create().await;
+    let story = cluster.follow(&name).await;
+    let kept = story.all(|kind| responses(kind).cloned());
+    let folder = replay::check(&cluster, &name).await;
+    let mut contents = Vec::new();
+    for artifact in kept {
+        let (_, content) = cluster.client().get_artifact(&artifact.name).await.unwrap();
+        let path = folder.path().join("responses").join(&artifact.file_name);
+        assert_eq!(std::fs::read(path).unwrap(), content.as_ref());
+        contents.push(serde_json::from_slice::<serde_json::Value>(&content).unwrap());
+    }
+    let expected = [
+        serde_json::json!([{"invalid": 1}]),
+        serde_json::json!([{"extracted": 1}]),
+        serde_json::json!([{"on_target": false}, {"on_target": true}]),
+        serde_json::json!([{"summary": "All is done."}]),
+    ];
+    assert_eq!(contents, expected, "{}", story.text());
+}
+
+#[tokio::test]
+async fn history_names_the_target_element() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.carry_out().await;
     let past = &cluster.world.plans()[1].history[0].actions[0];
@@ -317,7 +374,7 @@ async fn steps_add_up_to_the_usage_of_the_task() {
 }
 
 #[tokio::test]
-async fn only_targets_in_words_are_sent_to_the_planner() {
+async fn only_textual_targets_are_resolved_by_the_planner() {
     let at_a_point = PlannedAction {
         action: Action::Click {
             at: Some(Target::Point(box_of(3).center())),
@@ -339,7 +396,7 @@ async fn only_targets_in_words_are_sent_to_the_planner() {
 }
 
 #[tokio::test]
-async fn files_go_there_and_come_back() {
+async fn attachments_are_uploaded_and_results_fetched() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.add_file("out.pdf", b"a result");
     let task = wire::Task {
@@ -377,7 +434,7 @@ async fn files_go_there_and_come_back() {
 }
 
 #[tokio::test]
-async fn success_is_declared_when_what_was_expected_holds() {
+async fn success_is_accepted_when_all_expectations_hold() {
     use wire::expectation::Expectation as Wanted;
 
     let cluster = Cluster::start(vec![done("saved")]).await;
@@ -399,7 +456,7 @@ async fn success_is_declared_when_what_was_expected_holds() {
 }
 
 #[tokio::test]
-async fn a_claim_that_does_not_hold_is_refused_once_and_then_fails() {
+async fn unmet_expectation_is_rejected_once_then_fails_the_task() {
     let cluster = Cluster::start(vec![done("saved"), done("really")]).await;
     let task = wire::Task {
         expectations: vec![wire::Expectation {

@@ -43,7 +43,7 @@ async fn redacting(what: &str) -> Cluster {
 }
 
 #[tokio::test]
-async fn the_text_of_a_page_is_read_only_if_a_browser_is_in_front() {
+async fn page_text_is_read_only_from_a_foreground_browser() {
     let cluster = Cluster::start(script()).await;
     assert_eq!(page_text(&cluster).await, None);
     assert_eq!(cluster.world.count("read_page"), 0, "it is not even asked");
@@ -54,7 +54,7 @@ async fn the_text_of_a_page_is_read_only_if_a_browser_is_in_front() {
 }
 
 #[tokio::test]
-async fn a_browser_that_cannot_be_read_holds_no_extraction_up() {
+async fn unreadable_browser_does_not_block_extraction() {
     let away = ErrorReport::new(Code::Unavailable, "BROWSER_UNREACHABLE", "no browser");
     let cluster = Cluster::start(script()).await;
     cluster.world.show_page("https://shop.example/cart");
@@ -72,7 +72,7 @@ async fn a_browser_that_cannot_be_read_holds_no_extraction_up() {
 }
 
 #[tokio::test]
-async fn what_a_screenshot_must_not_show_the_text_of_the_page_does_not_tell() {
+async fn redaction_applies_to_page_text() {
     for (redaction, expected) in [
         ("email_addresses", Some("7 items\n[redacted]\nTotal 12")),
         ("text:^Total", Some("7 items\nann@example.org\n[redacted]")),

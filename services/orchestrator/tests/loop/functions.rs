@@ -211,7 +211,7 @@ async fn a_result_that_is_too_large_is_cut() {
 }
 
 #[tokio::test]
-async fn a_program_is_called_sees_little_and_ends_with_the_task() {
+async fn stdio_tool_gets_a_minimal_environment_and_ends_afterwards() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("notes.py");
     std::fs::write(&program, NOTES_PROGRAM).unwrap();
@@ -274,6 +274,38 @@ async fn a_function_that_hangs_is_given_up_and_the_task_goes_on() {
         let error = only_error(&story);
         assert!(error.contains("unknown whether"), "{error}");
         tools.notes.given_up("hang").await;
+    }
+}
+
+#[tokio::test]
+async fn tool_errors_are_in_the_language_of_the_task() {
+    for tools in both().await {
+        let script = vec![
+            call([("notes_hang", "{}")]),
+            call([("notes_nothing", "{}")]),
+            done("好了"),
+        ];
+        let cluster = Cluster::start_with(script, |settings| {
+            with_notes(settings, &tools.address());
+            let notes = settings.tools.get_mut("notes").unwrap();
+            notes.timeout = HumanDuration(Duration::from_secs(2));
+        })
+        .await;
+        let task = wire::Task {
+            goal: "记下来".to_owned(),
+            ..notes()
+        };
+        let story = cluster.carry_out_with(task).await;
+        let [hung, unknown] = results(&story).try_into().unwrap();
+        assert_eq!(
+            hung.unwrap_err(),
+            "2 秒内没有答复；不清楚该调用是否已执行；再次调用前请先查看屏幕"
+        );
+        let unknown = unknown.unwrap_err();
+        assert!(
+            unknown.starts_with("未调用该函数：未知的函数 `notes_nothing`；可用的函数：notes_note"),
+            "{unknown}"
+        );
     }
 }
 
@@ -397,7 +429,7 @@ async fn a_crash_between_call_and_result() {
 }
 
 #[tokio::test]
-async fn wherever_it_dies_a_function_is_called_once_and_has_one_result() {
+async fn functions_run_at_most_once_across_crashes() {
     let script = || {
         vec![
             call([("notes_note", NOTE), ("notes_fail", "{}")]),
@@ -436,7 +468,7 @@ async fn wherever_it_dies_a_function_is_called_once_and_has_one_result() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_started_anew_is_called_again() {
+async fn restarted_tool_can_be_called_again() {
     for mut tools in both().await {
         let script = vec![
             call([("notes_note", NOTE)]),
@@ -477,7 +509,7 @@ async fn a_service_that_breaks_off_is_asked_again_with_the_same_id() {
 }
 
 #[tokio::test]
-async fn a_tool_may_come_a_moment_late() {
+async fn temporarily_unavailable_tool_is_retried() {
     for mut tools in both().await {
         tools.go_away().await;
         let cluster = with(&tools, vec![call([("notes_note", NOTE)]), done("noted")]).await;
@@ -491,7 +523,7 @@ async fn a_tool_may_come_a_moment_late() {
 // === Unusable tools ===
 
 #[tokio::test]
-async fn what_a_task_may_not_name_is_refused_at_once() {
+async fn disallowed_tool_endpoints_are_refused_at_creation() {
     let tools = Tools::service().await;
     let cluster = with(&tools, Vec::new()).await;
     for endpoint in [
@@ -515,7 +547,7 @@ async fn what_a_task_may_not_name_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_none_fails_the_task_with_what_to_do() {
+async fn tool_endpoint_of_the_wrong_protocol_fails_the_task() {
     let service = Tools::service().await;
     let mcp = Tools::mcp().await;
     let wrong_way_round = |address: &str| match address.strip_prefix("mcp+") {
@@ -574,7 +606,7 @@ async fn resolve(cluster: &Cluster, task: &str, approve: bool) -> wire::Approval
 }
 
 #[tokio::test]
-async fn a_function_that_only_notes_something_needs_nobody() {
+async fn harmless_function_needs_no_approval() {
     let tools = Tools::service().await;
     let cluster = careful(&tools, vec![call([("notes_note", NOTE)]), done("noted")]).await;
     let story = cluster.carry_out_with(notes()).await;
@@ -600,7 +632,7 @@ async fn a_function_whose_name_deletes_waits_for_a_person() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_not_called_and_the_rest_is() {
+async fn refused_function_is_skipped_and_the_rest_run() {
     let tools = Tools::service().await;
     let calls = call([("notes_remove_note", NOTE), ("notes_note", NOTE)]);
     let cluster = careful(&tools, vec![calls, done("left")]).await;
@@ -619,7 +651,7 @@ async fn what_is_refused_is_not_called_and_the_rest_is() {
 }
 
 #[tokio::test]
-async fn under_orders_from_the_screen_a_person_is_asked() {
+async fn suspected_injection_makes_function_calls_require_approval() {
     let tools = Tools::service().await;
     let cluster = careful(&tools, vec![call([("notes_note", NOTE)]), done("noted")]).await;
     cluster
@@ -648,7 +680,7 @@ async fn an_approved_call_survives_a_crash_and_is_made_once() {
 }
 
 #[tokio::test]
-async fn what_a_tool_says_of_a_function_can_only_make_it_riskier() {
+async fn tool_hints_can_only_raise_the_risk() {
     for tools in both().await {
         let calls = call([("notes_tidy", "{}"), ("notes_remove_note", NOTE)]);
         let cluster = careful(&tools, vec![calls, done("left")]).await;
@@ -849,7 +881,7 @@ async fn call_slow(address: &str, limits: Limits) -> Result<(), tonic::Status> {
 
 /// The server breaks connections with frequent pings; the call that runs is lost with them.
 #[tokio::test]
-async fn a_slow_function_of_a_default_grpc_server_is_waited_for() {
+async fn slow_function_survives_default_grpc_keepalive_limits() {
     let (address, _server) = grpc_server();
     let slow = call([("notes_slow", r#"{"seconds": 2}"#)]);
     let cluster = Cluster::start_with(vec![slow, done("slept")], |settings| {

@@ -29,14 +29,14 @@ async fn check_drain(held: &'static str) {
 }
 
 #[tokio::test]
-async fn a_task_is_left_for_the_next_one_at_once() {
+async fn draining_passes_a_running_task_to_the_next_process() {
     for held in ["observe", "plan", "perform", "answer", "wait_for_idle"] {
         check_drain(held).await;
     }
 }
 
 #[tokio::test]
-async fn what_has_not_begun_is_not_begun_any_more() {
+async fn pending_task_is_not_started_during_shutdown() {
     let mut cluster = Cluster::start(Vec::new()).await;
     cluster.world.hold("acquire_desktop");
     let name = cluster.create().await;
@@ -50,7 +50,7 @@ async fn what_has_not_begun_is_not_begun_any_more() {
 }
 
 #[tokio::test]
-async fn watches_end_cleanly_and_go_on_at_the_next_one() {
+async fn watches_end_on_drain_and_resume_after_restart() {
     let mut cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;
@@ -88,7 +88,7 @@ async fn watches_end_cleanly_and_go_on_at_the_next_one() {
 }
 
 #[tokio::test]
-async fn a_data_folder_that_cannot_be_used_is_named_with_what_to_do() {
+async fn unwritable_data_folder_error_suggests_a_fix() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "no folder").unwrap();
@@ -122,7 +122,7 @@ async fn a_data_folder_with_something_else_in_it_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_store_that_nobody_knows_is_refused_with_those_that_are_known() {
+async fn unknown_store_error_lists_the_known_ones() {
     let folder = tempfile::tempdir().unwrap();
     let settings = storage::Settings {
         tasks: Some("mongodb://somewhere".to_owned().into()),

@@ -169,7 +169,7 @@ async fn carry_out(cluster: &Cluster) -> TaskEvents {
 }
 
 #[tokio::test]
-async fn every_point_is_come_to_in_its_turn() {
+async fn every_hook_point_is_called_in_order() {
     let hook = Arc::new(ScriptedHook::new("ears", HookPoints::all(), |_| nothing()));
     let script = vec![act([click(1)]), done("it is done")];
     let cluster = Cluster::start_hooked(script, [hook.clone()]).await;
@@ -208,7 +208,7 @@ async fn every_point_is_come_to_in_its_turn() {
 }
 
 #[tokio::test]
-async fn a_denied_action_is_not_done_and_the_planner_hears_why() {
+async fn hook_denied_action_is_skipped_with_a_notice() {
     let hook = ScriptedHook::new(
         "guard",
         [HookPoint::BeforeAction],
@@ -236,7 +236,7 @@ async fn a_denied_action_is_not_done_and_the_planner_hears_why() {
 }
 
 #[tokio::test]
-async fn a_denied_function_is_not_called_and_the_others_are_told_of() {
+async fn hook_denies_one_function_and_observes_the_others() {
     let returned = Arc::new(Mutex::new(Vec::new()));
     let recorded = returned.clone();
     let around = [HookPoint::BeforeFunction, HookPoint::AfterFunction];
@@ -273,7 +273,7 @@ async fn a_denied_function_is_not_called_and_the_others_are_told_of() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_denied_fails_and_says_by_whom() {
+async fn denied_run_fails_naming_the_hook() {
     for (point, words) in [
         (
             HookPoint::BeforeRun,
@@ -296,7 +296,7 @@ async fn a_run_that_is_denied_fails_and_says_by_whom() {
 }
 
 #[tokio::test]
-async fn a_hook_that_forbids_screenshots_is_asked_for_the_last_one_as_well() {
+async fn screenshot_hook_also_guards_the_end_screen() {
     let asked = Arc::new(AtomicUsize::new(0));
     let hook = ScriptedHook::new("guard", [HookPoint::BeforeScreenshot], move |event| {
         let is_screenshot = matches!(event, HookEvent::BeforeScreenshot(_));
@@ -351,7 +351,7 @@ async fn a_denied_decision_is_not_carried_out() {
 }
 
 #[tokio::test]
-async fn words_are_replaced_or_withheld_and_each_hook_sees_those_of_the_one_before() {
+async fn text_hooks_chain_amendments_and_can_withhold_text() {
     let first = ScriptedHook::new(
         "first",
         [HookPoint::BeforeText],
@@ -403,7 +403,7 @@ async fn a_corrected_line_of_progress_is_replaced_too() {
 }
 
 #[tokio::test]
-async fn who_denies_is_the_last_who_is_asked() {
+async fn denial_stops_the_hook_chain() {
     let first = ScriptedHook::new("first", [HookPoint::BeforeAction], |_| deny("no"));
     let second = Arc::new(ScriptedHook::new(
         "second",
@@ -432,7 +432,7 @@ async fn with_misbehaviour(
 }
 
 #[tokio::test]
-async fn a_hook_that_cannot_answer_denies_or_lets_go_on_as_it_is_configured() {
+async fn failing_hook_follows_its_error_policy() {
     type Misbehaves = fn() -> HookBehaviour;
     let cases: [(Misbehaves, &str); 4] = [
         (|| HookBehaviour::Fails, "the hook failed: out of order"),
@@ -475,7 +475,41 @@ async fn a_hook_that_cannot_answer_denies_or_lets_go_on_as_it_is_configured() {
 }
 
 #[tokio::test]
-async fn nobody_who_stops_a_task_waits_for_a_hook() {
+async fn hook_errors_are_in_the_language_of_the_task() {
+    type Misbehaves = fn() -> HookBehaviour;
+    let cases: [(Misbehaves, &str); 4] = [
+        (|| deny(""), "没有说明理由"),
+        (
+            || HookBehaviour::Panics,
+            "该钩子崩溃了：this hook is broken",
+        ),
+        (|| HookBehaviour::Hangs, "该钩子在 300 毫秒内没有答复"),
+        (
+            || amend(Amendment::Text("x".to_owned())),
+            "在 BEFORE_ACTION 处的修改无效：此处不能修改 text",
+        ),
+    ];
+    for (misbehaves, expected) in cases {
+        let hook = ScriptedHook::new("guard", [HookPoint::BeforeAction], move |_| misbehaves());
+        let script = vec![act([click_once(1)]), done("好了")];
+        let cluster = Cluster::start_hooked(script, [Arc::new(hook)]).await;
+        let task = api::Task {
+            goal: "点击“保存”".to_owned(),
+            ..api::Task::default()
+        };
+        let story = cluster.carry_out_with(task).await;
+        let messages = story.all(|kind| match kind {
+            Kind::HookIntervened(event) => Some(event.message.clone()),
+            _ => None,
+        });
+        assert_eq!(messages, [expected]);
+        let notices = cluster.world.plans()[1].notices.join("\n");
+        assert!(notices.contains(expected), "{notices}");
+    }
+}
+
+#[tokio::test]
+async fn cancellation_does_not_wait_for_a_hook() {
     let hook = Arc::new(ScriptedHook {
         timeout: Duration::from_secs(600),
         ..ScriptedHook::new(
@@ -498,7 +532,7 @@ async fn nobody_who_stops_a_task_waits_for_a_hook() {
 }
 
 #[tokio::test]
-async fn what_is_to_be_hidden_is_hidden_in_every_picture() {
+async fn configured_redactions_apply_to_every_capture() {
     let region = CaptureRect::new(CapturePoint::new(150, 40), CapturePoint::new(180, 60));
     let wanted = vec![
         Redaction::Region(region),
@@ -557,7 +591,7 @@ fn retention(max_images: u32, eviction_batch: u32) -> Vec<HookSettings> {
 }
 
 #[tokio::test]
-async fn as_many_pictures_are_shown_again_as_is_configured() {
+async fn past_image_count_follows_the_retention_setting() {
     assert_eq!(
         past_image_counts(vec![], false).await,
         [0, 1, 2, 3, 3, 3, 3]
@@ -566,14 +600,14 @@ async fn as_many_pictures_are_shown_again_as_is_configured() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_given_what_it_shows_until_many_go_at_once() {
+async fn conversation_images_grow_until_dropped_in_chunks() {
     assert_eq!(past_image_counts(vec![], true).await, [0, 1, 2, 3, 4, 5, 6]);
     let few = past_image_counts(retention(2, 3), true).await;
     assert_eq!(few, [0, 1, 2, 3, 1, 2, 3]);
 }
 
 #[tokio::test]
-async fn a_model_is_told_what_a_hook_has_to_say() {
+async fn hook_notices_and_image_limits_reach_the_planner() {
     let hook = ScriptedHook::new("advice", [HookPoint::BeforeModelCall], |_| {
         amend(Amendment::ModelCall(ModelCallAmendment {
             notices: vec!["be gentle".to_owned()],
@@ -597,7 +631,7 @@ async fn a_model_is_told_what_a_hook_has_to_say() {
 }
 
 #[tokio::test]
-async fn the_planner_is_told_when_most_of_the_tokens_are_used() {
+async fn planner_is_notified_when_most_tokens_are_used() {
     let script = (1..=5).map(|element| act([click(element)])).collect();
     let configured = HookSettings::Ledger(budget::Settings::default());
     let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
@@ -642,7 +676,7 @@ fn audited(path: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_audit_file_says_who_did_what_and_nothing_of_what_was_typed() {
+async fn audit_file_records_actions_without_typed_text() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let configured = HookSettings::Audit(audit::Settings {
@@ -670,7 +704,7 @@ async fn an_audit_file_says_who_did_what_and_nothing_of_what_was_typed() {
 }
 
 #[tokio::test]
-async fn an_audit_file_has_the_contract_s_names_of_what_went_otherwise() {
+async fn audit_file_uses_enum_names_of_the_api() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let configured = HookSettings::Audit(audit::Settings {
@@ -699,7 +733,7 @@ async fn an_audit_file_has_the_contract_s_names_of_what_went_otherwise() {
 }
 
 #[tokio::test]
-async fn nothing_is_done_that_has_to_be_written_down_and_cannot_be() {
+async fn required_audit_file_that_cannot_be_written_fails_tasks() {
     let configured = |required| {
         HookSettings::Audit(audit::Settings {
             path: "/nowhere/audit.jsonl".into(),
@@ -834,7 +868,7 @@ fn at(address: SocketAddr, on_error: HookErrorPolicy) -> HookSettings {
 }
 
 #[tokio::test]
-async fn a_service_of_a_user_has_a_say() {
+async fn hook_service_can_deny_and_redact() {
     let guard = Guard::default();
     let (listener, address) = bound("127.0.0.1:0").await;
     let _serving = serve(&guard, listener).await;
@@ -868,7 +902,7 @@ async fn a_service_of_a_user_has_a_say() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_away_is_missed_as_it_is_configured_until_it_is_back() {
+async fn unreachable_hook_service_follows_its_error_policy() {
     let guard = Guard::default();
     let (listener, address) = bound("127.0.0.1:0").await;
     drop(listener);
@@ -902,7 +936,7 @@ async fn a_service_that_is_away_is_missed_as_it_is_configured_until_it_is_back()
 }
 
 #[tokio::test]
-async fn a_service_that_is_started_again_in_the_middle_goes_on() {
+async fn hook_service_restarted_mid_task_is_used_again() {
     let guard = Guard::default();
     let (listener, address) = bound("127.0.0.1:0").await;
     let serving = serve(&guard, listener).await;
@@ -971,7 +1005,7 @@ async fn data_that_a_hook_denies_is_neither_asked_for_nor_used() {
 }
 
 #[tokio::test]
-async fn a_pointer_that_a_hook_does_not_let_be_looked_for_clicks_nothing() {
+async fn denied_pointer_check_prevents_the_click() {
     let verified = || PlannedAction {
         verify_pointer: true,
         ..click(1)
@@ -1172,7 +1206,7 @@ async fn done_after_interruption(point: wire::HookPoint, how: Interruption) -> u
 }
 
 #[tokio::test]
-async fn whoever_interrupts_a_task_does_not_wait_for_a_slow_service() {
+async fn interruptions_do_not_wait_for_a_slow_hook_service() {
     use Interruption::{Cancels, Pauses, TakesOver};
     use wire::HookPoint::{AfterModelCall, BeforeAction, BeforeModelCall};
 

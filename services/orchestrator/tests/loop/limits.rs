@@ -54,7 +54,7 @@ async fn a_success_within_the_last_step_counts() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_when_the_answer_could_not_be_used() {
+async fn no_question_is_asked_in_the_last_step() {
     let cluster = Cluster::start(vec![ask("which one?")]).await;
     let limits = wire::Limits {
         max_steps: 1,
@@ -229,7 +229,7 @@ async fn tokens_and_money() {
 }
 
 #[tokio::test]
-async fn what_failed_calls_have_used_is_counted() {
+async fn usage_of_failed_calls_is_counted() {
     let used = Usage {
         input_tokens: Some(40),
         output_tokens: Some(20),
@@ -307,7 +307,7 @@ async fn risky_function_calls() {
 }
 
 #[tokio::test]
-async fn a_task_that_says_nothing_has_the_configured_ones() {
+async fn default_limits_apply_to_a_task_without_limits() {
     let cluster = Cluster::start(Vec::new()).await;
     let name = cluster.create().await;
     let task = cluster.get(&name).await;

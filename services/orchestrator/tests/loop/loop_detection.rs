@@ -22,7 +22,7 @@ fn repeated_clicks(times: usize) -> Vec<Next> {
 }
 
 #[tokio::test]
-async fn the_same_in_vain_ends_with_a_question() {
+async fn repeated_ineffective_action_escalates_to_the_user() {
     let cluster = Cluster::start(repeated_clicks(20)).await;
     cluster.world.ignore_actions(99);
     let name = cluster.create().await;
@@ -60,7 +60,7 @@ async fn the_same_in_vain_ends_with_a_question() {
 }
 
 #[tokio::test]
-async fn another_way_is_allowed_and_ends_it() {
+async fn different_action_ends_the_repetition() {
     let script = [
         repeated_clicks(6),
         vec![act([click_once(2)]), done("the other way")],
@@ -75,7 +75,7 @@ async fn another_way_is_allowed_and_ends_it() {
 }
 
 #[tokio::test]
-async fn screens_that_come_back_in_turn_are_a_cycle() {
+async fn alternating_screens_are_detected_as_a_cycle() {
     let turns: Vec<Next> = (0..20).map(|turn| act([click(1 + turn % 2)])).collect();
     let cluster = Cluster::start(turns).await;
     cluster.world.turn_pages();
@@ -92,7 +92,7 @@ async fn screens_that_come_back_in_turn_are_a_cycle() {
 }
 
 #[tokio::test]
-async fn many_ways_of_which_none_helps_are_a_stagnation() {
+async fn varied_ineffective_actions_are_detected_as_stagnation() {
     let ways: Vec<Next> = (1..9).map(|number| act([click_once(number)])).collect();
     let cluster = Cluster::start(ways).await;
     cluster.world.ignore_actions(6);
@@ -104,7 +104,7 @@ async fn many_ways_of_which_none_helps_are_a_stagnation() {
 }
 
 #[tokio::test]
-async fn going_down_a_list_is_no_cycle() {
+async fn alternating_effective_input_is_not_a_cycle() {
     let keys: Vec<Next> = (0..12)
         .map(|turn| act([typing(["x", "y"][turn % 2])]))
         .collect();
@@ -115,7 +115,7 @@ async fn going_down_a_list_is_no_cycle() {
 }
 
 #[tokio::test]
-async fn work_that_goes_on_is_no_loop() {
+async fn repeated_effective_action_is_not_a_loop() {
     // The same key is pressed repeatedly, each time with an effect.
     let keys = vec![act([typing("x")]); 12];
     let cluster = Cluster::start(keys).await;
@@ -136,7 +136,7 @@ async fn calls_until_the_user_is_asked(script: Vec<Next>) -> (Cluster, TaskEvent
 }
 
 #[tokio::test]
-async fn the_same_call_in_vain_ends_with_a_question() {
+async fn repeated_failing_function_call_escalates_to_the_user() {
     // Arguments with different formatting are equal.
     let arguments = ["{}", " { } "];
     let script = (0..20).map(|turn| call([("notes_fail", arguments[turn % 2])]));
@@ -166,7 +166,7 @@ async fn the_same_call_in_vain_ends_with_a_question() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_another_each_time_is_news_but_not_for_ever() {
+async fn changing_function_results_delay_repetition_detection() {
     let again = call([("notes_note", r#"{"text": "what time is it"}"#)]);
     let (_, story, calls) = calls_until_the_user_is_asked(vec![again; 30]).await;
     assert_eq!(
@@ -178,7 +178,7 @@ async fn a_result_that_is_another_each_time_is_news_but_not_for_ever() {
 }
 
 #[tokio::test]
-async fn calls_with_other_arguments_are_work() {
+async fn calls_with_different_arguments_are_not_a_loop() {
     let tools = Tools::service().await;
     let texts = (0..12).map(|number| format!(r#"{{"text": "customer {number}"}}"#));
     let script = texts.map(|text| call([("notes_note", text.as_str())]));

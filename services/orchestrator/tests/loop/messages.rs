@@ -63,7 +63,7 @@ async fn a_message_approves_nothing() {
 }
 
 #[tokio::test]
-async fn results_to_save_are_told_with_their_paths() {
+async fn planner_receives_paths_of_requested_results() {
     let cluster = Cluster::start(vec![act([click(1)]), done("ok")]).await;
     let task = wire::Task {
         results: vec!["report.csv".to_owned()],
@@ -83,7 +83,7 @@ async fn results_to_save_are_told_with_their_paths() {
 }
 
 #[tokio::test]
-async fn files_of_a_message_are_put_on_the_desktop_and_told() {
+async fn message_attachments_are_uploaded_and_announced() {
     let cluster = Cluster::start(vec![ask("which file?"), done("ok")]).await;
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
@@ -265,7 +265,7 @@ async fn a_large_file_is_uploaded_in_chunks_and_attached_by_name() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_file_is_said() {
+async fn invalid_attachments_are_refused_by_field() {
     let cluster = Cluster::start(vec![ask("which file?")]).await;
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
@@ -301,7 +301,7 @@ async fn what_is_wrong_with_a_file_is_said() {
 }
 
 #[tokio::test]
-async fn a_file_that_the_desktop_refuses_is_told_and_ends_nothing() {
+async fn failed_attachment_upload_is_reported_and_the_task_continues() {
     let cluster = Cluster::start(vec![ask("which file?"), done("without it")]).await;
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;

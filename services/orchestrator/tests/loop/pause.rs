@@ -69,7 +69,7 @@ async fn nothing_is_repeated_while_it_is_paused() {
 }
 
 #[tokio::test]
-async fn a_person_takes_over_and_the_planner_hears_what_they_did() {
+async fn planner_receives_user_actions_after_a_take_over() {
     let cluster = Cluster::start(vec![act([click(1), click(2)]), act([click(3)])]).await;
     cluster.world.hold("perform");
     let name = cluster.create().await;
@@ -104,7 +104,7 @@ async fn a_person_takes_over_and_the_planner_hears_what_they_did() {
 }
 
 #[tokio::test]
-async fn what_a_person_clicks_is_told_by_what_is_written_on_it() {
+async fn user_clicks_are_described_by_their_label() {
     let cluster = Cluster::start(Vec::new()).await;
     cluster.world.label(3, "Log in");
     cluster.world.hold("plan");
@@ -134,7 +134,7 @@ async fn what_a_person_clicks_is_told_by_what_is_written_on_it() {
 }
 
 #[tokio::test]
-async fn nothing_is_handed_back_that_nobody_took() {
+async fn hand_back_requires_a_take_over() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;
@@ -159,7 +159,7 @@ async fn nothing_is_handed_back_that_nobody_took() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_a_decision_on_a_screen_that_a_person_has() {
+async fn take_over_cancels_the_pending_planner_call() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(3)])]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;
@@ -182,7 +182,7 @@ async fn nobody_waits_for_a_decision_on_a_screen_that_a_person_has() {
 }
 
 #[tokio::test]
-async fn a_task_does_not_end_under_the_hands_of_a_person() {
+async fn task_does_not_end_during_a_take_over() {
     let cluster = Cluster::start(vec![act([click(1)]), done("saved"), done("saved")]).await;
     cluster.world.add_file("result.txt", b"x");
     cluster.world.hold("get_file");

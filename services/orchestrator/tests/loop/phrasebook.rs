@@ -47,26 +47,26 @@ fn check_refused(cluster: &Cluster, story: &TaskEvents, reason: &str) {
 }
 
 #[tokio::test]
-async fn a_denied_clause_is_refused_and_what_follows_does_not_run() {
+async fn denied_clause_stops_the_following_clauses() {
     let (cluster, story) = answered(false, "not today", false).await;
     check_refused(&cluster, &story, "not today");
 }
 
 #[tokio::test]
-async fn a_clause_whose_approval_lapses_is_refused_and_what_follows_does_not_run() {
+async fn expired_clause_approval_stops_the_following_clauses() {
     let (cluster, name) = begun(PAY_THEN_LEAVE, Duration::from_millis(300)).await;
     let story = cluster.follow(&name).await;
     check_refused(&cluster, &story, "nobody approved this action in time");
 }
 
 #[tokio::test]
-async fn a_clause_whose_approval_is_stale_is_refused_and_what_follows_does_not_run() {
+async fn stale_clause_approval_stops_the_following_clauses() {
     let (cluster, story) = answered(true, "", true).await;
     check_refused(&cluster, &story, "has changed since approval was requested");
 }
 
 #[tokio::test]
-async fn the_rest_runs_without_a_denied_clause_if_the_user_says_so() {
+async fn user_can_skip_a_denied_clause() {
     let (cluster, story) = answered(false, "skip", false).await;
     let answer = story.answer();
     assert!(

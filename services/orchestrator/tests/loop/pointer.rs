@@ -58,7 +58,7 @@ async fn a_pointer_that_misses_is_corrected_by_its_error() {
 }
 
 #[tokio::test]
-async fn a_pointer_that_never_arrives_clicks_nothing_and_asks_the_user() {
+async fn unreached_pointer_target_asks_the_user_without_clicking() {
     let cluster = Cluster::start(vec![act([verified(1), typing("x")])]).await;
     // The pointer does not move at all.
     cluster
@@ -90,7 +90,7 @@ async fn a_pointer_that_never_arrives_clicks_nothing_and_asks_the_user() {
 }
 
 #[tokio::test]
-async fn a_model_is_asked_where_the_decision_wants_it_and_its_word_counts() {
+async fn model_verified_pointer_position_becomes_the_target() {
     let cluster = Cluster::start(vec![act([verified(1)])]).await;
     cluster.world.locate([(false, 10, -2), (true, 0, 0)]);
     let story = cluster.carry_out().await;
@@ -121,7 +121,7 @@ async fn a_model_is_asked_where_the_decision_wants_it_and_its_word_counts() {
 }
 
 #[tokio::test]
-async fn a_risky_click_is_checked_without_being_asked_to_and_others_are_not() {
+async fn only_risky_clicks_are_checked_by_default() {
     let delete = PlannedAction {
         intent: "click \"Delete\"".to_owned(),
         ..click(2)
@@ -164,7 +164,7 @@ async fn every_click_is_checked_where_the_task_asks_for_it() {
 }
 
 #[tokio::test]
-async fn a_model_does_not_lead_an_approved_click_out_of_what_was_approved() {
+async fn pointer_correction_cannot_leave_the_approved_area() {
     let cluster = Cluster::start_with(vec![act([verified(1)])], |settings| {
         settings.policy = "careful".to_owned();
     })

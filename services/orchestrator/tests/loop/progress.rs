@@ -24,7 +24,7 @@ async fn carry_out(cluster: &Cluster) -> (TaskEvents, Vec<String>) {
 }
 
 #[tokio::test]
-async fn a_step_that_goes_as_announced_keeps_its_line() {
+async fn successful_step_keeps_its_progress_line() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
     let (story, lines) = carry_out(&cluster).await;
     assert_eq!(corrections(&story), [""; 0]);
@@ -46,7 +46,7 @@ async fn a_click_without_effect_corrects_the_line() {
 }
 
 #[tokio::test]
-async fn an_effect_that_comes_late_is_as_announced() {
+async fn late_effect_keeps_the_progress_line() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.come_late();
     let (story, lines) = carry_out(&cluster).await;
@@ -63,7 +63,7 @@ async fn a_target_that_is_not_there_corrects_the_line() {
 }
 
 #[tokio::test]
-async fn a_claim_that_does_not_hold_corrects_the_line() {
+async fn rejected_success_claim_corrects_the_progress_line() {
     let claim = done_because("saved", "Saved!");
     let cluster = Cluster::start(vec![claim, done("not saved")]).await;
     let (story, lines) = carry_out(&cluster).await;

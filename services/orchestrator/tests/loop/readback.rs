@@ -21,7 +21,7 @@ async fn typed(text: &str, shown: &'static str) -> (Cluster, TaskEvents) {
 }
 
 #[tokio::test]
-async fn a_field_that_shows_another_text_is_told_to_the_planner() {
+async fn mismatched_field_text_is_reported_to_the_planner() {
     let (cluster, events) = typed("SPRING10", "Members only").await;
     assert_eq!(
         events.verdicts(),
@@ -40,7 +40,7 @@ async fn a_field_that_shows_another_text_is_told_to_the_planner() {
 }
 
 #[tokio::test]
-async fn a_text_that_is_shown_or_nearly_so_is_entered() {
+async fn nearly_matching_field_text_counts_as_entered() {
     // A character may be misread, and a field may format what it takes.
     for (text, shown) in [
         ("Ann Lee", "Ann Lee"),

@@ -93,7 +93,7 @@ async fn after_each_write_of_the_journal() {
 }
 
 #[tokio::test]
-async fn a_secret_that_was_entered_is_hidden_wherever_it_dies() {
+async fn secret_field_stays_redacted_after_any_crash() {
     let script = || {
         let entering = act([click(1), typing_secret("bank")]);
         vec![entering, act([click(2)]), done("in")]
@@ -200,7 +200,7 @@ async fn after_an_action_was_sent_and_before_its_outcome_was_stored() {
 }
 
 #[tokio::test]
-async fn what_the_executor_cannot_say_stays_unknown_and_is_not_repeated() {
+async fn action_with_unknown_outcome_is_not_repeated() {
     let mut cluster = Cluster::start(script()).await;
     cluster.world.hold("answer");
     let name = cluster.create().await;
@@ -234,7 +234,7 @@ async fn what_the_executor_cannot_say_stays_unknown_and_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn again_and_again_at_the_same_action() {
+async fn repeated_crashes_at_the_same_action() {
     let mut cluster = Cluster::start(script()).await;
     cluster.world.hold("perform");
     let name = cluster.create().await;
@@ -288,7 +288,7 @@ async fn while_it_is_paused() {
 }
 
 #[tokio::test]
-async fn after_it_was_told_to_cancel() {
+async fn crash_during_a_cancellation() {
     let mut cluster = Cluster::start_until(script(), Some(CrashPoint::Before(3))).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;
@@ -322,7 +322,7 @@ async fn tasks_that_wait_are_still_there() {
 }
 
 #[tokio::test]
-async fn time_in_which_nobody_ran_it_is_not_its_own() {
+async fn downtime_does_not_count_towards_the_time_limit() {
     let mut cluster = Cluster::start(vec![act([click(1)]), done("saved")]).await;
     cluster.world.hold("plan");
     let limits = wire::Limits {

@@ -86,7 +86,7 @@ fn verified(element: u32) -> PlannedAction {
 }
 
 #[tokio::test]
-async fn what_is_clicked_typed_and_scrolled() {
+async fn clicks_typing_and_scrolling_replay() {
     check_script(vec![act([click(1)]), done("clicked")], |_| {}).await;
     check_script(vec![act([click(1), typing("a"), click(2)])], |_| {}).await;
     check_script(vec![act([typing_secret("bank")]), act([click(3)])], |_| {}).await;
@@ -97,7 +97,7 @@ async fn what_is_clicked_typed_and_scrolled() {
 }
 
 #[tokio::test]
-async fn what_is_tried_again_or_comes_to_nothing() {
+async fn retries_and_ineffective_actions_replay() {
     check_script(vec![act([click(1)])], |cluster| {
         cluster.world.ignore_actions(2)
     })
@@ -144,7 +144,7 @@ async fn failures_of_actions_and_services() {
 }
 
 #[tokio::test]
-async fn pointers_pages_and_films() {
+async fn pointer_corrections_page_cycles_and_videos_replay() {
     check_script(vec![act([verified(1)])], |cluster| {
         cluster.world.miss([(60, 0), (60, -40), (60, -38)]);
     })
@@ -191,7 +191,7 @@ async fn limits_are_reached_at_the_same_place() {
 }
 
 #[tokio::test]
-async fn time_that_is_up_in_the_middle_of_a_question() {
+async fn time_limit_during_a_planner_call_replays() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
     let name = cluster.create_with(lasting(2)).await;
     cluster.world.called("wait_for_idle", 1).await;
@@ -202,7 +202,7 @@ async fn time_that_is_up_in_the_middle_of_a_question() {
 }
 
 #[tokio::test]
-async fn files_come_and_go() {
+async fn attachments_and_results_replay() {
     let cluster = Cluster::start(vec![act([click(1)]), done("fetched")]).await;
     let task = wire::Task {
         attachments: vec![wire::Attachment {
@@ -235,7 +235,7 @@ async fn questions_messages_and_answers() {
 }
 
 #[tokio::test]
-async fn pauses_and_people_who_take_over() {
+async fn pauses_and_take_overs_replay() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
     cluster.world.hold("perform");
     let name = cluster.create().await;
@@ -326,7 +326,7 @@ async fn approvals_given_refused_and_lapsed() {
 }
 
 #[tokio::test]
-async fn a_task_that_gave_its_desktop_back() {
+async fn task_that_released_its_desktop_replays() {
     let script = vec![ask("which one?"), act([click(1)]), done("ok")];
     let cluster = Cluster::start_with(script, |settings| {
         settings.release_desktop_after = Some(HumanDuration::milliseconds(100));
@@ -345,7 +345,7 @@ fn three_clicks() -> Vec<Next> {
 }
 
 #[tokio::test]
-async fn a_task_that_survived_a_crash_is_carried_out_again_whole() {
+async fn task_that_survived_a_crash_replays_completely() {
     let undisturbed = Cluster::start(three_clicks()).await;
     undisturbed.carry_out().await;
     for number in 1..=undisturbed.writes() {
@@ -361,7 +361,7 @@ async fn a_task_that_survived_a_crash_is_carried_out_again_whole() {
 }
 
 #[tokio::test]
-async fn a_task_whose_orchestrator_died_in_the_middle_of_a_call_is_too() {
+async fn task_interrupted_during_a_call_replays() {
     for held in ["observe", "plan", "perform", "answer", "wait_for_idle"] {
         let mut cluster = Cluster::start(three_clicks()).await;
         cluster.world.hold(held);
@@ -497,7 +497,7 @@ fn think_otherwise(exchange: &mut Exchange) {
 }
 
 #[tokio::test]
-async fn an_altered_picture_is_reported_at_its_step() {
+async fn altered_screenshot_is_reported_at_its_step() {
     let folder = three_steps().await;
     fs::write(
         folder.path().join("frames/step-002.webp"),
@@ -556,7 +556,7 @@ async fn an_altered_effect_is_reported_at_its_step() {
 }
 
 #[tokio::test]
-async fn without_a_record_it_is_said_so() {
+async fn replay_without_a_recording_is_refused() {
     let script = vec![act([click(1)])];
     let cluster = Cluster::start_with(script, |settings| settings.recording = "off".to_owned());
     let cluster = cluster.await;
@@ -572,7 +572,52 @@ async fn without_a_record_it_is_said_so() {
 }
 
 #[tokio::test]
-async fn an_export_has_a_page_that_runs_nothing_of_the_screen() {
+async fn the_export_of_a_chinese_task_is_chinese_and_its_data_is_not() {
+    let cluster = Cluster::start(vec![act([click(1)]), done("好了")]).await;
+    let task = wire::Task {
+        goal: "点击“保存”".to_owned(),
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(task).await;
+    cluster.follow(&name).await;
+    let folder = exported(&cluster, &name).await;
+    let read = |file: &str| fs::read_to_string(folder.path().join(file)).unwrap();
+    let page = read(PAGE);
+    for text in [
+        "<html lang=\"zh\">",
+        "任务记录",
+        "已完成。",
+        "第 1 步",
+        "已生效",
+    ] {
+        assert!(page.contains(text), "{text} is missing:\n{page}");
+    }
+    for english in [
+        "Trajectory",
+        "Done.",
+        "Step 1",
+        "confirmed",
+        "Started",
+        "observe",
+    ] {
+        assert!(!page.contains(english), "{english}:\n{page}");
+    }
+    let answer = read("answer.md");
+    assert!(answer.contains("已完成。"), "{answer}");
+    assert!(answer.contains("| 步数 | 2 |"), "{answer}");
+    let steps = read("steps.jsonl");
+    for name in [
+        r#""outcome":"performed""#,
+        r#""effect":"confirmed""#,
+        r#""decision":"act""#,
+        r#""observe":"#,
+    ] {
+        assert!(steps.contains(name), "{name} is missing:\n{steps}");
+    }
+}
+
+#[tokio::test]
+async fn exported_page_escapes_untrusted_text() {
     let hostile = "<script>alert(1)</script>\"><img src=x onerror=alert(2)>";
     let cluster = Cluster::start(vec![act([click(1)]), done(hostile)]).await;
     let task = wire::Task {

@@ -102,7 +102,7 @@ async fn without_an_id_every_creation_is_a_new_task() {
 }
 
 #[tokio::test]
-async fn what_is_said_twice_under_one_id_is_heard_once() {
+async fn repeated_message_with_one_request_id_is_delivered_once() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;

@@ -25,7 +25,7 @@ fn ways(story: &TaskEvents) -> Vec<RetryStrategy> {
 }
 
 #[tokio::test]
-async fn a_click_in_vain_is_repeated_a_little_beside() {
+async fn ineffective_click_is_retried_at_an_offset_point() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.ignore_actions(1);
     let story = cluster.carry_out().await;
@@ -103,7 +103,7 @@ async fn nothing_is_typed_after_a_click_whose_target_moved() {
 }
 
 #[tokio::test]
-async fn after_three_ways_the_planner_is_told() {
+async fn planner_is_notified_after_three_retry_strategies() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
     cluster.world.ignore_actions(4);
     let story = cluster.carry_out().await;
@@ -139,7 +139,7 @@ async fn after_three_ways_the_planner_is_told() {
 }
 
 #[tokio::test]
-async fn a_target_that_a_closer_look_does_not_find_is_told_to_the_planner() {
+async fn target_lost_in_the_magnified_view_is_reported() {
     let cannot_look = ErrorReport::invalid(FieldError::new("parsing", "the area is too large"));
     for can_look in [true, false] {
         let cluster = Cluster::start(vec![act([click(1)])]).await;
@@ -161,7 +161,7 @@ async fn a_target_that_a_closer_look_does_not_find_is_told_to_the_planner() {
 }
 
 #[tokio::test]
-async fn what_is_not_safe_to_repeat_is_looked_at_once_more_and_not_repeated() {
+async fn unsafe_action_is_reobserved_but_not_retried() {
     let send = PlannedAction {
         intent: "click \"Send\"".to_owned(),
         ..click(1)
@@ -180,7 +180,7 @@ async fn what_is_not_safe_to_repeat_is_looked_at_once_more_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn a_scroll_at_its_end_is_told_to_the_planner() {
+async fn scroll_at_its_end_is_reported_to_the_planner() {
     let cluster = Cluster::start(vec![act([scroll_down()])]).await;
     cluster.world.ignore_actions(9);
     let story = cluster.carry_out().await;
@@ -191,7 +191,7 @@ async fn a_scroll_at_its_end_is_told_to_the_planner() {
 }
 
 #[tokio::test]
-async fn a_scroll_at_its_end_turns_round_where_that_is_configured() {
+async fn scroll_at_its_end_reverses_if_configured() {
     let cluster = Cluster::start_with(vec![act([scroll_down()])], |settings| {
         settings.reverse_scroll_at_end = true;
     })
@@ -217,7 +217,7 @@ async fn a_scroll_at_its_end_turns_round_where_that_is_configured() {
 }
 
 #[tokio::test]
-async fn what_moves_anyway_is_no_effect() {
+async fn background_animation_is_not_an_effect() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.animate(9);
     cluster.world.ignore_actions(1);
@@ -229,7 +229,7 @@ async fn what_moves_anyway_is_no_effect() {
 }
 
 #[tokio::test]
-async fn a_film_that_plays_while_the_planner_thinks_is_no_effect() {
+async fn video_playing_during_planning_is_not_an_effect() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.play_video();
     cluster.world.ignore_actions(1);
@@ -246,7 +246,7 @@ async fn a_film_that_plays_while_the_planner_thinks_is_no_effect() {
 }
 
 #[tokio::test]
-async fn where_something_moves_at_the_target_its_text_tells() {
+async fn effect_on_a_moving_target_is_judged_by_text() {
     // The text is unchanged, so the effect is unknown and nothing is retried.
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.animate(1);
@@ -272,7 +272,7 @@ async fn where_something_moves_at_the_target_its_text_tells() {
 }
 
 #[tokio::test]
-async fn the_plain_share_of_changed_pixels_is_used_where_it_is_configured() {
+async fn configured_effect_threshold_uses_the_changed_share() {
     let cluster = Cluster::start_with(vec![act([click(1)])], |settings| {
         settings.effect_threshold = Some(0.02);
     })

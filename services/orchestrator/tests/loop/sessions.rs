@@ -81,7 +81,7 @@ async fn transcript(cluster: &Cluster, format: Format) -> String {
 }
 
 #[tokio::test]
-async fn a_follow_up_task_knows_what_came_before() {
+async fn follow_up_task_receives_the_earlier_tasks() {
     let cluster = conversation(vec![act([click(1)]), done("saved as report.pdf")]).await;
     let first = cluster.create_with(task("save the report")).await;
     cluster.follow(&first).await;
@@ -104,7 +104,7 @@ async fn a_follow_up_task_knows_what_came_before() {
 }
 
 #[tokio::test]
-async fn a_failure_and_what_the_user_said_are_told_too() {
+async fn follow_up_task_receives_failures_and_user_messages() {
     let cluster = conversation(vec![ask("which one?"), give_up("there is no such file")]).await;
     let first = cluster.create_with(task("open the file")).await;
     cluster
@@ -120,7 +120,7 @@ async fn a_failure_and_what_the_user_said_are_told_too() {
 }
 
 #[tokio::test]
-async fn a_follow_up_task_waits_for_the_end_of_the_one_before_and_says_so() {
+async fn follow_up_task_waits_for_the_previous_task() {
     let cluster = conversation(vec![ask("which one?"), done("ok")]).await;
     let first = cluster.create_with(task("open it")).await;
     let second = cluster.create_with(task("close it")).await;
@@ -167,7 +167,7 @@ async fn a_cancelled_task_lets_the_next_one_of_its_session_start() {
 }
 
 #[tokio::test]
-async fn the_phrasebook_knows_what_it_stands_for() {
+async fn phrasebook_resolves_it_to_the_earlier_target() {
     let cluster = conversation(Vec::new()).await;
     cluster.world.use_phrasebook();
     let first = cluster.carry_out_with(task(r#"click "Button 2""#)).await;
@@ -205,6 +205,26 @@ async fn a_session_is_exported_as_a_transcript() {
     };
     let refused = cluster.client().raw().export_session(unknown).await;
     assert_eq!(refused.unwrap_err().code(), tonic::Code::NotFound);
+}
+
+#[tokio::test]
+async fn each_task_of_a_transcript_is_told_in_its_own_language() {
+    let cluster = conversation(vec![done("ok"), done("好了")]).await;
+    for goal in ["open it", "打开它"] {
+        let name = cluster.create_with(task(goal)).await;
+        cluster.follow(&name).await;
+    }
+    let markdown = transcript(&cluster, Format::Markdown).await;
+    let (_, sections) = markdown.split_once("\n## 1. ").unwrap();
+    let (english, chinese) = sections.split_once("\n## 2. ").unwrap();
+    for part in ["(succeeded)", "**User**", "**Motorium**"] {
+        assert!(english.contains(part), "{english}");
+    }
+    for part in ["（已完成）", "**用户**", "**Motorium**"] {
+        assert!(chinese.contains(part), "{chinese}");
+    }
+    let is_english = |part: &&str| chinese.contains(*part);
+    assert!(!["User", "succeeded"].iter().any(is_english), "{chinese}");
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ fn carriers(story: &TaskEvents) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_a_dead_one_leaves_the_other_finishes() {
+async fn surviving_orchestrator_finishes_the_task_of_a_killed_one() {
     let server = LocalPostgres::start();
     let script = vec![act([click(1), click(2)])];
     let mut cluster = Cluster::start_two(script, server.database().await).await;

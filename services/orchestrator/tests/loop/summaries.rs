@@ -24,7 +24,7 @@ fn clicks() -> Vec<Next> {
 }
 
 #[tokio::test]
-async fn a_success_without_a_message_says_what_was_done() {
+async fn success_without_a_message_summarises_the_actions() {
     let cluster = Cluster::start(vec![act([click(1)]), done("  ")]).await;
     let name = cluster.create().await;
     let story = cluster.follow(&name).await;
@@ -40,7 +40,7 @@ async fn a_success_without_a_message_says_what_was_done() {
 }
 
 #[tokio::test]
-async fn a_limit_leaves_an_answer_that_says_how_far_it_came() {
+async fn exceeded_limit_leaves_a_summary_of_progress() {
     let cluster = Cluster::start(clicks()).await;
     let name = cluster.create_with(one_step()).await;
     let story = cluster.follow(&name).await;
@@ -59,7 +59,7 @@ async fn a_limit_leaves_an_answer_that_says_how_far_it_came() {
 }
 
 #[tokio::test]
-async fn a_model_writes_the_answer_and_is_paid_for() {
+async fn model_written_summary_counts_towards_usage() {
     let cluster = Cluster::start(clicks()).await;
     cluster
         .world
@@ -101,7 +101,7 @@ async fn a_model_that_takes_too_long_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_planner_that_gives_up_has_said_why() {
+async fn give_up_reason_becomes_the_answer() {
     let cluster = Cluster::start(vec![act([click(1)]), give_up("there is no such file")]).await;
     let name = cluster.create().await;
     cluster.follow(&name).await;
@@ -114,7 +114,7 @@ async fn a_planner_that_gives_up_has_said_why() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_stopped_says_how_far_it_came() {
+async fn cancelled_task_summarises_its_progress() {
     let cluster = Cluster::start(vec![act([click(1)]), ask("which one?")]).await;
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
@@ -135,7 +135,7 @@ async fn a_task_that_is_stopped_says_how_far_it_came() {
 }
 
 #[tokio::test]
-async fn a_step_says_what_came_of_it_and_is_corrected_if_it_is_cut_off() {
+async fn step_reports_its_outcome_and_corrects_interrupted_progress() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2), click(3)])]).await;
     cluster.world.hold("wait_for_idle");
     let name = cluster.create().await;

@@ -30,7 +30,7 @@ async fn a_question_is_answered_in_words() {
 }
 
 #[tokio::test]
-async fn a_pair_of_hands_is_asked_for_and_says_that_it_is_done() {
+async fn manual_action_request_is_answered_by_acknowledgement() {
     let manual_action = Next::Ask {
         question: "put your finger on the reader".to_owned(),
         requires_manual_action: true,
@@ -46,7 +46,7 @@ async fn a_pair_of_hands_is_asked_for_and_says_that_it_is_done() {
 }
 
 #[tokio::test]
-async fn a_planner_that_gives_up_says_why() {
+async fn give_up_fails_the_task_with_its_reason() {
     let cluster = Cluster::start(vec![act([click(1)]), give_up("there is no such file")]).await;
     let story = cluster.carry_out().await;
     story.check_failure("PLANNER_GAVE_UP", "there is no such file");
@@ -54,7 +54,7 @@ async fn a_planner_that_gives_up_says_why() {
 }
 
 #[tokio::test]
-async fn a_function_that_the_task_does_not_have_ends_nothing() {
+async fn unknown_function_call_returns_an_error_result() {
     let cluster = Cluster::start(vec![call([("look_up", "{}")]), done("without it")]).await;
     let story = cluster.carry_out().await;
     assert_eq!(story.answer(), "without it");
@@ -65,7 +65,7 @@ async fn a_function_that_the_task_does_not_have_ends_nothing() {
 }
 
 #[tokio::test]
-async fn a_backend_that_is_not_there_is_named_beside_those_that_are() {
+async fn unknown_backend_error_lists_the_known_ones() {
     let cluster = Cluster::start(Vec::new()).await;
     let task = wire::Task {
         backends: vec!["oracle".to_owned()],
@@ -76,7 +76,7 @@ async fn a_backend_that_is_not_there_is_named_beside_those_that_are() {
 }
 
 #[tokio::test]
-async fn a_paused_task_stands_still_until_it_is_resumed() {
+async fn paused_task_performs_nothing_until_resumed() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;
@@ -102,7 +102,7 @@ async fn a_paused_task_stands_still_until_it_is_resumed() {
 }
 
 #[tokio::test]
-async fn what_the_user_says_meanwhile_reaches_the_next_decision() {
+async fn message_during_planning_reaches_the_next_decision() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;
@@ -121,7 +121,7 @@ async fn what_the_user_says_meanwhile_reaches_the_next_decision() {
 }
 
 #[tokio::test]
-async fn what_was_said_before_it_began_reaches_the_first_decision() {
+async fn message_before_the_start_reaches_the_first_decision() {
     let cluster = Cluster::start(Vec::new()).await;
     cluster.world.hold("acquire_desktop");
     let name = cluster.create().await;

@@ -122,7 +122,7 @@ async fn a_service_that_is_broken_ends_the_task_with_its_reason() {
 }
 
 #[tokio::test]
-async fn a_screen_that_cannot_be_seen_for_a_moment_is_told_and_seen_again() {
+async fn failed_observation_is_reported_and_retried() {
     let cluster = Cluster::start(one_click()).await;
     cluster.world.fail("observe", 1, &defect());
     let story = cluster.carry_out().await;
@@ -203,7 +203,7 @@ async fn an_effect_on_a_screen_that_cannot_be_seen_is_unknown() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_not_sent_again_and_again() {
+async fn oversize_message_is_not_retried() {
     let cluster = Cluster::start(one_click()).await;
     let message = "the message has 17 MiB; at most 16 are accepted";
     let report = ErrorReport::new(Code::ResourceExhausted, "MESSAGE_TOO_LARGE", message);
@@ -247,7 +247,7 @@ async fn services_that_stay_away_end_the_task() {
 }
 
 #[tokio::test]
-async fn what_the_executor_refuses_is_told_to_the_planner() {
+async fn action_refused_by_the_executor_reaches_the_planner() {
     let script = vec![act([click(1), click(2)]), act([click(3)])];
     let cluster = Cluster::start(script).await;
     cluster.world.answer(ActionOutcome {
@@ -272,7 +272,7 @@ fn centre(element: u32) -> (i32, i32) {
 }
 
 #[tokio::test]
-async fn an_action_that_fails_is_told_to_the_planner_and_not_repeated() {
+async fn failed_action_is_reported_and_not_retried() {
     let cluster = Cluster::start(vec![act([typing("a")]), act([click(3)])]).await;
     let failed = ActionOutcome::new(Left::Failed, "no such key; nothing had been sent");
     cluster.world.answer(failed);
@@ -298,7 +298,7 @@ async fn a_call_that_is_refused_is_an_action_that_failed() {
 }
 
 #[tokio::test]
-async fn an_action_that_was_never_begun_is_due_again() {
+async fn action_that_never_started_is_retried() {
     let cluster = Cluster::start(vec![act([typing("a"), click(2)])]).await;
     cluster.world.fail("perform", 2, &unavailable());
     let story = cluster.carry_out().await;
@@ -319,7 +319,7 @@ async fn an_action_that_was_never_begun_is_due_again() {
 }
 
 #[tokio::test]
-async fn an_executor_that_never_begins_is_not_asked_for_ever() {
+async fn retries_of_an_unavailable_executor_are_limited() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
     cluster.world.fail("perform", 4, &unavailable());
     let story = cluster.carry_out().await;
@@ -332,7 +332,7 @@ async fn an_executor_that_never_begins_is_not_asked_for_ever() {
 }
 
 #[tokio::test]
-async fn an_action_that_was_stopped_before_anything_was_sent_is_due_again() {
+async fn action_stopped_before_any_input_is_retried() {
     let mut cluster = Cluster::start(vec![act([typing("a")])]).await;
     cluster.world.hold("perform");
     let name = cluster.create().await;
@@ -362,7 +362,7 @@ async fn an_action_whose_answer_is_lost_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn an_action_of_which_nothing_is_known_is_not_repeated() {
+async fn action_missing_from_the_journal_is_not_repeated() {
     let mut cluster = Cluster::start(vec![act([typing("a"), click(2)]), act([click(3)])]).await;
     cluster.world.hold("answer");
     let name = cluster.create().await;
@@ -385,7 +385,7 @@ async fn an_action_of_which_nothing_is_known_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn an_effect_that_cannot_be_judged_is_unknown_and_no_reason_to_repeat() {
+async fn unjudgeable_effect_is_unknown_and_not_retried() {
     let cluster = Cluster::start(vec![act([click(1), click(2)])]).await;
     cluster.world.hold("wait_for_idle");
     let name = cluster.create().await;
@@ -412,7 +412,7 @@ async fn frames_that_are_compared_are_without_the_pointer() {
 }
 
 #[tokio::test]
-async fn a_target_that_is_not_there_is_told_to_the_planner() {
+async fn missing_target_is_reported_to_the_planner() {
     let cluster = Cluster::start(vec![act([click(99), click(1)]), act([click(2)])]).await;
     let story = cluster.carry_out().await;
     assert_eq!(story.count("target_not_resolved"), 1);
@@ -427,7 +427,7 @@ async fn a_target_that_is_not_there_is_told_to_the_planner() {
 }
 
 #[tokio::test]
-async fn a_desktop_that_somebody_else_holds_is_waited_for() {
+async fn task_waits_for_a_desktop_held_elsewhere() {
     let cluster = Cluster::start(one_click()).await;
     cluster
         .world
@@ -440,7 +440,7 @@ async fn a_desktop_that_somebody_else_holds_is_waited_for() {
 }
 
 #[tokio::test]
-async fn backends_that_did_not_decide_are_told_and_paid_for() {
+async fn skipped_backends_are_reported_and_their_usage_counted() {
     let cluster = Cluster::start(Vec::new()).await;
     cluster.world.skip_backend(BackendAttempt {
         backend: "first".to_owned(),
@@ -460,7 +460,7 @@ async fn backends_that_did_not_decide_are_told_and_paid_for() {
 }
 
 #[tokio::test]
-async fn a_lease_that_is_lost_is_taken_anew_and_nothing_is_done_twice() {
+async fn lost_lease_is_reacquired_without_repeating_actions() {
     let cluster = Cluster::start(vec![act([typing("a")]), act([typing("b")])]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;

@@ -65,7 +65,7 @@ async fn ended_task() -> (Cluster, String, i64) {
 }
 
 #[tokio::test]
-async fn from_the_start_everything_comes_after_the_task_itself() {
+async fn watch_sends_a_snapshot_then_every_event() {
     let (cluster, name, last) = ended_task().await;
     let messages = watch(&cluster, &name, "").await;
     let Some(Content::Snapshot(task)) = &messages[0].content else {
@@ -84,7 +84,7 @@ async fn from_the_start_everything_comes_after_the_task_itself() {
 }
 
 #[tokio::test]
-async fn from_each_token_the_rest_comes_and_nothing_twice() {
+async fn watch_resumes_after_any_token_without_duplicates() {
     let (cluster, name, last) = ended_task().await;
     let messages = watch(&cluster, &name, "").await;
     for (seen, message) in (0..).zip(&messages) {
@@ -95,7 +95,7 @@ async fn from_each_token_the_rest_comes_and_nothing_twice() {
 }
 
 #[tokio::test]
-async fn what_happens_is_told_while_it_happens() {
+async fn events_are_streamed_live_to_every_watcher() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;
@@ -223,7 +223,7 @@ async fn pass(
 }
 
 #[tokio::test]
-async fn a_server_that_stands_still_is_told_and_waited_for() {
+async fn silent_server_is_reported_and_awaited() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;
@@ -296,7 +296,7 @@ async fn a_token_that_is_ahead_of_the_task_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_token_is_refused() {
+async fn malformed_watch_token_is_refused() {
     let (cluster, name, _) = ended_task().await;
     for token in ["garbage", "AAAA", "!!", "djF8eA"] {
         let report = refusal(&cluster, &name, token).await;
@@ -312,7 +312,7 @@ async fn what_is_no_token_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_only_for_the_loop_is_not_told() {
+async fn internal_event_fields_are_not_published() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     let task = wire::Task {
         attachments: vec![wire::Attachment {

@@ -131,7 +131,7 @@ async fn tasks_from_before_and_during_the_watch_are_delivered() {
 }
 
 #[tokio::test]
-async fn from_each_token_the_rest_comes_and_nothing_twice() {
+async fn watch_resumes_after_any_token_without_duplicates() {
     let (cluster, names) = ended_tasks(2).await;
     let all = start_watch(&cluster, SESSION, "").await.unwrap();
     let count: i64 = {

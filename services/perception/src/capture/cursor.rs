@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_lies_where_its_hot_spot_says_and_is_cut_at_the_edges() {
+    fn cursor_is_drawn_at_its_hot_spot_and_clipped() {
         let plain = [200; 3];
         let red = [255, 0, 0];
         let shaded = [100; 3];

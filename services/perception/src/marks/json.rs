@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn our_shape() {
+    fn scene_json_has_the_documented_shape() {
         let timings = [StageTiming {
             stage: "read".to_owned(),
             elapsed: Duration::from_micros(12_345),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn omniparsers_shape() {
+    fn omniparser_json_matches_its_format() {
         let list = serde_json::to_string(&omniparser(&scene())).unwrap();
         let expected = [
             r#"[{"type":"text","bbox":[0.333333,0.5,0.75,1.0],"interactivity":false,"content":"标题 \"x\"","source":"box_ocr_content_ocr"}"#,

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn days_of_a_calendar_are_apart_also_where_the_spaces_were_not_read() {
+    fn calendar_days_read_without_spaces_are_split() {
         let places = [5, 11, 29, 35, 53, 59].map(|x| x as f32 / 64.0);
         let days = TextLine {
             char_positions: places.to_vec(),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_on_one_control_stays_whole() {
+    fn line_on_one_control_is_not_split() {
         check("Save the file", &[], &[("Save the file", 100, 230)]);
         check(
             "Save the file",
@@ -283,7 +283,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_parts_do_not_overlap(
+        fn line_parts_keep_all_text_and_do_not_overlap(
             text in "[a-c中文 .]{0,20}",
             controls in proptest::collection::vec((90i32..320, 1i32..120), 0..8),
         ) {

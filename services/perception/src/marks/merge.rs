@@ -287,7 +287,7 @@ mod tests {
     use ElementSource::{Both, Detector, Ocr};
 
     #[test]
-    fn nothing_gives_nothing() {
+    fn empty_input_gives_no_elements() {
         check(&[], &[], &[]);
         check(&[], &[read("  ", rect(0, 0, 10, 10))], &[]);
     }
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_without_text_has_the_name_of_its_picture() {
+    fn control_without_text_is_named_by_its_icon() {
         let named = |kind, bounds, name: &str| Detection {
             name: Some(name.into()),
             ..seen(kind, bounds)
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_of_a_state_stays_with_the_control() {
+    fn detected_state_is_kept_on_the_element() {
         let state = ElementState {
             checked: Some(true),
             ..ElementState::default()
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duplicate_goes_and_a_nested_box_stays() {
+    fn duplicate_boxes_are_dropped_and_nested_boxes_kept() {
         let sure = Detection {
             confidence: 0.9,
             ..seen(Button, rect(100, 100, 200, 130))
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn text_on_a_picture_stays_text() {
+    fn text_on_an_image_stays_a_label() {
         check(
             &[seen(Image, rect(0, 0, 300, 200))],
             &[read("Exit", rect(10, 10, 60, 26))],
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_the_frame_is_cut_off() {
+    fn boxes_are_clipped_to_the_frame() {
         let found = merge(
             &[
                 seen(Button, rect(950, 480, 1050, 520)),

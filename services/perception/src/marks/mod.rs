@@ -155,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_of_finding_does_not_matter(
+        fn detection_order_does_not_affect_the_result(
             boxes in proptest::collection::vec((0i32..400, 0i32..300, 1i32..150, 1i32..60, 0usize..20), 0..15),
             texts in proptest::collection::vec((0i32..400, 0i32..300, "[a-c]{0,3}"), 0..15),
             seed in any::<u64>(),

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_block_become_one() {
+    fn lines_of_a_paragraph_are_joined() {
         let block = [
             line(10, 10, 20, "The quick brown"),
             line(11, 34, 19, "fox jumps over"),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_block_stays_apart() {
+    fn unrelated_lines_are_not_joined() {
         // A heading above its text, two columns, lines far apart, and an indented list beside a paragraph.
         check(
             &[

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_parts_two_groups() {
+    fn heading_separates_two_radio_groups() {
         // Above each group.
         check(
             &[
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_gap_parts_two_groups() {
+    fn wide_gap_separates_two_radio_groups() {
         check(
             &[&[100, 124, 148, 200, 224].map(|y| radio(100, y))],
             &[
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dialog_parts_what_is_on_it_from_what_is_behind_it() {
+    fn dialog_separates_radio_groups_from_those_behind() {
         check(
             &[
                 &[radio(100, 100), (Dialog, 60, 120, 400, 200)],
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_group() {
+    fn unrelated_radio_buttons_are_not_grouped() {
         check(&[&choice(100, 100, 50)], &[]);
         check(&[&[radio(100, 100), radio(100, 300)]], &[]);
         check(&[&[radio(100, 100), radio(150, 124)]], &[]);

@@ -209,7 +209,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn offset_columns_do_not_chain() {
+    fn offset_columns_are_read_row_by_row() {
         // Three columns, each a third of a line lower than the one before.
         check(&[
             (10, 0, 50, 18),
@@ -222,7 +222,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_block_comes_before_what_stands_beside_and_in_it() {
+    fn container_is_read_before_content_beside_or_inside() {
         let sidebar = (0, 0, 100, 400);
         let lines = (0..8).map(|i| (120, 5 + i * 40, 300, 16));
         check(&[sidebar].into_iter().chain(lines).collect::<Vec<_>>());
@@ -287,7 +287,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn the_order_of_finding_does_not_matter(
+        fn detection_order_does_not_affect_the_result(
             boxes in proptest::collection::vec((0i32..500, 0i32..300, 0i32..200, 0i32..120, "[ab]{0,2}"), 0..30), seed in any::<u64>()
         ) {
             let all: Vec<MergedElement> = boxes.iter().map(|(x, y, w, h, text)| found(text, *x, *y, *w, *h)).collect();
@@ -297,7 +297,7 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn what_is_wholly_above_comes_first(boxes in proptest::collection::vec((0i32..500, 0i32..300, 1i32..200, 1i32..40), 0..30)) {
+        fn elements_entirely_above_are_read_first(boxes in proptest::collection::vec((0i32..500, 0i32..300, 1i32..200, 1i32..40), 0..30)) {
             let all: Vec<MergedElement> = boxes.iter().map(|(x, y, w, h)| found("", *x, *y, *w, *h)).collect();
             let ordered = in_reading_order(all);
             for (index, below) in ordered.iter().enumerate() {

@@ -162,7 +162,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_field_is_labelled_by_what_stands_before_or_above_it() {
+    fn field_is_labelled_by_text_before_or_above_it() {
         check(
             &[(Label, 20, 105, 60, 20), (TextField, 100, 100, 200, 30)],
             &[(LabelOf, 1, 2)],
@@ -179,7 +179,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_box_is_labelled_by_what_stands_behind_it() {
+    fn checkbox_is_labelled_by_the_text_after_it() {
         check(
             &[
                 (Checkbox, 100, 100, 16, 16),
@@ -206,7 +206,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn things_are_parts_of_the_smallest_that_holds_them() {
+    fn elements_are_part_of_the_smallest_container() {
         check(
             &[
                 (Dialog, 100, 100, 600, 400),

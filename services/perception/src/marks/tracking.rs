@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_keeps_its_number() {
+    fn moved_element_keeps_its_number() {
         check(
             &[found(Button, "OK", 100, 100)],
             &[found(Button, "OK", 103, 104)],
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn another_thing_has_another_number() {
+    fn different_element_gets_a_new_number() {
         let (_, memory) = number(
             &TrackedElements::default(),
             &[found(Label, "Inbox", 10, 10), found(Button, "Send", 10, 50)],
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_things_stay_apart() {
+    fn identical_elements_keep_separate_numbers() {
         let toolbar = || {
             (0..5)
                 .map(|i| found(Button, "", 10 + i * 130, 10))
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_seen_differently_is_no_other_thing() {
+    fn changed_kind_keeps_the_element_number() {
         check(
             &[found(Button, "Save", 10, 10)],
             &[found(ElementKind::Control, "Save", 10, 10)],
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_popup_leaves_the_rest_alone() {
+    fn popup_does_not_renumber_other_elements() {
         let page = list(0, 0);
         let mut with_menu = vec![
             found(ElementKind::MenuItem, "Copy", 200, 110),
@@ -480,7 +480,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_are_unique_and_never_come_back(scenes in proptest::collection::vec(scene(), 1..6)) {
+        fn element_numbers_are_unique_and_never_reused(scenes in proptest::collection::vec(scene(), 1..6)) {
             let mut memory = TrackedElements::default();
             let mut gone: Vec<u32> = Vec::new();
             let mut before: Vec<u32> = Vec::new();

@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_dark_veil_and_a_light_one_only_the_dialog_is_in_reach() {
+    fn only_the_dialog_is_reachable_above_a_backdrop() {
         for (paper, ink, shade, share) in [
             (PAPER, INK, 0, 0.5),
             (PAPER, INK, 0, 0.4),
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn around_a_dialog_without_a_veil_everything_is_in_reach() {
+    fn all_elements_are_reachable_without_a_backdrop() {
         for (paper, ink) in [(PAPER, INK), (INK, PAPER), (PAPER, 100), (60, 200)] {
             let mut page = TestPage::new(paper);
             page.buttons(0..18, paper, ink);
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_over_a_veil_or_beyond_it_is_in_reach() {
+    fn elements_above_or_outside_a_backdrop_are_reachable() {
         let mut page = TestPage::new(PAPER);
         page.buttons(0..18, PAPER, INK);
         // The toolbar of the browser has no backdrop; a menu and a pointer are above the backdrop.
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn detections_below_the_threshold_are_removed_but_are_no_evidence() {
+    fn uncertain_detections_do_not_indicate_a_backdrop() {
         let page = |dialog_confidence: f32, confidence_behind: f32| {
             let mut page = TestPage::new(PAPER);
             page.buttons(0..18, PAPER, INK);
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn nearly_nothing_to_be_seen_is_no_veil() {
+    fn faint_content_is_not_mistaken_for_a_backdrop() {
         let mut page = TestPage::new(120);
         page.control(at(20, 20, 100, 24), 120, 100, ElementKind::Button);
         page.dialog(dialog());

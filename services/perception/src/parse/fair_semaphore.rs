@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_take_turns_and_not_their_calls() {
+    fn permits_alternate_between_callers() {
         let turns = FairSemaphore::new(1);
         let first = turns.acquire('a', 1).now_or_never().unwrap().unwrap();
         let waiting = ["a1", "a2", "a3", "b1", "c1", "b2"].map(|name| {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_goes_is_passed_over() {
+    fn cancelled_waiters_are_skipped() {
         let turns = FairSemaphore::new(1);
         let first = turns.acquire('a', 1).now_or_never().unwrap().unwrap();
         let [gone, b, also_gone, c] = ['a', 'b', 'b', 'c'].map(|caller| wait(&turns, caller, 1));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn several_turns_are_given_at_a_time() {
+    fn several_permits_are_held_at_once() {
         let turns = FairSemaphore::new(2);
         let first = turns.acquire('a', 1).now_or_never().unwrap().unwrap();
         let _second = turns.acquire('a', 1).now_or_never().unwrap().unwrap();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_much_may_wait() {
+    fn queued_bytes_are_limited() {
         let turns = FairSemaphore::new(1);
         let _first = turns.acquire('a', 0).now_or_never().unwrap().unwrap();
         // A single call may be arbitrarily large.

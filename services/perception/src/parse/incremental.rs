@@ -309,13 +309,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_looked_at_when_nothing_changed() {
+    fn unchanged_image_is_not_scanned() {
         let things = [at(100, 100, 200, 20)];
         check(&things, &things, &[], &[]);
     }
 
     #[test]
-    fn a_changed_line_is_looked_at_whole() {
+    fn changed_line_is_rescanned_completely() {
         let before = [at(100, 100, 200, 20), at(100, 400, 200, 20)];
         let after = [at(100, 100, 240, 20), at(100, 400, 200, 20)];
         // Only the end of the line differs, and the scan starts before the beginning of the line.
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_gone_is_forgotten_and_what_has_come_is_found() {
+    fn removed_lines_are_dropped_and_new_ones_found() {
         let other = at(600, 600, 100, 20);
         let changed = [at(100, 100, 80, 20)];
         let look = [at(32, 32, 192, 128)];
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_far_apart_are_looked_at_apart() {
+    fn distant_changes_are_scanned_separately() {
         let (_, looked) = look(&[], &[], &[at(10, 10, 20, 20), at(1200, 600, 20, 20)]);
         assert_eq!(looked.len(), 2);
         let (_, looked) = look(&[], &[], &[at(10, 10, 20, 20), at(60, 10, 20, 20)]);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_beyond_the_part_is_followed() {
+    fn scan_follows_a_line_beyond_the_changed_region() {
         // A long line of which only a part was redrawn: two halves that are now detected as one line.
         let whole = at(100, 100, 900, 20);
         let (all, looked) = look(&[], &[whole], &[at(500, 100, 10, 20)]);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_page_is_looked_at_once_and_whole() {
+    fn fully_changed_image_is_scanned_once() {
         let whole = CaptureRect::new(CapturePoint::zero(), CapturePoint::new(SIZE.0, SIZE.1));
         let (_, looked) = look(&[], &[], &[whole]);
         assert_eq!(looked, [whole]);
@@ -384,7 +384,7 @@ mod tests {
     proptest! {
         /// For any change, the result equals that of a full scan, and no kept result is where the image differs.
         #[test]
-        fn looking_again_gives_what_looking_anew_would(
+        fn incremental_scan_equals_a_full_scan(
             before in page(),
             edits in proptest::collection::vec((0usize..72, proptest::option::of(30i32..290)), 0..12),
         ) {

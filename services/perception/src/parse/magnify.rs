@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn boxes_hold_all_of_what_was_found() {
+    fn boxes_scaled_back_cover_the_found_box() {
         let check = |[x1, y1, x2, y2]: [i32; 4], times, expected: [i32; 4]| {
             let bounds = CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2));
             let small = smaller(bounds, times);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gets_too_large_is_refused() {
+    fn too_large_magnification_is_refused() {
         let error = magnify(&RgbaImage::new(700, 10), 3)
             .unwrap_err()
             .to_string();

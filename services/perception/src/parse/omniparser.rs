@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_cannot_be_asked() {
+    fn invalid_omniparser_addresses_are_refused() {
         for (address, token, part) in [
             ("nowhere", None, "relative URL"),
             ("ftp://example.org", None, "use http or https"),

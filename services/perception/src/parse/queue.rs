@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn one_picture_at_a_time() {
+    async fn one_image_is_parsed_at_a_time() {
         let (witness, queue) = queue();
         let parses: Vec<_> = (0..8)
             .map(|_| {
@@ -205,7 +205,7 @@ mod tests {
         clippy::await_holding_lock,
         reason = "the lock is what keeps the picture inside"
     )]
-    async fn a_caller_that_goes_gives_its_turn_back() {
+    async fn cancelled_caller_returns_its_permit() {
         let (witness, queue) = queue();
         let gate = witness.gate.lock().unwrap();
         let first = tokio::spawn({
@@ -226,7 +226,7 @@ mod tests {
         clippy::await_holding_lock,
         reason = "the lock is what keeps the picture inside"
     )]
-    async fn a_caller_with_many_pictures_does_not_keep_others_waiting() {
+    async fn busy_caller_does_not_starve_others() {
         let (witness, queue) = queue();
         let gate = witness.gate.lock().unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));

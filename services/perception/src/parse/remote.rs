@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_may_go_away_by_itself_is_to_be_tried_again() {
+    fn only_transient_parser_errors_are_retryable() {
         let check = |code, reason: &'static str, expected: &str| {
             let error = failed("http://eyes", ErrorReport::new(code, reason, "why"));
             assert_eq!(error.report().reason, expected, "{code:?} {reason}");

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_fit_into_the_limit_and_are_never_made_larger() {
+    fn images_fit_the_limit_and_are_never_enlarged() {
         let check = |limit: Option<(i32, i32)>, expected: (u32, u32)| {
             let got = size_within(
                 CaptureSize::new(1920, 1080),

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_in_four_fields() {
+    fn card_number_in_four_fields_matches() {
         let fields = [
             (10, 10, 60, "Number"),
             (80, 12, 40, "4111"),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_goes_on_in_the_next_line() {
+    fn email_address_across_two_lines_matches() {
         let cell = [
             (10, 10, 120, "alexandra.lee@mail"),
             (10, 34, 100, ".example.org"),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matches_alone_leaves_its_neighbours_alone() {
+    fn match_within_a_line_excludes_its_neighbours() {
         let row = [
             (10, 10, 200, "4111 1111 1111 1111"),
             (220, 10, 40, "12/27"),

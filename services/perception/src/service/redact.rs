@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_are_cut_to_the_picture() {
+    fn redacted_regions_are_clipped_to_the_image() {
         let check = |region, expected| {
             let mut pixels = white();
             fill(&mut pixels, region);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_match_are_not_told() {
+    fn matching_lines_are_redacted() {
         let line = |text: &str, bounds| TextLine::new(bounds, text, 1.0);
         let lines = [
             line("Card 4111 1111", at(0, 0, 10, 2)),
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_rule_hides_is_part_of_what_another_hides() {
+    fn overlapping_redaction_rules_match_independently() {
         let line = |x, text: &str| TextLine::new(at(x, 0, x + 40, 20), text, 1.0);
         let fields = [
             line(0, "4111"),
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_of_a_window_is_hidden() {
+    fn visible_parts_of_a_window_are_redacted() {
         let check = |hidden: &str, windows: &[Window], expected: usize, titles: &[&str]| {
             let mut shot = shot(windows.to_vec());
             redactor(&[Redaction::Window(hidden.to_owned())]).redact_windows(&mut shot);
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_that_match_are_taken_away() {
+    fn matching_window_titles_are_removed() {
         let windows = vec![window(
             "1",
             "Mail",
@@ -492,7 +492,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_point_is_hidden_where_nothing_lies_over_the_window(
+        fn visible_parts_cover_exactly_the_uncovered_points(
             whole in boxes(),
             above in proptest::collection::vec(boxes(), 0..5),
         ) {

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_for_the_first_change_and_then_for_silence() {
+    fn waits_for_the_first_change_then_for_idle() {
         check(rule(), &[], (true, false, 300, None));
         check(rule(), &[(7, button())], (true, true, 127, Some(7)));
         check(
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_that_never_rests_is_given_up_and_named() {
+    fn continuously_changing_screen_times_out_with_its_regions() {
         let film: Vec<_> = (0..300).map(|frame| (frame * 10, button())).collect();
         check(rule(), &film, (false, true, 2000, Some(0)));
         let outcome = play(rule(), &film);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bounds_may_be_odd() {
+    fn idle_rule_handles_extreme_timeouts() {
         let no_first = IdleRule {
             first_change_timeout: ms(0),
             ..rule()
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn named_regions_are_joined_and_few() {
+    fn reported_regions_are_merged_and_limited() {
         let mut boxes = Vec::new();
         for index in 0..100 {
             join(&mut boxes, region(index * 10, 0, 5, 5).bounds);

@@ -25,7 +25,7 @@ async fn conforms(screen: &dyn Screen, client: &Client) {
     describes(screen).await;
     lists_windows(screen, client).await;
     captures_pixel_by_pixel(screen, client).await;
-    refuses_what_is_not_there(screen).await;
+    refuses_unknown_capture_areas(screen).await;
     reports_changes(screen, client).await;
 }
 
@@ -150,7 +150,7 @@ async fn captures_pixel_by_pixel(screen: &dyn Screen, client: &Client) {
     client.close(window);
 }
 
-async fn refuses_what_is_not_there(screen: &dyn Screen) {
+async fn refuses_unknown_capture_areas(screen: &dyn Screen) {
     let outside = screen
         .capture(part(Area::Region(at(800, 0, 10, 10))))
         .await

@@ -217,7 +217,7 @@ async fn pictograms_have_names_and_controls_states() {
 }
 
 #[test]
-fn nothing_found_needs_no_closer_look_and_edges_are_no_trouble() {
+fn description_handles_no_detections_and_image_edges() {
     let pixels = RgbaImage::from_pixel(60, 40, image::Rgba([240, 240, 240, 255]));
     assert_eq!(described(&pixels, vec![]), []);
     let corners = [

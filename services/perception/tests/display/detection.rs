@@ -109,7 +109,7 @@ async fn buttons_of_a_page_are_found_with_their_labels() {
 }
 
 #[test]
-fn pictures_of_all_sizes_are_looked_at() {
+fn detector_accepts_images_of_any_size() {
     let detector = YoloDetector::new(settings(DetectorModel::BuiltIn));
     for (width, height) in [(1, 1), (3, 900), (31, 33), (3840, 2160), (4000, 40)] {
         let blank = RgbaImage::from_pixel(width, height, image::Rgba([240, 240, 240, 255]));
@@ -121,7 +121,7 @@ fn pictures_of_all_sizes_are_looked_at() {
 }
 
 #[test]
-fn a_picture_that_nobody_waits_for_is_not_looked_at() {
+fn cancelled_detection_is_not_run() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let detector = YoloDetector::new(settings(DetectorModel::BuiltIn));
@@ -132,7 +132,7 @@ fn a_picture_that_nobody_waits_for_is_not_looked_at() {
 }
 
 #[test]
-fn a_file_that_says_nonsense_of_itself_is_refused() {
+fn detector_with_invalid_metadata_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("own.onnx");
     let mut model = include_bytes!("../../models/detector.onnx").to_vec();
@@ -152,7 +152,7 @@ fn a_file_that_says_nonsense_of_itself_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_no_detector_is_refused_with_what_it_should_be() {
+fn non_detector_model_error_states_the_expected_output() {
     let folder = tempfile::tempdir().unwrap();
     let broken = folder.path().join("broken.onnx");
     std::fs::write(&broken, "no model").unwrap();

@@ -86,7 +86,7 @@ async fn a_server_that_dies_is_lost_and_found_again() {
 }
 
 #[tokio::test]
-async fn whoever_watches_learns_that_the_server_died() {
+async fn display_loss_ends_a_change_watch() {
     let mut desktop = Desktop::start();
     let screen = desktop.screen();
     let mut changes = screen.watch().await.unwrap();
@@ -98,7 +98,7 @@ async fn whoever_watches_learns_that_the_server_died() {
 }
 
 #[tokio::test]
-async fn a_new_size_is_followed() {
+async fn resized_display_is_captured_at_its_new_size() {
     let mut desktop = Desktop::start_resizable();
     let screen = desktop.screen();
     let client = Client::connect(&desktop.display);
@@ -158,7 +158,7 @@ async fn the_cursor_is_handed_out_beside_the_pixels() {
 }
 
 #[tokio::test]
-async fn the_scale_is_what_the_desktop_says_or_the_configuration() {
+async fn scale_comes_from_the_desktop_or_the_configuration() {
     let desktop = Desktop::start();
     let client = Client::connect(&desktop.display);
     let screen = desktop.screen();

@@ -40,7 +40,7 @@ async fn a_screen_on_which_nothing_happens() {
 }
 
 #[tokio::test]
-async fn a_small_wheel_that_turns_is_no_quiet_screen() {
+async fn small_spinner_keeps_the_screen_from_settling() {
     let desktop = Desktop::start();
     let screen = desktop.screen();
     let client = Client::connect(&desktop.display);
@@ -69,7 +69,7 @@ async fn a_small_wheel_that_turns_is_no_quiet_screen() {
 }
 
 #[tokio::test]
-async fn a_small_thing_that_is_drawn_again_as_it_was_changes_once() {
+async fn identical_small_redraws_do_not_prevent_settling() {
     let desktop = Desktop::start();
     let screen = desktop.screen();
     let client = Client::connect(&desktop.display);
@@ -93,7 +93,7 @@ async fn a_small_thing_that_is_drawn_again_as_it_was_changes_once() {
 
 /// A fade with individually insignificant steps is still a change, and the screen is idle only after it.
 #[tokio::test]
-async fn what_fades_in_by_faint_steps_is_waited_for() {
+async fn slow_fade_is_waited_for() {
     let desktop = Desktop::start();
     let screen = desktop.screen();
     let client = Client::connect(&desktop.display);
@@ -119,7 +119,7 @@ async fn what_fades_in_by_faint_steps_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_window_that_opens_and_then_rests() {
+async fn opening_window_settles_after_its_last_change() {
     let desktop = Desktop::start();
     let screen = desktop.screen();
     let client = Client::connect(&desktop.display);
@@ -152,7 +152,7 @@ async fn a_window_that_opens_and_then_rests() {
 }
 
 #[tokio::test]
-async fn an_animation_is_given_up_and_named() {
+async fn animation_times_out_with_its_region() {
     let desktop = Desktop::start();
     let screen = desktop.screen();
     let client = Client::connect(&desktop.display);
@@ -220,7 +220,7 @@ async fn a_caret_does_not_count() {
 }
 
 #[tokio::test]
-async fn what_is_drawn_anew_and_looks_the_same_does_not_count() {
+async fn identical_redraws_are_not_changes() {
     let desktop = Desktop::start();
     let screen = desktop.screen();
     let client = Client::connect(&desktop.display);
@@ -242,7 +242,7 @@ async fn what_is_drawn_anew_and_looks_the_same_does_not_count() {
 }
 
 #[tokio::test]
-async fn a_server_that_fails_in_between_is_no_quiet_screen() {
+async fn display_failure_during_a_wait_is_an_error() {
     let mut desktop = Desktop::start();
     let screen = desktop.screen();
     screen.capture(CaptureOptions::default()).await.unwrap();

@@ -17,7 +17,7 @@ const STEPS: usize = 27;
 /// not on the next. Results are therefore compared by characters and by covered area, with a small tolerance.
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "a long run prints its measurements")]
-async fn a_session_is_seen_as_if_each_picture_were_the_first() {
+async fn incremental_parsing_matches_parsing_from_scratch() {
     let session = Session::start().await;
     let never = CancellationToken::new();
     let parser = |reader| EmbeddedParser::new(Arc::new(NoDetector), reader);

@@ -22,7 +22,7 @@ impl Lcg {
 }
 
 /// Opens, draws, raises and closes windows: many times, once, or not at all between two captures.
-async fn is_always_what_is_there(desktop: &Desktop, seed: u64) {
+async fn check_incremental_capture_matches_a_new_one(desktop: &Desktop, seed: u64) {
     let client = Client::connect(&desktop.display);
     let screen = desktop.screen();
     let mut chance = Lcg(seed);
@@ -64,13 +64,13 @@ async fn is_always_what_is_there(desktop: &Desktop, seed: u64) {
 async fn on_xvfb() {
     let desktop = Desktop::start();
     for seed in [1, 2, 3] {
-        is_always_what_is_there(&desktop, seed).await;
+        check_incremental_capture_matches_a_new_one(&desktop, seed).await;
     }
 }
 
 #[tokio::test]
 async fn on_tigervnc() {
-    is_always_what_is_there(&Desktop::start_resizable(), 4).await;
+    check_incremental_capture_matches_a_new_one(&Desktop::start_resizable(), 4).await;
 }
 
 #[tokio::test]

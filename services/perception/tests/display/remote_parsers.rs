@@ -51,7 +51,7 @@ async fn parse(service: &dyn Perception, image: Image) -> ParsedImage {
 }
 
 #[tokio::test]
-async fn another_perception_sees_the_same() {
+async fn remote_perception_parser_gives_the_same_elements() {
     let mut desktop = Desktop::start();
     let note = desktop.path("note.txt");
     std::fs::write(&note, "Quarterly budget\n季度预算\n").unwrap();
@@ -195,7 +195,7 @@ async fn an_omniparser_server_gets_the_token() {
 }
 
 #[tokio::test]
-async fn what_is_no_omniparser_server_is_named() {
+async fn non_omniparser_server_is_reported() {
     let (parser, _) = omniparser(json!({"detail": "no such thing"})).await;
     let service = looking_at(parser, Vec::new()).await;
     let request = ParseRequest {

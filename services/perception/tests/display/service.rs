@@ -101,7 +101,7 @@ fn check_error(error: &ErrorReport, reason: &str, part: &str) {
 }
 
 #[tokio::test]
-async fn without_a_display_one_is_told_what_to_do() {
+async fn missing_display_error_suggests_a_fix() {
     let service = service(&[]).await;
     check_error(
         &service.list_displays().await.unwrap_err(),
@@ -155,7 +155,7 @@ async fn only_configured_displays_are_seen() {
 }
 
 #[tokio::test]
-async fn pictures_are_as_they_were_asked_for() {
+async fn captured_images_match_the_request() {
     let desktop = Desktop::start();
     let client = Client::connect(&desktop.display);
     let expected = pattern(800, 600, 11);
@@ -244,7 +244,7 @@ async fn pictures_are_as_they_were_asked_for() {
 }
 
 #[tokio::test]
-async fn a_frame_that_is_kept_no_longer_says_so() {
+async fn evicted_frame_is_reported_as_expired() {
     let desktop = Desktop::start();
     let settings = Settings {
         displays: vec![desktop.display.clone()],
@@ -294,7 +294,7 @@ async fn a_frame_that_is_kept_no_longer_says_so() {
 }
 
 #[tokio::test]
-async fn comparing_tells_how_much_and_where_and_not_the_pointer() {
+async fn comparison_reports_changed_regions_and_ignores_the_pointer() {
     let desktop = Desktop::start();
     let client = Client::connect(&desktop.display);
     client.show(
@@ -633,17 +633,17 @@ const DIALOG_PAGE: &str = r#"<!DOCTYPE html><meta charset="utf-8"><title>Shelves
   dialog::backdrop { background: #0008 }
 </style>
 <main></main>
-<dialog><h3>Remove this shelf?</h3><p>Its books stay.</p><button onclick="this.closest('dialog').close()">Keep it</button></dialog>
+<dialog><h3>Remove this entry?</h3><p>Its books stay.</p><button onclick="this.closest('dialog').close()">Keep it</button></dialog>
 <script>
-  for (let shelf = 1; shelf <= 28; shelf++) {
+  for (let entry = 1; entry <= 28; entry++) {
     const button = document.querySelector('main').appendChild(document.createElement('button'));
-    button.textContent = `Shelf ${shelf}`;
+    button.textContent = `Shelf ${entry}`;
     button.onclick = () => document.querySelector('dialog').showModal();
   }
 </script>"#;
 
 #[tokio::test]
-async fn what_is_behind_a_dialogs_veil_is_text_until_it_is_answered() {
+async fn elements_behind_a_modal_backdrop_are_text_until_closed() {
     let mut desktop = Desktop::start_large().await;
     let page = desktop.path("page.html");
     std::fs::write(&page, DIALOG_PAGE).unwrap();
@@ -668,7 +668,7 @@ async fn what_is_behind_a_dialogs_veil_is_text_until_it_is_answered() {
     assert!(buttons(&open) > 20, "{open:#?}");
 
     click(element_of(&open, "Shelf 2"));
-    let asked = observe_until(&service, "Remove this shelf?", &request).await;
+    let asked = observe_until(&service, "Remove this entry?", &request).await;
     assert_eq!(buttons(&asked.scene), 0, "{:#?}", asked.scene);
     let behind = element_of(&asked.scene, "Shelf 28");
     assert_eq!(behind.kind, ElementKind::Label);
@@ -687,7 +687,7 @@ async fn what_is_behind_a_dialogs_veil_is_text_until_it_is_answered() {
 }
 
 #[tokio::test]
-async fn pictures_that_are_none_are_refused() {
+async fn unreadable_images_are_refused() {
     let service = service(&[]).await;
     let image = |content| Image {
         content,
@@ -720,7 +720,7 @@ async fn pictures_that_are_none_are_refused() {
 }
 
 #[tokio::test]
-async fn the_live_stream_sends_everything_first_and_then_what_changed() {
+async fn live_stream_sends_a_full_frame_then_changes() {
     let desktop = Desktop::start();
     let client = Client::connect(&desktop.display);
     client.show(
@@ -926,7 +926,7 @@ async fn the_live_stream_shows_a_change_of_colour_alone() {
 }
 
 #[tokio::test]
-async fn only_so_many_watch_at_a_time() {
+async fn live_streams_are_limited_in_number() {
     let desktop = Desktop::start();
     let service = service(&[&desktop.display]).await;
     let mut open = Vec::new();
@@ -992,7 +992,7 @@ async fn each_monitor_is_seen_by_its_name() {
 
 /// Text found only by magnified parsing is redacted too, and a number in four fields counts as one number.
 #[tokio::test]
-async fn what_only_a_closer_look_reads_is_hidden_too() {
+async fn text_found_only_by_magnification_is_redacted() {
     let mut desktop = Desktop::start_large().await;
     let page = desktop.path("page.html");
     std::fs::write(&page, SECRETS).unwrap();
@@ -1084,7 +1084,7 @@ const SECRETS: &str = r#"<!doctype html><body style="margin:20px;font:16px Arial
  style="margin-left:24px">1111</span><span style="margin-left:24px">1111</span></p></body>"#;
 
 #[tokio::test]
-async fn changes_are_told_within_one_view_only() {
+async fn deltas_require_the_same_capture_area() {
     let desktop = Desktop::start();
     let service = service(&[&desktop.display]).await;
     let observe = async |area: CaptureArea, since_frame: Option<FrameId>| {

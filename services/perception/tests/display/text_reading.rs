@@ -157,7 +157,7 @@ async fn an_editor_and_a_page_in_english_and_chinese() {
 }
 
 #[tokio::test]
-async fn what_has_been_read_is_remembered() {
+async fn recognised_lines_are_cached() {
     let mut desktop = Desktop::start_large().await;
     let note = desktop.path("note.txt");
     std::fs::write(&note, NOTE).unwrap();
@@ -193,7 +193,7 @@ async fn what_has_been_read_is_remembered() {
 }
 
 #[test]
-fn pictures_of_all_sizes_are_read() {
+fn reader_accepts_images_of_any_size() {
     let parser = parser();
     for (width, height) in [
         (1, 1),
@@ -210,7 +210,7 @@ fn pictures_of_all_sizes_are_read() {
 }
 
 #[test]
-fn a_missing_file_is_named_with_what_to_do() {
+fn missing_model_file_error_suggests_a_fix() {
     let folder = tempfile::tempdir().unwrap();
     let check = |files: ModelFiles, part: &Path| {
         let reader = PaddleReader::new(files, ReadSettings::default());
@@ -320,7 +320,7 @@ const MORE_LANGUAGES: [(&str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn other_languages_are_a_matter_of_the_model() {
+async fn other_languages_need_only_another_model() {
     let mut desktop = Desktop::start();
     let lines = MORE_LANGUAGES.map(|(language, line)| format!("<p lang={language}>{line}"));
     let page = desktop.path("languages.html");

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_told_from_files() {
+    fn urls_are_distinguished_from_file_names() {
         check(
             "https://a.org/b;c?d=e.f",
             false,

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn words_keep_what_belongs_to_a_name() {
+    fn tokens_keep_punctuation_inside_names() {
         check(
             "click Save; press Ctrl+S.",
             "click save [;] press ctrl+s [.]",

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn another_text_is_told_and_an_unreadable_one_is_not() {
+    fn differing_text_is_reported_but_unreadable_text_is_not() {
         check("", "forty", false, false);
         check("Berlin", "Hamburg-Altona", false, true);
         check("0517-12-09", "1990-05-17", false, true);

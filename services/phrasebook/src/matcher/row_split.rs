@@ -135,7 +135,7 @@ mod tests {
 
     /// Lines and boxes as Perception read them on a page of checkboxes.
     #[test]
-    fn each_label_of_a_line_stands_between_its_toggles() {
+    fn line_is_split_into_one_label_per_toggle() {
         let first = "Two-factor login  Newsletter";
         check(
             first,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_stay_whole() {
+    fn lines_without_matching_toggles_are_not_split() {
         let one = std::iter::once(20..33).collect::<Vec<_>>();
         check("Two-factor login", 45..150, &one, &[]);
         check("Newsletter", 45..249, &[34..47, 160..173], &[]);

@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_forgiven_in_order() {
+    fn text_match_tiers_are_tried_in_order() {
         check("Save", "Save", Some((MatchTier::Exact, "Save")));
         check("save as", "Save As", Some((MatchTier::Exact, "Save As")));
         check("Save As", "SaveAs", Some((MatchTier::Exact, "SaveAs")));

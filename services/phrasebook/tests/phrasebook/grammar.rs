@@ -48,7 +48,7 @@ fn sentences() {
 }
 
 #[test]
-fn what_follows_a_quoted_value_is_a_clause_of_its_own_or_not_understood() {
+fn text_after_a_quoted_value_must_be_a_clause() {
     let parsed = |goal: &str| match parse(goal) {
         Ok(clauses) => {
             let clauses = clauses.iter().map(|clause| plain(&clause.instruction));

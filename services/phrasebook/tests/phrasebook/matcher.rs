@@ -82,7 +82,7 @@ fn the_best_match_wins() {
 }
 
 #[test]
-fn kind_place_order_and_neighbours_tell_apart() {
+fn kind_place_ordinal_and_relation_disambiguate_matches() {
     let seen = screen(
         r#"
         label 20,20 60x20 "Delete"
@@ -235,7 +235,7 @@ fn dialogs_and_the_active_window_come_first() {
 }
 
 #[test]
-fn a_control_that_was_seen_twice_is_one() {
+fn duplicate_detection_of_a_control_is_one_match() {
     let seen = screen(
         r#"
         button 100,100 120x40 "Save"
@@ -246,7 +246,7 @@ fn a_control_that_was_seen_twice_is_one() {
 }
 
 #[test]
-fn a_word_of_a_line_is_hit_where_it_stands() {
+fn word_within_a_line_is_clicked_at_its_position() {
     let page = screen(PAGE_AS_READ);
     check(&page, &text("Home"), Interaction::Click, (20, 64), (19, 39));
     check(

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn less_and_less_is_asked_of_an_endpoint_until_nothing_is_left() {
+    fn output_format_degrades_step_by_step() {
         let refusal = "'response_format.type' must be one of text";
         let json = after(DegradedFeatures::default(), 400, refusal).unwrap();
         assert_eq!(json.output_format, OutputFormat::Json);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn other_refusals_are_not_about_that() {
+    fn unrelated_errors_degrade_no_feature() {
         let made = DegradedFeatures::default();
         assert_eq!(after(made, 400, "prompt is too long"), None);
         assert_eq!(after(made, 401, "response_format"), None);

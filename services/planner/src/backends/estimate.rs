@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_counted_as_pictures_and_not_as_text() {
+    fn images_are_not_estimated_as_text() {
         let base64 = "A".repeat(10_000);
         let claude = json!({"source": {"data": base64}});
         assert_eq!(content(&claude), (10, 1));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_is_told_in_dollars() {
+    fn amounts_are_formatted_in_dollars() {
         assert_eq!(dollars(1_234_567), "$1.2345");
         assert_eq!(dollars(500), "$0.0005");
     }

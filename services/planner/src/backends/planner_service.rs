@@ -88,6 +88,9 @@ impl Backend for PlannerServiceBackend {
             let planned = self.planner.plan(request.clone()).await;
             planned.map_err(|report| {
                 call.usage.add(report.usage());
+                let responses = report.model_responses().unwrap_or_default();
+                let responses: Vec<Value> = serde_json::from_str(responses).unwrap_or_default();
+                responses.iter().for_each(|one| call.keep_response(one));
                 failure(&report)
             })
         };

@@ -47,6 +47,8 @@ impl fmt::Debug for Question {
 pub struct QuestionResult {
     pub value: Value,
     pub usage: Usage,
+    /// Responses of the providers, also of backends that failed before.
+    pub responses: Vec<String>,
 }
 
 /// Builds the request of a question.

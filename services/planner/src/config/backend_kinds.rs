@@ -91,6 +91,17 @@ pub(super) const KINDS: &[BackendKind] = &[
     },
 ];
 
+/// Returns the dialect of every kind, with its default options. Tests compare their own lists with it.
+///
+/// # Panics
+/// If a dialect has an option without a default.
+pub fn dialects() -> impl Iterator<Item = Arc<dyn Dialect>> {
+    let options = Options::default();
+    KINDS
+        .iter()
+        .map(move |kind| (kind.dialect)(&options).expect("every option has a default"))
+}
+
 /// Options of a dialect that has none.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

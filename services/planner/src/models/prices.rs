@@ -34,10 +34,10 @@ impl Prices {
     /// Returns the prices with absent cache prices derived from the input price.
     #[must_use]
     pub fn with_cache_defaults(self, api: Api) -> Self {
-        if api != Api::AnthropicMessages {
-            return self;
-        }
-        let (read, write) = ANTHROPIC_CACHE;
+        let (read, write) = match api {
+            Api::AnthropicMessages => ANTHROPIC_CACHE,
+            Api::OpenaiResponses | Api::OpenaiChat => return self,
+        };
         Self {
             cached_input: self.cached_input.or(Some(self.input * read)),
             cache_write: self.cache_write.or(Some(self.input * write)),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_price_of_cached_input_follows_from_that_of_input_where_the_provider_says_so() {
+    fn cache_prices_default_by_provider() {
         let alone = Prices {
             cached_input: None,
             cache_write: None,
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_not_guessed() {
+    fn cost_is_unknown_without_complete_usage() {
         check(TokenUsage::default(), None);
         check(
             TokenUsage {

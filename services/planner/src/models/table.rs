@@ -273,9 +273,12 @@ fn unknown(name: &str, api: Api) -> Model {
         effort: None,
         forced_tool_choice: false,
         prefill: false,
-        // A chat endpoint usually serves an open model, which is most reliable at temperature 0. An endpoint that rejects
-        // the setting does not get it again.
-        sampling: api == Api::OpenaiChat,
+        sampling: match api {
+            // A chat endpoint usually serves an open model, which is most reliable at temperature 0. An endpoint that
+            // rejects the setting does not get it again.
+            Api::OpenaiChat => true,
+            Api::AnthropicMessages | Api::OpenaiResponses => false,
+        },
         thinking_binds_prefix: false,
         min_cache_tokens: None,
         context_tokens: None,
@@ -360,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_means_all_that_begin_so_and_the_longest_wins() {
+    fn longest_matching_model_prefix_wins() {
         let convention = |name| get(name, Api::OpenaiChat).image_spec.convention;
         for name in ["Qwen/Qwen3-VL-8B-Instruct", "qwen3.5-27b", "qwen3.8-plus"] {
             assert_eq!(
@@ -381,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_model_gets_what_every_model_accepts() {
+    fn unknown_model_gets_conservative_defaults() {
         let model = get("claude-nobody-9", Api::AnthropicMessages);
         assert!(!model.known);
         assert_eq!(model.computer_tool, ComputerTool::None);
@@ -391,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_the_user_changes_only_what_it_says() {
+    fn user_model_entry_overrides_only_its_fields() {
         let prices = Prices {
             input: 1.0,
             output: 2.0,

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_reported_is_unknown() {
+    fn unreported_token_usage_is_unknown() {
         for api in [
             Api::AnthropicMessages,
             Api::OpenaiResponses,

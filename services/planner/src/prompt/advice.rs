@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_file_takes_the_place_of_ours_or_stands_beside_it() {
+    fn user_advice_replaces_or_extends_the_built_in() {
         let mut advice_set = AdviceSet::built_in().unwrap();
         advice_set
             .put(
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_for_nothing_is_an_error() {
+    fn advice_without_conditions_or_text_is_an_error() {
         for file in [
             "",
             "Just text.",

@@ -96,11 +96,11 @@ impl ImageVisibility<'_> {
     /// Returns one line for each file, and for each image that is not among them.
     fn files(self, files: &[TaskFile]) -> Vec<String> {
         let described = files.iter().map(|file| {
-            let is_image = self.images.iter().any(|image| image.name == file.name);
+            let is_image = self.images.iter().any(|image| is_of(file, image));
             let note = is_image.then(|| self.note(&file.name));
             described(file, note, self.language)
         });
-        let is_file = |image: &&UserImage| files.iter().any(|file| file.name == image.name);
+        let is_file = |image: &&UserImage| files.iter().any(|file| is_of(file, image));
         let others = self.images.iter().filter(|image| !is_file(image));
         let others = others.map(|image| {
             let origin = words(self.language, "given by the user", "用户提供");
@@ -129,6 +129,11 @@ impl ImageVisibility<'_> {
             ),
         }
     }
+}
+
+/// Returns true for the file that an image of the user is, and false for a result of the same name.
+fn is_of(file: &TaskFile, image: &UserImage) -> bool {
+    file.origin == FileOrigin::Attached && file.name == image.name
 }
 
 /// Returns each file with its origin and its path.
@@ -214,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_task_is_told_and_its_record_is_delimited() {
+    fn earlier_tasks_are_rendered_with_delimited_content() {
         assert_eq!(rendered(Vec::new(), Language::English), "");
         let english = rendered(vec![earlier()], Language::English);
         let lines = [
@@ -254,7 +259,7 @@ mod tests {
             ..TaskContext::default()
         };
         let prompts = Prompts::built_in().unwrap();
-        let told = |language| {
+        let files_in = |language| {
             let shown = [&context.images[2]];
             let text = background(&context, &shown, &prompts, language).unwrap();
             let lines = text.lines().filter(|line| line.starts_with("- "));
@@ -266,8 +271,8 @@ mod tests {
             "- new.png (attached by the user, /files/new.png, an image, which you are also shown)",
             "- pasted.png (given by the user, not on the computer, an image, which you are not shown)",
         ];
-        assert_eq!(told(Language::English), english);
-        let chinese = told(Language::Chinese);
+        assert_eq!(files_in(Language::English), english);
+        let chinese = files_in(Language::Chinese);
         assert!(chinese[2].contains("也会直接显示给你"), "{chinese:?}");
     }
 }

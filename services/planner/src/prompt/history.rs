@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_is_told_as_the_reader_counts() {
+    fn history_points_use_the_models_coordinates() {
         let middle = || click(Target::Point(CapturePoint::new(960, 540)));
         let claude = seen_by("claude-opus-4-6", Api::AnthropicMessages, true);
         let opencua = seen_by("opencua-a3b", Api::OpenaiChat, false);
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_of_the_wheel_is_told_in_words() {
+    fn scroll_direction_is_written_in_words() {
         let scroll = |x, y| {
             step(Action::Scroll {
                 at: Some(Target::Element(ElementId(3))),

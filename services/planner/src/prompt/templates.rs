@@ -43,6 +43,7 @@ templates! {
     "som_system",
     "opencua_system",
     "opencua_task",
+    "qwen_vl_screen",
     "qwen_vl_system",
     "qwen_vl_task",
     "summary",
@@ -53,7 +54,14 @@ templates! {
 
 /// Templates that receive the whole [`PromptContext`](super::PromptContext), and may use more of it than the built-in
 /// ones.
-const CONTEXT_TEMPLATES: &[&str] = &["computer_first", "computer_system", "som_step"];
+const CONTEXT_TEMPLATES: &[&str] = &[
+    "computer_first",
+    "computer_system",
+    "opencua_task",
+    "qwen_vl_screen",
+    "qwen_vl_task",
+    "som_step",
+];
 /// Fields of the context.
 const CONTEXT_VALUES: &[&str] = &[
     "advice",
@@ -329,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_file_takes_the_place_of_ours_in_its_language_alone() {
+    fn user_template_overrides_only_its_language() {
         let folder = folder_with("en/som_system.jinja", "Hello {{ language }}");
         let prompts = Prompts::with_folder(folder.path()).unwrap();
         let values = minijinja::context! { language => "you" };
@@ -340,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_missing_is_no_empty_text() {
+    fn undefined_template_value_is_an_error() {
         let folder = folder_with("en/som_system.jinja", "Hello {{ language.tag }}");
         let prompts = Prompts::with_folder(folder.path()).unwrap();
         let values = minijinja::context! { language => "you" };
@@ -353,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_nothing_asks_for_is_named() {
+    fn unknown_template_file_is_reported() {
         let folder = folder_with("zh/sum_system.jinja", "");
         let error = Prompts::with_folder(folder.path()).unwrap_err().to_string();
         assert!(
@@ -408,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_situation_has_is_known() {
+    fn context_values_list_every_field() {
         let situation = crate::prompt::PromptContext::default();
         let situation = serde_json::to_value(situation).unwrap();
         let mut fields: Vec<&String> = situation.as_object().unwrap().keys().collect();
@@ -426,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_file_may_say_more_of_a_situation_than_ours() {
+    fn user_template_may_use_every_context_value() {
         let text =
             "{% for number in range(2) %}{{ loop.index }}{% endfor %} {{ platform }} {{ windows }}";
         let folder = folder_with("en/computer_first.jinja", text);
@@ -434,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_or_has_nothing_is_no_folder_of_prompts() {
+    fn missing_or_empty_prompt_folder_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let error = Prompts::with_folder(&folder.path().join("promts")).unwrap_err();
         assert!(

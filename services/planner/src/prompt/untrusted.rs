@@ -57,7 +57,7 @@ mod tests {
     ];
 
     #[test]
-    fn text_is_delimited_and_says_where_it_comes_from() {
+    fn untrusted_text_is_delimited_with_its_source() {
         assert_eq!(
             untrusted("elements", "[1] a < b\n"),
             "<untrusted source=\"elements\">\n[1] a < b\n</untrusted>"
@@ -74,7 +74,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_said_there_is_one_end(text in "(?i)([</ >a]|untrusted){0,40}") {
+        fn untrusted_text_has_exactly_one_closing_tag(text in "(?i)([</ >a]|untrusted){0,40}") {
             let text = untrusted("x", &text).to_lowercase();
             let folded: String = text.chars().filter(|c| !c.is_whitespace()).collect();
             prop_assert_eq!(folded.matches("</untrusted").count(), 1);

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_comes_before_a_variable() {
+    fn key_file_takes_precedence_over_the_variable() {
         let key = in_file("sk-1\n").unwrap().unwrap();
         assert_eq!(key.expose(), "sk-1");
         let environment = Environment::of([("KEY", "sk-2"), ("EMPTY", "")]);

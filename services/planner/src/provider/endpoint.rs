@@ -277,18 +277,20 @@ fn host_and_port(proxy: &Secret) -> Option<String> {
 fn headers(address: &EndpointConfig) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if address.api == Api::AnthropicMessages {
-        let version = HeaderValue::from_str(&address.anthropic_version)?;
-        headers.insert("anthropic-version", version);
-    }
-    if address.api != Api::AnthropicMessages {
-        let billing = [
-            ("openai-organization", &address.organization),
-            ("openai-project", &address.project),
-        ];
-        for (name, value) in billing {
-            if let Some(value) = value {
-                headers.insert(name, HeaderValue::from_str(value)?);
+    match address.api {
+        Api::AnthropicMessages => {
+            let version = HeaderValue::from_str(&address.anthropic_version)?;
+            headers.insert("anthropic-version", version);
+        }
+        Api::OpenaiResponses | Api::OpenaiChat => {
+            let billing = [
+                ("openai-organization", &address.organization),
+                ("openai-project", &address.project),
+            ];
+            for (name, value) in billing {
+                if let Some(value) = value {
+                    headers.insert(name, HeaderValue::from_str(value)?);
+                }
             }
         }
     }

@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn some_statuses_may_pass_and_others_not() {
+    fn http_statuses_are_transient_or_permanent() {
         for status in [
             408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529,
         ] {
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_provider_says_of_asking_again_comes_first() {
+    fn should_retry_header_overrides_the_status() {
         check(400, &[("x-should-retry", "true")], "", passes(None));
         check(
             503,
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn people_are_told_in_a_sentence_with_the_details_behind() {
+    fn failure_message_is_a_sentence_with_details() {
         let body = r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
         let failure = ProviderFailure::of(
             StatusCode::UNAUTHORIZED,
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_a_success_is_told_from_an_answer() {
+    fn error_body_with_a_success_status_is_recognised() {
         check_in_success(
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
             passes(None),

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_found_in_what_stands_around_it() {
+    fn object_is_found_within_surrounding_text() {
         let a = || Some(json!({"a": 1}));
         check(r#"{"a": 1}"#, a());
         check("```json\n{\"a\": 1}\n```", a());
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_put_right() {
+    fn trailing_commas_and_raw_newlines_are_repaired() {
         check(
             "{\"a\": [1, 2,], \"b\": \"x,}\", }",
             Some(json!({"a": [1, 2], "b": "x,}"})),
@@ -164,19 +164,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_of_a_malformed_object_is_not_taken_for_the_answer() {
+    fn object_nested_in_a_malformed_one_is_not_used() {
         check(r#"{"a": oops, "b": {"c": 1}}"#, None);
     }
 
     #[test]
-    fn many_braces_end_soon() {
+    fn deeply_nested_braces_are_rejected_quickly() {
         check(&"{".repeat(1_000_000), None);
         check(&"{\"a\":".repeat(100_000), None);
     }
 
     proptest! {
         #[test]
-        fn every_text_has_an_end(text in "\\PC{0,200}|[{}\"\\\\,a\\[\\]: \n]{0,200}") {
+        fn parsing_arbitrary_text_terminates(text in "\\PC{0,200}|[{}\"\\\\,a\\[\\]: \n]{0,200}") {
             let _ = object(&text);
         }
 

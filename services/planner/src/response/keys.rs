@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_named() {
+    fn unknown_keys_are_reported() {
         check("ctrl+flurb", Err("No key is called \"flurb\"."));
         check("", Err("No key is named."));
         check("ctrl+", Err("No key is called \"\"."));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_list_without_modifiers_are_pressed_one_after_the_other() {
+    fn listed_keys_without_modifiers_are_pressed_in_sequence() {
         let check = |names: &[&str], expected: &[&str]| {
             let presses = listed_presses(names.iter().copied()).unwrap();
             let presses: Vec<String> = presses.iter().map(|chord| words(chord)).collect();

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_told_from_answers() {
+    fn model_refusals_are_recognised() {
         let claude = json!({"stop_reason": "refusal", "content": [],
             "stop_details": {"type": "refusal", "category": "cyber", "explanation": "no malware"}});
         check(
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_not_used() {
+    fn truncated_responses_are_rejected() {
         let claude = json!({"stop_reason": "max_tokens", "usage": {"output_tokens": 8}, "content": [{"type": "text", "text": "{}"}]});
         check(
             Api::AnthropicMessages,
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_anything_says_nothing() {
+    fn empty_response_has_no_text() {
         for api in [
             Api::AnthropicMessages,
             Api::OpenaiResponses,

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn rests_after_failures_in_a_row_and_then_one_tries() {
+    async fn opens_after_consecutive_failures_then_admits_one_trial() {
         let breaker = breaker();
         fails(&breaker);
         answers(&breaker);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_provider_is_not_asked_before_it_wants_to_be() {
+    async fn breaker_stays_open_for_the_retry_after_time() {
         let breaker = breaker();
         let asked: Result<(), _> = Err(BackendError::Transient {
             message: String::new(),
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_trial_that_is_given_up_lets_another_one_try() {
+    async fn abandoned_trial_admits_another() {
         let breaker = breaker();
         fails(&breaker);
         fails(&breaker);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_is_no_decision_is_an_answer() {
+    async fn refusal_resets_the_failure_count() {
         let breaker = breaker();
         fails(&breaker);
         let refused: Result<(), _> = Err(BackendError::Refused {

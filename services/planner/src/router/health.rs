@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_the_median_of_the_last_answers_and_the_sum_of_all() {
+    fn reports_median_latency_and_total_usage() {
         let health = Health::default();
         assert_eq!(health.report().median_latency, None);
         let usage = Usage {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn remembers_what_went_wrong_with_it_and_not_with_the_goal() {
+    fn last_error_ignores_request_specific_failures() {
         let health = Health::default();
         health.record_failure(&BackendError::TimedOut { limit_ms: 5 });
         health.record_failure(&BackendError::OverBudget {

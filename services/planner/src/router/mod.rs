@@ -308,17 +308,24 @@ impl Router {
     ) -> Result<QuestionResult, Error> {
         let mut question = Arc::new(question);
         let mut attempts: Vec<FailedAttempt> = Vec::new();
+        let mut responses = Vec::new();
         let mut slots = self.order(names)?;
         slots.retain(|slot| slot.backend.has_model());
         let time = DecisionTime::start(self.config.limits, question.remaining);
         for (index, slot) in slots.iter().enumerate() {
             let asked = BackendRequest::Answer(Arc::clone(&question));
             let share = time.share(slots.len() - index);
-            match slot.ask(asked, self.context(), share).await {
+            let context = self.context();
+            let reply = slot.ask(asked, context.clone(), share).await;
+            responses.extend(context.responses());
+            match reply {
                 Ok((BackendReply::Answer(value), usage)) => {
                     let in_vain = attempts.iter().map(|attempt| attempt.usage);
-                    let usage = in_vain.fold(usage, Usage::plus);
-                    return Ok(QuestionResult { value, usage });
+                    return Ok(QuestionResult {
+                        value,
+                        usage: in_vain.fold(usage, Usage::plus),
+                        responses: texts(&responses),
+                    });
                 }
                 Ok((BackendReply::Decision(_), _)) => unreachable!("an answer was asked for"),
                 Err(attempt) => {
@@ -334,7 +341,7 @@ impl Router {
         if attempts.is_empty() {
             return Err(Error::NeedsModel { call });
         }
-        Err(all_failed(attempts))
+        Err(all_failed(attempts, &responses))
     }
 
     /// Returns the backends to try: the named ones, or all.
@@ -388,7 +395,7 @@ fn with_usage_deducted(request: &Arc<PlanRequest>, usage: Usage) -> Arc<PlanRequ
     })
 }
 
-/// Maximum length of all responses of a decision together, in bytes: they are kept with the step and must fit a message.
+/// Maximum length of all responses of a call together, in bytes: they are kept with the step and must fit a message.
 const MAX_RESPONSES_BYTES: usize = 1 << 20;
 
 /// Returns the responses as JSON. One that would make them too long together is replaced by a note.
@@ -422,7 +429,7 @@ fn conclude(attempts: Vec<FailedAttempt>, responses: &[Value]) -> Result<Planned
         .iter()
         .all(|attempt| matches!(attempt.error, BackendError::Declined { .. }));
     let Some(last) = attempts.last().filter(|_| all_declined) else {
-        return Err(all_failed(attempts));
+        return Err(all_failed(attempts, responses));
     };
     let reason = declined(&attempts);
     let decision = Decision {
@@ -445,7 +452,7 @@ fn conclude(attempts: Vec<FailedAttempt>, responses: &[Value]) -> Result<Planned
     })
 }
 
-fn all_failed(attempts: Vec<FailedAttempt>) -> Error {
+fn all_failed(attempts: Vec<FailedAttempt>, responses: &[Value]) -> Error {
     Error::AllBackendsFailed {
         retryable: attempts.iter().any(|attempt| attempt.error.is_retryable()),
         retry_after: attempts
@@ -453,6 +460,7 @@ fn all_failed(attempts: Vec<FailedAttempt>) -> Error {
             .filter_map(|attempt| attempt.retry_after)
             .min(),
         attempts: attempt_reports(attempts),
+        responses: texts(responses),
     }
 }
 

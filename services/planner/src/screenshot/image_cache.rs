@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_goes_first_and_the_bytes_are_counted() {
+    fn least_recently_used_images_are_evicted_by_bytes() {
         let mut cache = ImageCache::new(100);
         for number in 1..=4 {
             cache.put(key(number), of_length(25));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_not_kept() {
+    fn failed_encoding_is_not_cached() {
         let key = key(200);
         let failed: Result<Arc<Encoded>, &str> = get(key, || Err("no"));
         assert_eq!(failed.unwrap_err(), "no");

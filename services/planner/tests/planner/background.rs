@@ -1,21 +1,12 @@
 //! Every backend with a model receives the background of a task, through the one template for it.
 
-use motorium_planner::backends::chat_som::ChatSom;
-use motorium_planner::backends::claude_computer::ClaudeComputer;
-use motorium_planner::backends::claude_som::ClaudeSom;
-use motorium_planner::backends::degraded_features::DegradedFeatures;
-use motorium_planner::backends::dialect::{Dialect, StepContext};
-use motorium_planner::backends::openai_computer::OpenAiComputer;
-use motorium_planner::backends::opencua::OpenCua;
-use motorium_planner::backends::qwen_vl::QwenVl;
-use motorium_planner::models::ModelTable;
-use motorium_planner::prompt::Prompts;
-use motorium_planner::screenshot::RequestImages;
+use motorium_planner::backends::dialect::Dialect;
 use motorium_proto::domain::session::{
     EarlierMessage, EarlierTask, FileOrigin, MessageRole, TaskContext, TaskEnd, TaskFile,
 };
 
 use crate::request::{request, solid_screenshot};
+use crate::{kinds, step_context};
 
 fn context() -> TaskContext {
     TaskContext {
@@ -60,32 +51,14 @@ fn sent(dialect: &dyn Dialect, model: &str, goal: &str, context: TaskContext) ->
     let mut request = request(goal, r#"button 20,40 80x30 "Save""#);
     request.image = Some(solid_screenshot(40));
     request.context = context;
-    let model = ModelTable::default().get(model, dialect.api());
-    let (images, prompts) = (RequestImages::of(&request), Prompts::built_in().unwrap());
-    let step = StepContext {
-        request: &request,
-        model: &model,
-        images: &images,
-        prompts: &prompts,
-        degraded: DegradedFeatures::default(),
-    };
-    let asked = dialect.build_request(&step).unwrap();
-    serde_json::to_string(&asked.body).unwrap()
+    step_context::sent(dialect, model, &request)
 }
 
 #[test]
-fn every_backend_is_told_the_background() {
-    let dialects: [(&dyn Dialect, &str); 6] = [
-        (&ClaudeSom::default(), "claude-opus-4-6"),
-        (&ChatSom::default(), "local-vl"),
-        (&OpenCua::default(), "opencua-7b"),
-        (&QwenVl, "qwen3-vl-plus"),
-        (&ClaudeComputer, "claude-opus-5-5"),
-        (&OpenAiComputer::default(), "gpt-5.6-sol"),
-    ];
-    for (dialect, model) in dialects {
+fn every_backend_receives_the_task_context() {
+    for (dialect, model) in kinds::all() {
         for goal in ["send it to Ann", "把它发给安"] {
-            let body = sent(dialect, model, goal, context());
+            let body = sent(dialect.as_ref(), model, goal, context());
             for text in [
                 "save the yearly report",
                 "the one of last year",
@@ -99,7 +72,7 @@ fn every_backend_is_told_the_background() {
             ] {
                 assert!(body.contains(text), "{model}: {text}\n{body}");
             }
-            let without = sent(dialect, model, goal, TaskContext::default());
+            let without = sent(dialect.as_ref(), model, goal, TaskContext::default());
             assert!(!without.contains("yearly"), "{model}");
         }
     }

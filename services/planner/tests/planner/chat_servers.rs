@@ -3,6 +3,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use motorium_planner::backends::dialect::Dialect;
+use motorium_planner::models::Api;
 use motorium_proto::domain::action::{Action, Target};
 use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::frame::{Image, ImageContent};
@@ -13,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::fake_provider::Provider;
 use crate::fixtures::fixture;
+use crate::kinds::check_listed;
 use crate::request::{request, solid_screenshot};
 use crate::task::service;
 
@@ -68,6 +71,11 @@ async fn serve(kind: &str, model: &str, answers: &[&str]) -> Served {
         requests: received.into_iter().map(|received| received.body).collect(),
         annotated,
     }
+}
+
+/// Returns whether the requests of a dialect have this protocol.
+fn is_chat(dialect: &dyn Dialect) -> bool {
+    dialect.api() == Api::OpenaiChat
 }
 
 fn describe(next: &Next) -> String {
@@ -152,7 +160,7 @@ async fn answers_are_read_as_servers_give_them() {
 }
 
 #[tokio::test]
-async fn what_is_no_decision_is_said_in_plain_words() {
+async fn failed_decision_has_a_plain_message() {
     for (kind, answers, reason, part) in [
         ("operator", &["refusal"][..], "REFUSED", "I cannot help"),
         ("opencua", &["filtered"], "REFUSED", "content filter"),
@@ -184,11 +192,13 @@ async fn what_is_no_decision_is_said_in_plain_words() {
 
 #[tokio::test]
 async fn a_setting_that_an_endpoint_refuses_is_left_out_by_every_backend() {
-    for (kind, model, good) in [
+    let cases = [
         ("operator", "local-vl", "som"),
         ("qwen_vl", "qwen3-vl-plus", "qwen_call"),
         ("opencua", "opencua-7b", "opencua_click"),
-    ] {
+    ];
+    check_listed(&cases.map(|(kind, ..)| kind), is_chat);
+    for (kind, model, good) in cases {
         let served = serve(kind, model, &["no_temperature.400", good]).await;
         let sent = |key: &str| {
             let bodies = served.requests.iter();
@@ -207,11 +217,13 @@ async fn a_setting_that_an_endpoint_refuses_is_left_out_by_every_backend() {
 
 #[tokio::test]
 async fn an_answer_that_was_cut_off_gets_more_room() {
-    for (kind, model, cut_off, good) in [
+    let cases = [
         ("operator", "local-vl", "som_cut_off", "som"),
         ("qwen_vl", "qwen3-vl-plus", "qwen_cut_off", "qwen_call"),
         ("opencua", "opencua-7b", "opencua_cut_off", "opencua_click"),
-    ] {
+    ];
+    check_listed(&cases.map(|(kind, ..)| kind), is_chat);
+    for (kind, model, cut_off, good) in cases {
         let served = serve(kind, model, &[cut_off, good]).await;
         let room = |body: &Value| body["max_tokens"].as_u64().unwrap();
         let (first, second) = (room(&served.requests[0]), room(&served.requests[1]));

@@ -79,7 +79,7 @@ async fn a_conversation_that_the_provider_has_lost_begins_anew_once() {
 }
 
 #[tokio::test]
-async fn for_an_account_that_nothing_is_kept_for_everything_is_sent() {
+async fn zero_retention_account_gets_full_conversations() {
     let mut stage = Setup::start().await;
     stage.acts("resp_1");
     stage.task.step().await;

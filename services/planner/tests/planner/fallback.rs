@@ -56,7 +56,7 @@ fn click(number: u32) -> Value {
 }
 
 #[tokio::test]
-async fn another_model_goes_on_where_the_first_one_fails() {
+async fn fallback_model_continues_when_the_first_fails() {
     let mut stage = Setup::start().await;
     (1..=3).for_each(|number| stage.claude.will_answer(200, click(number)));
     for _ in 0..3 {

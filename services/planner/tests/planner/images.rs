@@ -31,7 +31,7 @@ fn image_spec(max_base64: usize) -> ImageSpec {
 }
 
 #[test]
-fn a_picture_that_is_too_large_is_sent_as_a_jpeg() {
+fn oversize_image_is_sent_as_jpeg() {
     let images = RequestImages::of_image(&noise());
     let whole = images.current(image_spec(usize::MAX)).unwrap();
     assert_eq!(whole.media_type, "image/png");
@@ -48,7 +48,7 @@ fn a_picture_that_is_too_large_is_sent_as_a_jpeg() {
 }
 
 #[test]
-fn a_picture_that_is_too_large_even_then_is_not_sent() {
+fn image_too_large_even_as_jpeg_is_not_sent() {
     let error = RequestImages::of_image(&noise())
         .current(image_spec(1000))
         .unwrap_err();

@@ -127,7 +127,7 @@ fn backends_that_are_not_there() {
 }
 
 #[test]
-fn numbers_that_nothing_can_be_asked_with() {
+fn invalid_planner_numbers_are_refused() {
     check(
         "concurrency = 0",
         &["planner.concurrency must be greater than 0"],
@@ -153,7 +153,7 @@ fn numbers_that_nothing_can_be_asked_with() {
 }
 
 #[test]
-fn models_that_nothing_can_be_sent_to() {
+fn unusable_model_entries_are_refused() {
     let model = |what: &str| format!("[[models]]\nnames = [\"m\"]\n{what}");
     check(
         "[[models]]\nmax_output_tokens = 5",
@@ -203,7 +203,7 @@ fn models_that_nothing_can_be_sent_to() {
 }
 
 #[test]
-fn addresses_that_nothing_can_be_posted_to() {
+fn invalid_provider_addresses_are_refused() {
     for (provider, part) in [
         (
             r#"base_url = "api.example.org/v1""#,
@@ -288,7 +288,7 @@ fn keys_that_cannot_be_read() {
 }
 
 #[test]
-fn certificates_that_are_none() {
+fn invalid_certificates_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ca.pem");
     std::fs::write(&path, "not a certificate").unwrap();
@@ -326,7 +326,7 @@ fn templates_that_cannot_be_used() {
 }
 
 #[tokio::test]
-async fn a_backend_without_a_key_leaves_the_others_at_work() {
+async fn backend_without_a_key_does_not_disable_the_others() {
     let settings: Settings =
         toml::from_str(r#"backends = ["claude_som", "openai_computer", "phrasebook"]"#).unwrap();
     let planner = settings.resolve_in(&Environment::default()).unwrap();
@@ -398,7 +398,7 @@ fn logged(settings: &str) -> String {
 }
 
 #[test]
-fn a_model_that_nobody_knows_is_used_with_a_warning() {
+fn unknown_model_is_used_with_a_warning() {
     let log = logged(&own("base_url = \"http://127.0.0.1:9/v1\""));
     assert!(
         log.contains("WARN")

@@ -313,7 +313,7 @@ fn a_goal_that_is_not_understood_is_declined_before_anything_happens() {
 }
 
 #[test]
-fn what_is_not_there_is_waited_for_a_little() {
+fn missing_element_is_waited_for_briefly() {
     let mut task = Task::new(r#"click "Save" then click "Really""#);
     assert_eq!(task.step(FORM), "click #7");
     assert_eq!(task.step(FORM), "wait 600ms");
@@ -331,7 +331,7 @@ fn what_is_not_there_is_waited_for_a_little() {
 }
 
 #[test]
-fn what_is_never_there_is_declined_while_nothing_was_touched() {
+fn missing_target_declines_the_goal_before_any_action() {
     let mut task = Task::new(r#"click "Submit""#);
     task.step(FORM);
     task.step(FORM);
@@ -342,7 +342,7 @@ fn what_is_never_there_is_declined_while_nothing_was_touched() {
 }
 
 #[test]
-fn a_click_in_vain_is_tried_on_the_next_best_thing_once() {
+fn ineffective_click_is_retried_once_on_the_next_match() {
     let seen = r#"
         button 20,20 80x30 "Delete"
         button 20,60 160x30 "Delete all"
@@ -423,7 +423,7 @@ fn a_list_is_opened_and_an_entry_chosen() {
 }
 
 #[test]
-fn scrolling_goes_on_until_it_is_over() {
+fn scrolling_continues_until_the_text_or_the_end() {
     let page = r#"
         window 0,0 1000x800 "Page" active
         text 20,20 100x20 "Beginning"
@@ -516,7 +516,7 @@ fn an_application_is_opened_by_its_configured_name_and_waited_for() {
 }
 
 #[test]
-fn an_action_that_was_not_performed_is_not_passed_over() {
+fn unperformed_action_fails_or_asks_the_user() {
     let mut task = Task::new(r#"click "Save" then click "Cancel""#);
     let decision = task.decide(FORM).unwrap();
     task.perform(&decision, ActionResult::Refused, Verdict::Unknown);
@@ -543,7 +543,7 @@ fn an_action_that_was_not_performed_is_not_passed_over() {
 }
 
 #[test]
-fn what_the_user_says_later_is_done_later() {
+fn later_user_messages_are_appended_as_clauses() {
     let mut task = Task::new(r#"click "Save""#);
     task.step(FORM);
     task.says(r#"then click "Cancel""#);
@@ -558,7 +558,7 @@ fn what_the_user_says_later_is_done_later() {
 }
 
 #[test]
-fn a_goal_that_another_has_begun_is_not_taken_over() {
+fn goal_started_by_another_backend_is_declined() {
     let mut task = Task::new(r#"click "Save""#);
     let decision = task.decide(FORM).unwrap();
     task.perform(&decision, ActionResult::Performed, Verdict::Confirmed);
@@ -576,7 +576,7 @@ fn a_goal_that_another_has_begun_is_not_taken_over() {
 }
 
 #[test]
-fn names_of_several_words_are_one_name_where_they_stand_so() {
+fn multi_word_names_match_when_present_on_screen() {
     let one = r#"link 20,20 160x20 "Terms and Conditions""#;
     check(
         "click Terms and Conditions",
@@ -742,7 +742,7 @@ fn an_unknown_effect_at_the_end_is_asked_about() {
 }
 
 #[test]
-fn a_last_step_without_effect_is_no_success() {
+fn ineffective_last_clause_is_a_failure() {
     for goal in ["press ctrl+s", "go back", "undo", "按 Ctrl+S"] {
         let mut task = Task::new(goal);
         task.step_with(FORM, Verdict::NoEffect);
@@ -763,7 +763,7 @@ fn a_last_step_without_effect_is_no_success() {
 }
 
 #[test]
-fn enter_is_pressed_again_while_its_dialog_stands() {
+fn enter_is_repeated_while_the_dialog_is_open() {
     let open = r#"window 100,100 500x400 "Save File" active"#;
     let closed = r#"window 0,0 900x700 "Downloads" active"#;
     let begun = |verdict| {
@@ -772,13 +772,19 @@ fn enter_is_pressed_again_while_its_dialog_stands() {
         assert_eq!(task.step_with(open, verdict), "press enter");
         task
     };
-    // The first one only closed the list of completions.
+    // The first one only closed the list of completions, unless the dialog is just being closed.
     for verdict in [Verdict::NoEffect, Verdict::Confirmed] {
         let mut task = begun(verdict);
+        assert!(task.step(open).starts_with("wait "));
+        assert!(task.step(closed).starts_with("done: "));
+
+        let mut task = begun(verdict);
+        task.step(open);
         assert_eq!(task.step(open), "press enter");
         assert!(task.step(closed).starts_with("done: "));
 
         let mut task = begun(verdict);
+        task.step(open);
         task.step(open);
         assert_eq!(
             task.step(open),
@@ -789,7 +795,7 @@ fn enter_is_pressed_again_while_its_dialog_stands() {
 }
 
 #[test]
-fn what_is_no_answer_repeats_the_question() {
+fn unclear_reply_repeats_the_question() {
     let seen = r#"
         button 800,20 80x30 "Edit"
         button 800,700 80x30 "Edit"

@@ -25,7 +25,7 @@ fn understood(sentence: &str) -> Vec<Clause> {
 }
 
 #[test]
-fn both_languages_of_a_row_mean_the_same() {
+fn documented_sentences_parse_alike_in_both_languages() {
     let mut count = 0;
     for row in rows() {
         let &[_, english, chinese] = row.as_slice() else {
@@ -48,7 +48,7 @@ fn both_languages_of_a_row_mean_the_same() {
 }
 
 #[test]
-fn what_is_said_not_to_be_understood_is_not() {
+fn sentences_documented_as_unsupported_are_rejected() {
     let refused: Vec<&str> = rows()
         .filter(|row| row.len() == 2)
         .filter_map(|row| example(row[0]))

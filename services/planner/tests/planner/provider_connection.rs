@@ -96,7 +96,7 @@ async fn a_key_comes_from_a_variable_or_from_a_file() {
 }
 
 #[tokio::test]
-async fn a_model_that_nobody_knows_is_asked_with_what_every_model_accepts() {
+async fn unknown_model_is_sent_only_common_parameters() {
     let provider = Provider::start().await;
     let text = decision()["choices"][0]["message"]["content"].clone();
     let answer = json!({"content": [{"type": "text", "text": text}], "stop_reason": "end_turn",
@@ -120,7 +120,7 @@ async fn a_model_that_nobody_knows_is_asked_with_what_every_model_accepts() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_used_and_no_other_way() {
+async fn requests_go_only_through_the_configured_proxy() {
     let proxy = Provider::start().await;
     proxy.will_answer(200, decision());
     let address = proxy.url.strip_prefix("http://").unwrap();
@@ -179,7 +179,7 @@ async fn a_proxy_that_refuses_is_named_without_its_password() {
 }
 
 #[tokio::test]
-async fn a_provider_that_nobody_knows_cannot_be_reached() {
+async fn unresolvable_provider_host_is_reported() {
     let refused = plan(&operator("base_url = \"https://models.invalid/v1\"")).await;
     says(&refused, &["models.invalid cannot be reached", "dns error"]);
 }
@@ -246,7 +246,7 @@ fn trusting(url: &str, authority: Option<&Path>) -> PlannerService {
 }
 
 #[tokio::test]
-async fn an_authority_of_ones_own_is_trusted_where_it_is_named_and_nowhere_else() {
+async fn custom_ca_is_trusted_only_where_configured() {
     let provider = Provider::start().await;
     provider.will_answer(200, decision());
     let server = certified(&provider, |_| {}).await;

@@ -10,9 +10,10 @@ use motorium_planner::router::Router;
 use motorium_proto::domain::decision::{RemainingLimits, Usage};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::ElementId;
+use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
-    ExtractRequest, Extraction, ImageFormat, Planner as _, ResolveRequest, ResolvedTarget, Result,
-    SummarizeRequest, TargetQuery,
+    ExtractRequest, Extraction, ImageFormat, Planner as _, PointerRequest, ResolveRequest,
+    ResolvedTarget, Result, SummarizeRequest, TargetQuery,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -176,7 +177,7 @@ async fn values_come_with_the_elements_that_they_were_read_from() {
 }
 
 #[tokio::test]
-async fn a_source_is_never_made_up() {
+async fn invalid_or_ambiguous_sources_are_dropped() {
     let desk = QuestionFixture::start().await;
     desk.will_say(json!({
         "data": {"total": "12.50", "number": 4711, "lines": []},
@@ -188,7 +189,7 @@ async fn a_source_is_never_made_up() {
 }
 
 #[tokio::test]
-async fn data_without_sources_is_held_against_the_screen() {
+async fn missing_sources_are_found_on_the_screen() {
     let desk = QuestionFixture::start().await;
     desk.will_say(r#"{"total": "12.50", "number": 1, "customer": " Ada  Lovelace", "lines": []}"#);
     let extraction = desk.extract(&invoice()).await.unwrap();
@@ -223,7 +224,7 @@ async fn a_description_in_plain_words_needs_no_model() {
 }
 
 #[tokio::test]
-async fn a_model_finds_what_is_only_described() {
+async fn described_target_is_resolved_by_a_model() {
     let desk = QuestionFixture::start().await;
     desk.will_say(json!({"candidates": [
         {"element_id": 7, "confidence": 0.2}, {"element_id": 9, "confidence": 0.9}]}));
@@ -245,7 +246,7 @@ async fn a_model_finds_what_is_only_described() {
 }
 
 #[tokio::test]
-async fn what_is_not_clear_is_not_chosen() {
+async fn ambiguous_or_unlikely_targets_are_not_resolved() {
     let desk = QuestionFixture::start().await;
     desk.will_say(json!({"candidates": [
         {"element_id": 7, "confidence": 0.6}, {"element_id": 8, "confidence": 0.55}]}));
@@ -351,7 +352,7 @@ async fn a_question_that_would_take_more_than_is_left_is_not_asked() {
 }
 
 #[tokio::test]
-async fn what_an_answer_has_used_is_not_left_for_asking_again() {
+async fn extraction_repair_budget_excludes_earlier_usage() {
     let mut desk = QuestionFixture::start().await;
     let good = json!({"data": {"total": "12.50", "number": 4711, "lines": []}, "sources": {}});
     desk.will_say(&good);
@@ -365,4 +366,81 @@ async fn what_an_answer_has_used_is_not_left_for_asking_again() {
     let error = desk.extract(&invoice()).await.unwrap_err();
     assert_eq!(error.metadata["operator"], "OVER_BUDGET");
     assert_eq!(error.usage().calls, 1);
+}
+
+/// Returns the texts of the model in responses.
+fn texts_of<'a>(responses: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    let responses = responses.into_iter();
+    let texts = responses.map(|response| {
+        let response: Value = serde_json::from_str(response).unwrap();
+        let text = response["choices"][0]["message"]["content"].as_str();
+        text.unwrap().to_owned()
+    });
+    texts.collect()
+}
+
+#[tokio::test]
+async fn answers_carry_the_responses_of_the_provider() {
+    let asked = QuestionFixture::start().await;
+    let any = json!({});
+    asked.will_say("none");
+    asked.will_say(r#"{"data": 7}"#);
+    let extraction = asked.extract(&any).await.unwrap();
+    assert_eq!(texts_of(&extraction.responses), ["none", r#"{"data": 7}"#]);
+
+    asked.will_say("It is done.");
+    let request = SummarizeRequest {
+        goal: "save it".to_owned(),
+        history: Vec::new(),
+        answer: String::new(),
+        succeeded: true,
+        language: None,
+        backends: Vec::new(),
+        remaining: RemainingLimits::default(),
+        fallback: String::new(),
+    };
+    let summary = asked.service.summarize(request).await.unwrap();
+    assert_eq!(texts_of(&summary.responses), ["It is done."]);
+
+    let answer = r#"{"on_target": true, "dx": 0, "dy": 0}"#;
+    asked.will_say(answer);
+    let pixels = image::RgbaImage::new(1000, 800);
+    let request = PointerRequest {
+        intent: "click Save".to_owned(),
+        target: CapturePoint::new(60, 295),
+        target_bounds: None,
+        pointer: CapturePoint::new(60, 295),
+        annotated_image: Some(motorium_imaging::codec::encode(&pixels, ImageFormat::Png).unwrap()),
+        backends: Vec::new(),
+        remaining: RemainingLimits::default(),
+    };
+    let check = asked.service.locate_pointer(request).await.unwrap();
+    assert_eq!(texts_of(&check.responses), [answer]);
+
+    let answer = r#"{"candidates": [{"element_id": 9, "confidence": 0.9}]}"#;
+    asked.will_say(answer);
+    let resolved = asked.resolve("where the form is kept").await.unwrap();
+    assert_eq!(texts_of(&resolved.responses), [answer]);
+}
+
+#[tokio::test]
+async fn errors_carry_the_responses_of_the_provider() {
+    let asked = QuestionFixture::start().await;
+    let kept = |error: &ErrorReport| {
+        let responses = error.model_responses().unwrap();
+        let responses: Vec<Value> = serde_json::from_str(responses).unwrap();
+        texts_of(&responses.iter().map(Value::to_string).collect::<Vec<_>>())
+    };
+    // A mistake that is repeated is not reported again.
+    asked.will_say("none");
+    asked.will_say("none");
+    let error = asked.extract(&json!({})).await.unwrap_err();
+    assert_eq!(error.reason, "ALL_BACKENDS_FAILED");
+    assert_eq!(kept(&error), ["none", "none"]);
+
+    let answer = r#"{"candidates": [{"element_id": 9, "confidence": 0.1}]}"#;
+    asked.will_say(answer);
+    let error = asked.resolve("where the form is kept").await.unwrap_err();
+    assert_eq!(error.reason, "TARGET_NOT_FOUND");
+    assert_eq!(kept(&error), [answer]);
 }

@@ -115,7 +115,7 @@ async fn the_first_backend_that_decides_is_taken() {
 }
 
 #[tokio::test]
-async fn a_goal_that_all_decline_fails_in_their_words() {
+async fn goal_declined_by_all_backends_fails_with_their_reasons() {
     let planned = service(vec![Arc::new(Phrasebook)])
         .plan(request("make me a sandwich", SCREEN))
         .await
@@ -142,7 +142,7 @@ async fn a_goal_that_all_decline_fails_in_their_words() {
 }
 
 #[tokio::test]
-async fn when_backends_fail_the_error_says_what_each_of_them_said() {
+async fn error_lists_the_reason_of_each_failed_backend() {
     let error = service(vec![breaks(), Arc::new(Phrasebook)])
         .plan(request("foo", SCREEN))
         .await
@@ -184,7 +184,7 @@ async fn a_backend_does_not_see_the_conversation_of_another() {
 }
 
 #[tokio::test]
-async fn a_recording_is_given_again() {
+async fn recorded_decisions_are_replayed_in_order() {
     let first = Phrasebook
         .plan(&request(r#"click "Save""#, SCREEN), &CallContext::default())
         .await
@@ -272,7 +272,7 @@ impl Backend for Counter {
 }
 
 #[tokio::test]
-async fn a_backend_gets_so_many_calls_at_once_and_the_others_wait() {
+async fn concurrent_calls_per_backend_are_limited() {
     let counter = Arc::new(Counter::default());
     let mut rules = RouterConfig::with_timeout(Duration::from_secs(5));
     rules.limits.concurrency = 3;
@@ -286,7 +286,7 @@ async fn a_backend_gets_so_many_calls_at_once_and_the_others_wait() {
 }
 
 #[test]
-fn settings_that_cannot_be_meant_are_refused() {
+fn invalid_backend_lists_are_refused() {
     let resolve = |backends: &[&str]| {
         let backends = backends.iter().map(|name| (*name).to_owned()).collect();
         Settings {

@@ -87,12 +87,12 @@ fn collect(value: &Value, lines: &mut Vec<String>) {
             match width(data) {
                 Some(width) => lines.push(format!("<image {width} wide>")),
                 None => {
-                    let told = |line: &&str| {
+                    let outlined = |line: &&str| {
                         [".png", "numbered:", "已编号"]
                             .iter()
                             .any(|word| line.contains(word))
                     };
-                    lines.extend(text.lines().filter(told).map(str::to_owned));
+                    lines.extend(text.lines().filter(outlined).map(str::to_owned));
                 }
             }
         }
@@ -173,8 +173,8 @@ fn a_model_that_sees_nothing_is_told_that_there_are_images() {
     }
     // No backend needed images, so the Orchestrator has sent none.
     request.context.images[0].image = None;
-    let told = outline(&asked(&ClaudeSom::default(), "claude-opus-4-6", &request).unwrap());
-    assert!(told.starts_with(line), "{told}");
+    let outlined = outline(&asked(&ClaudeSom::default(), "claude-opus-4-6", &request).unwrap());
+    assert!(outlined.starts_with(line), "{outlined}");
 }
 
 #[test]
@@ -190,9 +190,9 @@ fn a_model_with_room_for_few_images_is_shown_the_latest_and_its_own_screens() {
         ..with_images(images.to_vec())
     };
     let count = |dialect: &dyn Dialect, model: &str| {
-        let told = outline(&asked(dialect, model, &request).unwrap());
+        let outlined = outline(&asked(dialect, model, &request).unwrap());
         let widths = |of: fn(u32) -> bool| {
-            let widths = told.lines().filter_map(|line| {
+            let widths = outlined.lines().filter_map(|line| {
                 let width = line.strip_prefix("<image ")?.strip_suffix(" wide>")?;
                 width.parse().ok()
             });
@@ -213,14 +213,14 @@ fn a_model_with_room_for_few_images_is_shown_the_latest_and_its_own_screens() {
     assert_eq!(count(&ChatSom::default(), "local-vl"), (vec![303, 304], 2));
     assert_eq!(count(&QwenVl, "qwen3-vl-plus"), (vec![303, 304], 2));
     assert_eq!(count(&OpenCua::default(), "opencua-7b"), (vec![304], 2));
-    let told = outline(&asked(&QwenVl, "qwen3-vl-plus", &request).unwrap());
+    let outlined = outline(&asked(&QwenVl, "qwen3-vl-plus", &request).unwrap());
     assert!(
-        told.contains("/files/302.png, an image, which you are not shown)"),
-        "{told}"
+        outlined.contains("/files/302.png, an image, which you are not shown)"),
+        "{outlined}"
     );
     assert!(
-        told.contains("/files/303.png, an image, which you are also shown)"),
-        "{told}"
+        outlined.contains("/files/303.png, an image, which you are also shown)"),
+        "{outlined}"
     );
 }
 
@@ -233,8 +233,8 @@ fn an_image_is_scaled_to_what_the_model_takes() {
     };
     let request = with_images(vec![large]);
     let shown = |model: &str| {
-        let told = outline(&asked(&ClaudeSom::default(), model, &request).unwrap());
-        let first = told.lines().find(|line| line.starts_with("<image"));
+        let outlined = outline(&asked(&ClaudeSom::default(), model, &request).unwrap());
+        let first = outlined.lines().find(|line| line.starts_with("<image"));
         first.unwrap().to_owned()
     };
     assert_eq!(shown("claude-opus-4-7"), "<image 2400 wide>");

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use motorium_proto::domain::action::Action;
 use motorium_proto::domain::element::RelationKind;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::key::Key;
@@ -46,11 +45,10 @@ const LABEL_REACH: (i32, i32) = (260, 50);
 
 impl TargetContext<'_> {
     pub(super) fn of_keys(&self, words: &Lexicon, applications: &BTreeSet<String>) -> Meanings {
-        let (Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. }) =
-            self.circumstances.action
-        else {
+        let keys = self.circumstances.action.keys();
+        if keys.is_empty() {
             return Meanings::new();
-        };
+        }
         let mut meanings = words.meanings_of_keys(keys, applications);
         match (self.presses_a_button(), applications.contains("terminal")) {
             (true, true) => {
@@ -94,12 +92,8 @@ impl TargetContext<'_> {
 
     /// Returns the pressed keys. Those of the keypad do what their counterparts do.
     fn keys(&self) -> Vec<Key> {
-        match self.circumstances.action {
-            Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. } => {
-                keys.iter().map(|key| key.in_main_block()).collect()
-            }
-            _ => Vec::new(),
-        }
+        let keys = self.circumstances.action.keys();
+        keys.iter().map(|key| key.in_main_block()).collect()
     }
 
     /// Returns the bounding box of the keyboard focus, if known.

@@ -68,6 +68,7 @@ struct Case {
     /// Keys may have moved the focus since the last click.
     moved_on: bool,
     middle_click: Option<String>,
+    middle_press: Option<String>,
     /// Text that the task has put into the clipboard and now pastes.
     paste: Option<String>,
     injected: bool,
@@ -120,6 +121,7 @@ impl Case {
             &self.on,
             &self.right_click,
             &self.middle_click,
+            &self.middle_press,
             &self.press,
             &self.drop_on,
             &self.scroll,
@@ -163,6 +165,11 @@ impl Case {
             click(Button::Right)
         } else if self.middle_click.is_some() {
             click(Button::Middle)
+        } else if self.middle_press.is_some() {
+            Action::MouseDown {
+                at: Some(at),
+                button: Button::Middle,
+            }
         } else if self.press.is_some() {
             Action::MouseDown {
                 at: Some(at),
@@ -370,7 +377,7 @@ impl Case {
                 pasted: self.paste.as_deref(),
                 tainted: match &self.paste {
                     Some(pasted) => self.is_foreign("", pasted),
-                    None if self.middle_click.is_some() => true,
+                    None if self.middle_click.is_some() || self.middle_press.is_some() => true,
                     None => self.is_foreign(&self.before, &argument(&action).0),
                 },
                 suspected_injection: self.injected,
@@ -445,7 +452,7 @@ fn verdict(decision: &PolicyDecision) -> (&'static str, BTreeSet<String>) {
 }
 
 #[test]
-fn every_situation_has_the_verdict_that_it_should() {
+fn every_policy_case_has_the_expected_verdict() {
     let cases: BTreeMap<String, Vec<Case>> = toml::from_str(include_str!("cases.toml")).unwrap();
     let rules = Policy::default();
     let (mut table, mut wrong, mut count) = (String::new(), String::new(), 0);
@@ -471,7 +478,7 @@ fn every_situation_has_the_verdict_that_it_should() {
 }
 
 #[test]
-fn rules_that_cannot_be_used_are_told_by_what_is_wrong() {
+fn unusable_policies_are_reported_with_the_error() {
     let words = include_str!("../../../text/src/lexicon.toml");
     let check = |policies: &str, words: &str, expected: &str| {
         let error = Policy::read(policies, words).unwrap_err().to_string();
@@ -495,7 +502,7 @@ fn rules_that_cannot_be_used_are_told_by_what_is_wrong() {
 }
 
 #[test]
-fn rules_may_speak_of_who_asks_and_of_labels() {
+fn policies_may_refer_to_the_principal_and_labels() {
     let own = r#"
         @id("all") permit (principal, action, resource);
         @id("night") forbid (principal in User::"night", action, resource) when { resource.changes };

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn much_is_compressed_and_read_again_in_order() {
+    fn large_recordings_are_compressed_and_round_trip() {
         let recorder = Recorder::default();
         recorder.begin_step(1);
         for number in 0..500_u32 {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_waits_notes_few_readings() {
+    fn idle_run_records_limited_clock_readings() {
         let recorder = Recorder::default();
         for _ in 0..1000 {
             recorder.now();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_led_to_a_write_is_handed_out_until_it_is_written() {
+    fn exchanges_are_handed_out_until_they_are_written() {
         let recorder = Recorder::default();
         assert_eq!(recorder.unwritten(), None);
         recorder.note("one", Bytes::new());
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_too_long_says_where_it_ends() {
+    fn oversize_recording_is_marked_as_truncated() {
         let recorder = Recorder::default();
         recorder.note("one", Bytes::new());
         recorder.unwritten();

@@ -164,7 +164,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_that_lies_there_is_not_followed() {
+    fn existing_symlink_is_not_followed_on_unpack() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("export");
         std::fs::create_dir(&folder).unwrap();

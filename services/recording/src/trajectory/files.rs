@@ -20,6 +20,8 @@ const MAX_NAME_BYTES: usize = 60;
 
 /// Folder of the screenshots that back an event.
 const EVIDENCE: &str = "evidence";
+/// Folder of the responses of models' providers.
+const RESPONSES: &str = "responses";
 
 /// A file of an export.
 #[derive(Debug, Clone)]
@@ -124,7 +126,14 @@ pub fn artifact_files(recorded: &RecordedEvent) -> Vec<(String, &Artifact)> {
         Event::EndScreenCaptured { image } => step_file(step, StepFile::FrameAfter, Some(image))
             .into_iter()
             .collect(),
-        Event::PointerChecked(checked) => within(EVIDENCE, checked.image.iter()),
+        Event::PointerChecked(checked) => [
+            within(EVIDENCE, checked.image.iter()),
+            within(RESPONSES, checked.responses.iter()),
+        ]
+        .concat(),
+        Event::BackendSkipped { responses, .. }
+        | Event::Extracted { responses, .. }
+        | Event::Summarized { responses, .. } => within(RESPONSES, responses.iter()),
         Event::ApprovalRequested(approval) => within(EVIDENCE, approval.evidence.iter()),
         Event::InjectionSuspected {
             evidence: shown, ..
@@ -197,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_nowhere_else() {
+    fn file_names_are_sanitised() {
         let check = |name: &str, plain_name: &str| assert_eq!(safe_file_name(name), plain_name);
         check("invoice.pdf", "invoice.pdf");
         check("../../etc/passwd", "_.._etc_passwd");

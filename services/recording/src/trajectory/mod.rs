@@ -15,6 +15,7 @@ pub mod json;
 mod page;
 mod runs;
 pub mod steps;
+mod timeline;
 
 use std::fs::File as Disk;
 use std::io::{Read as _, Seek as _, Write as _};
@@ -105,7 +106,7 @@ impl Trajectory {
     }
 
     async fn put_all(&self, sink: impl FileSink) -> Result<(), Error> {
-        let steps = Steps::of(&self.log);
+        let steps = Steps::of(&self.log, self.task.spec.message_language());
         let mut counted = ManifestSink::new(sink);
         let mut missing = Vec::new();
         for file in files::of(&self.task, &self.log, &self.public, &steps, &self.runs) {

@@ -1,20 +1,22 @@
 //! Groups a log into steps: observation, decision, actions and effects of each, and a timeline of other events.
+//!
+//! The lines of `steps.jsonl` are for programs: outcomes, verdicts and decisions have stable English names there. The page
+//! shows them in the task's language.
 
 use std::time::{Duration, SystemTime};
 
 use motorium_proto::domain::decision::{Decision, Next, Usage};
-use motorium_proto::domain::effect::{Effect, Verdict};
+use motorium_proto::domain::effect::{ActionOutcome, Effect};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::v1::common as wire;
 use serde_json::{Map, Value, json};
 
 use super::json as contract;
-use motorium_task::event::{
-    ActionIntended, Artifact, Event, Observed, RecordedEvent, UserRequestKind,
-};
-use motorium_task::machine::outcome_label;
-use motorium_task::{Approval, ApprovalState};
+use super::timeline::{TimelineEntry, timeline_entry};
+use crate::timestamp::rfc3339;
+use motorium_messages::Language;
+use motorium_task::event::{ActionIntended, Artifact, Event, Observed, RecordedEvent};
 
 /// Kind of a step's file.
 #[derive(Debug, Clone, Copy)]
@@ -77,11 +79,10 @@ pub(super) struct ExportedStep {
 #[derive(Debug)]
 pub(super) struct ActionSummary {
     pub(super) intended: ActionIntended,
-    pub(super) outcome: Option<(&'static str, String)>,
+    pub(super) outcome: Option<ActionOutcome>,
     pub(super) effect: Option<Effect>,
     /// Target points of all attempts, in order.
     pub(super) points: Vec<CapturePoint>,
-    pub(super) elapsed: Option<Duration>,
 }
 
 /// A function call.
@@ -94,39 +95,27 @@ pub(super) struct CallSummary {
     pub(super) elapsed: Option<Duration>,
 }
 
-/// One line of the timeline.
-#[derive(Debug, Clone)]
-pub(super) struct TimelineEntry {
-    pub(super) at: SystemTime,
-    /// Style of the line: `person`, `warning` or `note`.
-    pub(super) tone: &'static str,
-    pub(super) title: &'static str,
-    pub(super) text: String,
-}
-
 impl Steps {
-    pub(super) fn of(log: &[RecordedEvent]) -> Self {
+    /// Groups a log, with the lines of the timeline in this language.
+    pub(super) fn of(log: &[RecordedEvent], language: Language) -> Self {
         let mut steps = Self::default();
-        log.iter().for_each(|recorded| steps.apply(recorded));
+        for recorded in log {
+            steps.apply(recorded, language);
+        }
         steps
     }
 
-    fn apply(&mut self, recorded: &RecordedEvent) {
+    fn apply(&mut self, recorded: &RecordedEvent, language: Language) {
         if let Event::Observed(observed) = &recorded.event {
             self.steps.push(ExportedStep::begin(recorded, observed));
             return;
         }
-        if let Some((tone, title, text)) = timeline_entry(&recorded.event) {
+        if let Some(entry) = timeline_entry(recorded, language) {
             let moments = match self.steps.last_mut() {
                 Some(step) => &mut step.moments,
                 None => &mut self.before,
             };
-            moments.push(TimelineEntry {
-                at: recorded.at,
-                tone,
-                title,
-                text,
-            });
+            moments.push(entry);
         }
         if let Some(step) = self.steps.last_mut() {
             step.take_in(recorded);
@@ -174,14 +163,14 @@ impl ExportedStep {
                 self.decision = Some((**decision).clone());
                 self.annotated.clone_from(annotated_image);
             }
-            Event::BackendSkipped(attempt) => self.usage = self.usage.plus(attempt.usage),
+            Event::BackendSkipped { attempt, .. } => {
+                self.usage = self.usage.plus(attempt.usage);
+            }
             Event::PointerChecked(checked) => self.usage = self.usage.plus(checked.usage),
             Event::ActionIntended(intended) => self.intended(intended),
             Event::ActionPerformed { action_id, outcome } => {
                 if let Some(act) = self.act(action_id.as_str()) {
-                    let word = outcome_label(outcome.result).unwrap_or("performed");
-                    act.outcome = Some((word, outcome.detail.clone()));
-                    act.elapsed = Some(outcome.elapsed);
+                    act.outcome = Some(outcome.clone());
                 }
             }
             Event::EffectJudged { action_id, effect } => {
@@ -235,7 +224,6 @@ impl ExportedStep {
             outcome: None,
             effect: None,
             points: point.into_iter().collect(),
-            elapsed: None,
         });
     }
 
@@ -244,7 +232,7 @@ impl ExportedStep {
         acts.find(|act| act.intended.action_id.as_str() == id)
     }
 
-    /// Returns the kind of the decision.
+    /// Returns the name of the decision's kind.
     pub(super) fn decided(&self) -> &'static str {
         match self.decision.as_ref().map(|decision| &decision.next) {
             None => "",
@@ -276,7 +264,7 @@ impl ExportedStep {
             .collect();
         without_nulls(json!({
             "step": self.number,
-            "time": time(self.at),
+            "time": rfc3339(self.at),
             "milliseconds": self.took().map(milliseconds),
             "frame": file(StepFile::Frame, &self.image),
             "frame_after": file(StepFile::FrameAfter, &self.image_after),
@@ -307,16 +295,17 @@ impl ActionSummary {
         let target = |target: &CaptureRect| json!({"x1": target.min.x, "y1": target.min.y, "x2": target.max.x, "y2": target.max.y});
         let action = wire::Action::from(self.intended.action.clone());
         let effect = self.effect.as_ref();
+        let outcome = self.outcome.as_ref();
         without_nulls(json!({
             "action_id": self.intended.action_id.as_str(),
             "intent": self.intended.planned.intent,
             "action": contract::of(contract::ACTION, &action),
             "target": self.intended.target.as_ref().map(target),
             "points": self.points.iter().map(point).collect::<Vec<_>>(),
-            "outcome": self.outcome.as_ref().map(|(word, _)| *word),
-            "detail": self.outcome.as_ref().map(|(_, detail)| detail.clone()),
-            "milliseconds": self.elapsed.map(milliseconds),
-            "effect": effect.map(|effect| verdict(effect.verdict)),
+            "outcome": outcome.map(|outcome| outcome.result.as_str()),
+            "detail": outcome.map(|outcome| outcome.detail.clone()),
+            "milliseconds": outcome.map(|outcome| milliseconds(outcome.elapsed)),
+            "effect": effect.map(|effect| effect.verdict.as_str()),
             "explanation": effect.map(|effect| effect.explanation.clone()),
         }))
     }
@@ -332,12 +321,6 @@ impl CallSummary {
             "error": outcome.and_then(|outcome| outcome.as_ref().err()),
             "milliseconds": self.elapsed.map(milliseconds),
         }))
-    }
-}
-
-impl TimelineEntry {
-    fn json(&self) -> Value {
-        json!({"time": time(self.at), "what": self.title, "text": self.text})
     }
 }
 
@@ -368,153 +351,4 @@ fn without_nulls(value: Value) -> Value {
 
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Formats a time as RFC 3339.
-pub(crate) fn time(at: SystemTime) -> String {
-    jiff::Timestamp::try_from(at)
-        .map(|time| format!("{time:.3}"))
-        .unwrap_or_default()
-}
-
-/// Returns a label for an effect's verdict.
-pub(super) fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Confirmed => "confirmed",
-        Verdict::ChangedElsewhere => "changed elsewhere",
-        Verdict::NoEffect => "no effect",
-        Verdict::Unknown => "unknown",
-        Verdict::EndReached => "end reached",
-        Verdict::TargetMoved => "target moved",
-        Verdict::TextDiffers => "text differs",
-    }
-}
-
-/// Returns the timeline line of an event, or `None` if the event is part of the step itself.
-fn timeline_entry(event: &Event) -> Option<(&'static str, &'static str, String)> {
-    const PERSON: &str = "person";
-    const WARNING: &str = "warning";
-    const NOTE: &str = "note";
-
-    Some(match event {
-        Event::Recovered { orchestrator, .. } => {
-            let text = format!("{orchestrator} continues the task after another run ended");
-            (WARNING, "Recovered", text)
-        }
-        Event::DesktopReleased { desktop } => (NOTE, "Desktop released", desktop.to_string()),
-        Event::DesktopAwaited { message, .. } => (NOTE, "Queued", message.clone()),
-        Event::SessionLoaded { tasks } => {
-            let goals = tasks.iter().map(|task| task.goal.as_str());
-            let text = goals.collect::<Vec<_>>().join("; ");
-            (NOTE, "Follows earlier tasks", text)
-        }
-        Event::AttachmentPut { name, error, .. } if !error.is_empty() => (
-            WARNING,
-            "File not put on the desktop",
-            format!("{name}: {error}"),
-        ),
-        Event::AttachmentPut {
-            name, image_error, ..
-        } if !image_error.is_empty() => (
-            WARNING,
-            "Image not shown to the model",
-            format!("{name}: {image_error}"),
-        ),
-        Event::AttachmentPut { name, path, .. } => {
-            (NOTE, "File put on the desktop", format!("{name}: {path}"))
-        }
-        Event::BackendSkipped(attempt) => {
-            let text = format!(
-                "{}: {} ({})",
-                attempt.backend, attempt.message, attempt.reason
-            );
-            (WARNING, "Backend skipped", text)
-        }
-        Event::ActionRetried { reason, .. } => (NOTE, "Retried", reason.clone()),
-        Event::PointerChecked(checked) => {
-            let where_to = if checked.on_target {
-                "on its target"
-            } else {
-                "not on its target"
-            };
-            let text = format!(
-                "the pointer is at ({}, {}), {where_to}; {} corrections",
-                checked.pointer.x, checked.pointer.y, checked.corrections
-            );
-            (NOTE, "Pointer checked", text)
-        }
-        Event::TargetNotResolved { message } => (WARNING, "Not performed", message.clone()),
-        Event::UserAsked(request) => {
-            let title = match request.kind {
-                UserRequestKind::Question => "Asks the user",
-                UserRequestKind::ManualAction => "Needs a manual action",
-                UserRequestKind::Approval => "Asks for approval",
-                UserRequestKind::TakeOver => "Taken over by the user",
-            };
-            (PERSON, title, request.message.clone())
-        }
-        Event::UserAcknowledged { message, .. } if message.is_empty() => {
-            (PERSON, "The user", "I have done it".to_owned())
-        }
-        Event::UserAcknowledged { message, .. } => (PERSON, "The user", message.clone()),
-        Event::MessageReceived { text, .. } => (PERSON, "The user", text.clone()),
-        Event::ApprovalResolved(approval) => resolved(approval),
-        Event::TakenOver { user } => (PERSON, "Taken over", user.clone()),
-        Event::HumanActed { description, .. } => (PERSON, "The user", description.clone()),
-        Event::HandedBack { message } => (PERSON, "Handed back", message.clone()),
-        Event::Paused { reason } => (PERSON, "Paused", reason.clone()),
-        Event::Resumed => (PERSON, "Resumed", String::new()),
-        Event::CancelRequested { reason } => (PERSON, "Cancellation requested", reason.clone()),
-        Event::LoopDetected(notice) => (WARNING, "Loop detected", notice.message.clone()),
-        Event::InjectionSuspected {
-            suspected_injections,
-            ..
-        } => {
-            let quotes = suspected_injections
-                .iter()
-                .map(|one| format!("“{}”", one.quote));
-            let text = quotes.collect::<Vec<_>>().join(", ");
-            (WARNING, "Prompt injection suspected", text)
-        }
-        Event::CompletionChecked { passed: true, .. } => (
-            NOTE,
-            "Verified",
-            "the success claim was confirmed".to_owned(),
-        ),
-        Event::CompletionChecked {
-            second_look: true,
-            missing,
-            ..
-        } => (NOTE, "Second look requested", missing.join("; ")),
-        Event::CompletionChecked { missing, .. } => {
-            (WARNING, "Success claim rejected", missing.join("; "))
-        }
-        Event::ResultFetched(file) => match &file.artifact {
-            Some(artifact) => (NOTE, "File fetched", artifact.file_name.clone()),
-            None => (WARNING, "File not fetched", file.error.clone()),
-        },
-        Event::TransientFailure { message, .. } => (WARNING, "Transient failure", message.clone()),
-        Event::Summarized { text, .. } => (NOTE, "Summary", text.clone()),
-        Event::HookIntervened { hook, message, .. } => {
-            (WARNING, "A hook intervened", format!("{hook}: {message}"))
-        }
-        _ => return None,
-    })
-}
-
-fn resolved(approval: &Approval) -> (&'static str, &'static str, String) {
-    let title = match approval.state {
-        ApprovalState::Approved => "Approved",
-        ApprovalState::Denied => "Denied",
-        ApprovalState::Expired => "Not approved in time",
-        _ => "Approval invalidated",
-    };
-    let mut text = approval.subject.intent().to_owned();
-    if !approval.resolved_by.is_empty() {
-        text += &format!(", by {}", approval.resolved_by);
-    }
-    if !approval.message.is_empty() {
-        text += &format!(": {}", approval.message);
-    }
-    ("person", title, text)
 }

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_written_is_brought_over_beside_the_writing() {
+    async fn due_checkpoint_runs_in_the_background() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.db");
         let pool = database(&file).await;
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_log_begins_anew() {
+    async fn checkpoint_restarts_a_long_wal() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.db");
         let pool = database(&file).await;

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caret_is_noise_at_once_and_a_page_only_when_it_goes_on() {
+    fn large_motion_is_noise_only_when_repeated() {
         let (caret, page) = (rect(900, 3, 16), rect(0, 600, 400));
         let mut motion = BackgroundMotion::default();
         motion.observe(&changed(&[caret, page]));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_come_to_rest_is_forgotten() {
+    fn stopped_motion_is_forgotten() {
         let mut motion = BackgroundMotion::default();
         motion.observe(&changed(&[rect(900, 60, 16)]));
         for _ in 0..FORGET_AFTER {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_much_is_kept() {
+    fn motion_regions_are_limited() {
         let mut motion = BackgroundMotion::default();
         for x in 0..100 {
             motion.observe(&changed(&[rect(x * 100, 20, 20)]));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_advances_is_expected_to_go_on() {
+    fn advancing_motion_is_extrapolated() {
         let mut motion = BackgroundMotion::default();
         for step in 0..3 {
             motion.observe(&changed(&[rect(100 + 13 * step, 13, 14)]));

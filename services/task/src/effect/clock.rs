@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_says_the_time_is_a_clock() {
+    fn text_showing_the_current_time_is_a_clock() {
         // 2026-11-22 14:03:27 UTC.
         let now = UNIX_EPOCH + Duration::from_secs(1_795_356_207);
         for text in [

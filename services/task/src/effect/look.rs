@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_highlight_and_a_ring_are_the_look_and_a_change_beside_is_not() {
+    fn highlights_and_focus_rings_are_doubtful_changes() {
         let (target, left) = (rect(100, 100, 80, 30), rect(300, 100, 80, 30));
         let spinner = rect(500, 100, 46, 46);
         let known = rect(800, 100, 20, 12);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn motion_on_a_small_picture_is_that_of_the_picture() {
+    fn motion_in_a_small_element_covers_the_element() {
         let (spinner, photo) = (rect(480, 0, 46, 46), rect(600, 0, 200, 150));
         let scene = scene(&[spinner, photo]);
         let grown = |area| grown_to_elements(vec![area], &scene, &frame());
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spot_is_beside_the_target_and_on_nothing() {
+    fn free_spot_is_beside_the_target_and_unobstructed() {
         let target = rect(400, 300, 80, 30);
         let spot = |boxes: &[CaptureRect]| free_spot(&scene(boxes), &frame(), target);
         assert_eq!(spot(&[target]), Some(CapturePoint::new(440, 354)));

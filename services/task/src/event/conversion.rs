@@ -181,12 +181,15 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
                 text,
             })
         }
-        Event::BackendSkipped(attempt) => Kind::BackendSkipped(wire::BackendSkipped {
-            backend: attempt.backend,
-            reason: attempt.reason,
-            message: attempt.message,
-            usage: Some(attempt.usage.into()),
-        }),
+        Event::BackendSkipped { attempt, responses } => {
+            Kind::BackendSkipped(wire::BackendSkipped {
+                backend: attempt.backend,
+                reason: attempt.reason,
+                message: attempt.message,
+                usage: Some(attempt.usage.into()),
+                responses: responses.map(|responses| wire_artifact(task, responses)),
+            })
+        }
         Event::ActionIntended(intended) => Kind::ActionIntended(wire::ActionIntended {
             action_id: intended.action_id.to_string(),
             retry_of: intended
@@ -227,6 +230,9 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             corrections: checked.corrections,
             image: checked.image.map(|image| wire_artifact(task, image)),
             usage: Some(checked.usage.into()),
+            responses: checked
+                .responses
+                .map(|responses| wire_artifact(task, responses)),
         }),
         Event::TargetNotResolved { message } => {
             Kind::TargetNotResolved(wire::TargetNotResolved { message })
@@ -248,10 +254,12 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             json,
             usage,
             sources,
+            responses,
         } => Kind::Extracted(wire::Extracted {
             json,
             usage: Some(usage.into()),
             sources: convert::into_messages(sources),
+            responses: responses.map(|responses| wire_artifact(task, responses)),
         }),
         Event::UserAsked(request) => Kind::UserAsked(wire::UserAsked {
             request: Some(wire_request(task, request)),
@@ -330,10 +338,12 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             text,
             usage,
             by_model,
+            responses,
         } => Kind::Summarized(wire::TaskSummarized {
             text,
             usage: Some(usage.into()),
             by_model,
+            responses: responses.map(|responses| wire_artifact(task, responses)),
         }),
         Event::EndScreenCaptured { image } => Kind::EndScreenCaptured(wire::EndScreenCaptured {
             image: Some(wire_artifact(task, image)),
@@ -475,6 +485,7 @@ fn pointer_checked(checked: wire::PointerChecked) -> Result<Event, FieldError> {
         corrections: checked.corrections,
         image: optional_artifact("image", checked.image)?,
         usage: optional("usage", checked.usage)?.unwrap_or_default(),
+        responses: optional_artifact("responses", checked.responses)?,
     })))
 }
 
@@ -559,12 +570,15 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             sequence: EventSeq(event.sequence),
             text: event.text,
         },
-        Kind::BackendSkipped(event) => Event::BackendSkipped(BackendAttempt {
-            backend: event.backend,
-            reason: event.reason,
-            message: event.message,
-            usage: optional("usage", event.usage)?.unwrap_or_default(),
-        }),
+        Kind::BackendSkipped(event) => Event::BackendSkipped {
+            attempt: BackendAttempt {
+                backend: event.backend,
+                reason: event.reason,
+                message: event.message,
+                usage: optional("usage", event.usage)?.unwrap_or_default(),
+            },
+            responses: optional_artifact("responses", event.responses)?,
+        },
         Kind::ActionIntended(event) => intended(event)?,
         Kind::ActionPerformed(event) => Event::ActionPerformed {
             action_id: ActionId::new(event.action_id),
@@ -601,6 +615,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             json: event.json,
             usage: optional("usage", event.usage)?.unwrap_or_default(),
             sources: convert::try_from_messages("sources", event.sources)?,
+            responses: optional_artifact("responses", event.responses)?,
         },
         Kind::UserAsked(event) => Event::UserAsked(user_request(event.request.unwrap_or_default())),
         Kind::ApprovalRequested(event) => {
@@ -669,6 +684,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             text: event.text,
             usage: optional("usage", event.usage)?.unwrap_or_default(),
             by_model: event.by_model,
+            responses: optional_artifact("responses", event.responses)?,
         },
         Kind::EndScreenCaptured(event) => Event::EndScreenCaptured {
             image: required_artifact("image", event.image)?,

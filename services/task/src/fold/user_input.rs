@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_s_check_is_held_back_until_a_person_agrees_and_told_once() {
+    fn safety_check_awaits_approval_and_is_acknowledged_once() {
         let waits = about_to_act(asked("1-0-1"));
         assert_eq!(next(waits.clone()), Directive::AwaitUser);
         assert_eq!(
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_does_not_stop_a_task_and_the_next_step_hears_it() {
+    fn message_reaches_the_next_step_without_stopping_the_task() {
         let message = Event::MessageReceived {
             text: "be quick".to_owned(),
             attachments: vec![],
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn to_take_over_drops_what_was_decided_and_what_the_person_did_is_known() {
+    fn take_over_discards_the_decision_and_records_user_actions() {
         let taken = Event::TakenOver {
             user: "ann".to_owned(),
         };
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_else_s_input_pauses_and_nothing_is_lost() {
+    fn human_input_pauses_without_losing_the_decision() {
         let paused = Event::Paused {
             reason: "somebody uses the mouse or the keyboard".to_owned(),
         };
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_that_was_asked_for_while_the_task_was_paused_gives_way_to_the_next() {
+    fn approval_requested_during_a_pause_is_superseded() {
         let paused = Event::Paused {
             reason: String::new(),
         };
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_hook_denies_ends_the_step_and_the_planner_hears_of_it() {
+    fn hook_denial_ends_the_step_with_a_notice() {
         let intervened = Event::HookIntervened {
             hook: "guard".to_owned(),
             point: "BEFORE_ACTION".to_owned(),

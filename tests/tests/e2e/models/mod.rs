@@ -28,6 +28,16 @@ const IMAGE_COLOUR: Rgb<u8> = Rgb([0x5e, 0x35, 0xb1]);
 /// Maximum number of requests of a task: its four decisions, a second look, and a repair and a retry for each fault.
 const MAX_REQUESTS: usize = 12;
 
+#[test]
+fn no_kind_of_backend_is_left_out() {
+    let listed = dialect::ALL.map(Dialect::kind);
+    let missing: Vec<&str> = motorium_planner::config::dialects()
+        .map(|dialect| dialect.name())
+        .filter(|name| !listed.contains(name))
+        .collect();
+    assert!(missing.is_empty(), "add these to `ALL`: {missing:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_kind_of_backend_carries_out_a_conversation_in_spite_of_faults() {
     let mut desktop = TestDesktop::start().await;

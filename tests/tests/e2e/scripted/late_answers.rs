@@ -79,7 +79,7 @@ async fn a_button_that_answers_late_is_clicked_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_look_under_the_pointer_is_no_effect_and_a_toggle_is_one() {
+async fn hover_look_is_no_effect_but_a_toggle_is() {
     let mut stage = Testbed::start_with_page("late.html").await;
     let run = click_all(&mut stage, &["Pepper", "Quince", "Rosemary"]).await;
     assert_eq!(

@@ -294,7 +294,7 @@ fn struck(stage: &Testbed) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_approval_of_a_text_holds_while_its_field_has_the_keyboard() {
+async fn text_approval_is_valid_while_its_field_has_focus() {
     let mut stage = Testbed::start().await;
     for stays in [true, false] {
         stage.site.reload_page().await;
@@ -483,7 +483,7 @@ async fn manual_input_pauses_the_task() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_question_is_answered_and_a_message_heard() {
+async fn question_is_answered_and_a_message_delivered() {
     let mut stage = Testbed::start().await;
     let name = stage.create_task(task("press one of them")).await;
     let watched = WatchedTask::follow(&stage.client(), name.clone());

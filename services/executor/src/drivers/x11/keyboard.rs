@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_lose_their_case_beside_a_modifier() {
+    fn letters_are_lowercased_in_chords() {
         check_case("ctrl+S", 's');
         check_case("ctrl+shift+T", 't');
         check_case("ctrl++", '+');

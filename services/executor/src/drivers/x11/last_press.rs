@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_is_found_among_the_settings_of_a_desktop() {
+    fn double_click_interval_is_read_from_desktop_settings() {
         for big_endian in [false, true] {
             let whole = settings(big_endian, 750);
             assert_eq!(of_xsettings(&whole), Some(Duration::from_millis(750)));

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_event_of_ours_comes_back_once() {
+    fn each_synthetic_event_is_recognised_once() {
         let mut sent = SentEvents::default();
         let now = Instant::now();
         sent.note(KEY_PRESS_EVENT, 38, now, EVENT_EXPIRY);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_on_its_way_is_known_to_who_begins_to_watch() {
+    async fn new_subscriber_recognises_synthetic_events_in_flight() {
         let own = SyntheticInput::default();
         own.note(KEY_PRESS_EVENT, 24);
         tokio::time::advance(IN_FLIGHT_WINDOW * 2).await;

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_entered_by_the_plainest_way() {
+    fn text_is_typed_with_keys_where_possible() {
         check(TYPED, "", &[]);
         check(TYPED, "Hello, world\n", &[keys("Hello, world\n")]);
         check(TYPED, "one\r\ntwo\rthree", &[keys("one\ntwo\nthree")]);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_too_many_keys_is_pasted_line_by_line() {
+    fn lines_needing_too_many_remapped_keys_are_pasted() {
         let many: String = ('\u{4e00}'..'\u{4e20}').collect();
         check(TYPED, &many, &[pasted(&many)]);
         let text = format!("first\nsecond\t{many}\n\nlast");
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_are_refused_and_those_of_a_secret_not_named() {
+    fn control_characters_are_refused_without_revealing_those_of_secrets() {
         check_refused(
             TYPED,
             "ab\u{1b}[0m",

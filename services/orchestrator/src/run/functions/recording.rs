@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use motorium_messages::Language;
 use motorium_proto::domain::decision::FunctionDeclaration;
 use serde::{Deserialize, Serialize};
 
@@ -43,11 +44,14 @@ pub(super) fn encode(links: &[Arc<ToolConnection>], listed: &[ToolFunctions]) ->
 
 /// Decodes the recorded tools. A record that cannot be read yields no tools; the replay then reports that the first
 /// planner request differs.
-pub(super) fn decode(note: &Bytes) -> (Vec<Arc<ToolConnection>>, Vec<ToolFunctions>) {
+pub(super) fn decode(
+    note: &Bytes,
+    language: Language,
+) -> (Vec<Arc<ToolConnection>>, Vec<ToolFunctions>) {
     let tools: Vec<ToolRecord> = serde_json::from_slice(note).unwrap_or_default();
     let pairs = tools.into_iter().map(|tool| {
-        let link =
-            ToolConnection::recorded(tool.label.clone(), tool.prefix.clone(), tool.may_ask_again);
+        let (label, prefix) = (tool.label.clone(), tool.prefix.clone());
+        let link = ToolConnection::recorded(label, prefix, tool.may_ask_again, language);
         let functions = tool.functions.into_iter().map(FunctionRecord::declared);
         let listed = ToolFunctions {
             label: tool.label,

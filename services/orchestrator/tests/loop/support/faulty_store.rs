@@ -67,7 +67,7 @@ impl FaultyStore {
         })
     }
 
-    async fn stand_still(&self) -> ! {
+    async fn block_until_killed(&self) -> ! {
         self.reached.send_replace(true);
         std::future::pending().await
     }
@@ -133,11 +133,11 @@ impl TaskStore for FaultyStore {
         }
         let number = self.writes.fetch_add(1, Ordering::SeqCst) + 1;
         if self.point == Some(CrashPoint::Before(number)) {
-            self.stand_still().await;
+            self.block_until_killed().await;
         }
         let appended = self.store.append(append).await;
         if self.point == Some(CrashPoint::After(number)) {
-            self.stand_still().await;
+            self.block_until_killed().await;
         }
         appended
     }

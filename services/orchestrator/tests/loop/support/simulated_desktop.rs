@@ -285,6 +285,7 @@ impl SimulatedDesktop {
     /// Sets the answers to pointer checks, in order.
     pub(crate) fn locate<const N: usize>(&self, answers: [(bool, i32, i32); N]) {
         let answer = |(on_target, dx, dy)| PointerCheck {
+            responses: vec![format!(r#"{{"on_target":{on_target}}}"#)],
             on_target,
             dx,
             dy,
@@ -963,6 +964,10 @@ impl Planner for FakeServices {
                 calls: u32::from(written.is_some()),
                 ..Usage::default()
             },
+            responses: written
+                .map(|text| format!(r#"{{"summary":"{text}"}}"#))
+                .into_iter()
+                .collect(),
         })
     }
 
@@ -981,6 +986,7 @@ impl Planner for FakeServices {
                     calls: 1,
                     ..Usage::default()
                 },
+                responses: vec![r#"{"extracted":1}"#.to_owned()],
             }),
         }
     }
@@ -1009,6 +1015,7 @@ impl Planner for FakeServices {
             element: Some(element.id),
             candidates: Vec::new(),
             usage: Usage::default(),
+            responses: Vec::new(),
         })
     }
 

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_watcher_is_told_all_of_it_in_little_room() {
+    fn slow_subscriber_gets_all_changes_in_merged_boxes() {
         let (sender, mut receiver) = mpsc::channel(1);
         let mut watcher = ChangeSubscriber {
             sender,

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_drawn_is_fetched_unless_it_is_much() {
+    fn only_damaged_regions_are_fetched_unless_large() {
         let whole = at(0, 0, 1000, 1000);
         assert_eq!(stale(vec![], whole), Stale::Nothing);
         let few = vec![at(0, 0, 10, 10), at(900, 900, 50, 10)];

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_other_side_writes_is_seen_and_the_size_is_fixed() {
+    fn shared_memory_shows_foreign_writes_and_cannot_shrink() {
         let (memory, descriptor) = SharedMemory::new(4096).unwrap();
         let other_side = File::from(descriptor);
         other_side.write_all_at(b"pixels", 100).unwrap();

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shape_with_a_cut_corner_leaves_something_open() {
+    fn shape_with_a_cut_corner_leaves_a_gap() {
         let bounds =
             CaptureRect::from_origin_and_size(CapturePoint::new(100, 50), CaptureSize::new(40, 30));
         let rectangle = |x, y, width, height| Rectangle {

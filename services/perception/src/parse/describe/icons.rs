@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_said_only_where_it_is_likely_enough() {
+    fn icon_is_named_only_above_the_confidence_threshold() {
         let names = ["close".into(), "menu".into()];
         let check = |probabilities: &[f32], expected: Option<&str>| {
             assert_eq!(
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pictogram_is_shown_with_a_margin_in_the_middle_of_a_square() {
+    fn icon_patch_is_square_centred_and_padded() {
         assert_eq!(
             patch_bounds(rect([100, 50, 120, 70])),
             (CapturePoint::new(98, 48), 24)

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_a_picture_its_edge_goes_on() {
+    fn patch_beyond_the_image_repeats_its_edge() {
         let pixels = places(3, 2);
         let at = |part: &[u8], index: usize| [part[index * 4], part[index * 4 + 1]];
         let part = part(&pixels, CapturePoint::new(-1, -1), 5);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn squares_of_any_size_become_planes_one_below_the_other() {
+    fn patches_of_any_size_become_stacked_planes() {
         let pixels = places(200, 200);
         let mut squares = PatchExtractor::default();
         for side in [6, 40, 41, 150] {

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_told_where_the_kind_has_it_and_it_is_sure_enough() {
+    fn state_is_predicted_only_above_its_threshold() {
         let check = |probabilities: [f32; 4], checked, disabled| {
             let expected = ElementState {
                 checked,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn of_kinds_without_a_state_that_can_be_told_nothing_is_looked_at() {
+    fn kinds_without_predictable_states_are_skipped() {
         let table = table();
         assert!(table.has(ElementKind::Checkbox));
         // Its only state has a threshold of 1.
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_are_shown_with_something_around() {
+    fn state_patches_show_both_ends_with_padding() {
         let rect = |[x1, y1, x2, y2]: [i32; 4]| {
             CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
         };

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fills_the_gap_between_two_fields_is_none() {
+    fn caption_between_two_fields_is_removed() {
         assert_eq!(left(&form(one(TextField, [356.0, 396.0], 0.3))), 2);
     }
 

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_slender_the_short_sides_are_moved() {
+    fn short_sides_of_slender_boxes_are_snapped() {
         let mut pixels = blank();
         fill(&mut pixels, [100, 200, 500, 230], 160);
         check(&pixels, [130, 197, 460, 234], [100, 197, 500, 234]);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_small_or_has_no_edges_near_stays() {
+    fn small_boxes_and_boxes_without_near_edges_stay() {
         for found in [
             [110, 70, 240, 190],
             [220, 100, 380, 220],
@@ -226,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_ends_at_its_edges() {
+    fn large_boxes_snap_to_the_image_borders() {
         check(&blank(), [12, 20, 680, 390], [0, 0, 700, 400]);
         check(&blank(), [0, 0, 700, 400], [0, 0, 700, 400]);
     }
 
     proptest! {
         #[test]
-        fn boxes_stay_inside_and_have_an_inside(
+        fn snapped_boxes_stay_inside_and_non_empty(
             x in 0..699_i32, y in 0..399_i32, width in 1..700_i32, height in 1..400_i32, seed: u8
         ) {
             let noise = |x: u32, y: u32| (x * 37 % 251) as u8 ^ (y * 91 % 253) as u8 ^ seed;

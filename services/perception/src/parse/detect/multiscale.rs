@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn each_size_comes_from_the_look_that_sees_it_whole() {
+    fn each_element_size_comes_from_its_matching_scale() {
         let button = found(Button, [10.0, 10.0, 90.0, 40.0], 0.9);
         let pane = found(TextField, [0.0, 0.0, 600.0, 300.0], 0.8);
         let screen = found(TextField, [0.0, 0.0, 1200.0, 700.0], 0.7);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_slender_is_as_long_as_from_afar_and_lies_where_it_is_near() {
+    fn slender_box_combines_coarse_length_and_fine_position() {
         let afar = [100.0, 900.0, 208.0, 230.0, 0.2];
         // Two boxes of this row, one of the next.
         check_slender(
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unsure_or_short_or_elsewhere_says_nothing_about_it() {
+    fn unsuitable_fine_boxes_do_not_move_a_slender_box() {
         let afar = [100.0, 900.0, 208.0, 230.0, 0.2];
         for other in [
             [300.0, 720.0, 200.0, 220.0, 0.05],
@@ -325,7 +325,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_made_up_or_turned_inside_out(
+        fn merged_scales_keep_the_count_and_valid_boxes(
             boxes in prop::collection::vec((prop::array::uniform4(0_f32..2000.0), 0_f32..1.0), 0..60)
         ) {
             let all: Vec<_> = boxes

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_stays() {
+    fn text_editor_is_not_removed_as_a_page() {
         let whole = field(0.5);
         let [save, discard] = buttons();
         let bar = one(ElementKind::ScrollBar, [945, 60, 960, 760], 0.9);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_small_stays() {
+    fn small_field_is_not_removed_as_a_page() {
         let low = one(ElementKind::TextField, [60, 160, 960, 220], 0.5);
         let [save, discard] = buttons();
         let found = [low, save, discard];

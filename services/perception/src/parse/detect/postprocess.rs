@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sure_enough_is_found_with_the_surest_first() {
+    fn detections_above_the_threshold_are_sorted_by_confidence() {
         check(&[], 1.0, &[]);
         check(
             &[
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_same_thing_the_surest_stays_whatever_its_class() {
+    fn overlapping_boxes_keep_the_most_confident_of_any_class() {
         check(
             &[
                 [20.0, 20.0, 20.0, 20.0, 0.6, 0.1],
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_are_in_the_pictures_own_pixels_and_inside_of_it() {
+    fn detections_are_in_image_pixels_and_clipped() {
         check(
             &[[50.0, 25.0, 120.0, 10.0, 0.9, 0.0]],
             0.5,
@@ -214,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_said_boxes_lie_inside_and_are_apart(
+        fn arbitrary_outputs_give_boxes_inside_the_image(
             cells in prop::collection::vec(prop::array::uniform6(prop::num::f32::ANY), 0..40)
         ) {
             let size = CaptureSize::new(64, 48);

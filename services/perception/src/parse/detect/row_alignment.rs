@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_border_that_the_box_reaches_over_is_no_text() {
+    fn border_under_the_box_is_not_text() {
         let mut pixels = usual();
         for (x, _, pixel) in pixels.enumerate_pixels_mut() {
             if (30..32).contains(&x) || x >= 900 {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_or_not_sure_or_has_two_lines_stays() {
+    fn non_rows_uncertain_rows_and_two_line_rows_stay() {
         let pixels = usual();
         let here = row(101.0);
         let [left, top, right, bottom] = here.sides;
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_edges_of_a_picture_nothing_goes_wrong() {
+    fn row_alignment_handles_image_edges() {
         let (pixels, high) = (usual(), ROW_HEIGHTS as f32);
         check(&pixels, row(-8.0), -8.0);
         check(&pixels, row(-6.0), 0.5);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_part_rows_are_counted_from_its_corner() {
+    fn row_positions_in_a_region_are_relative_to_it() {
         let corner = CapturePoint::new(30, 3 * PITCH as i32);
         let part = CaptureRect::from_origin_and_size(corner, CaptureSize::new(900, 240));
         let mut moved = [row(PITCH as f32 + 5.0)];
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_row_is_moved_alike() {
+    fn duplicate_boxes_of_a_row_move_together() {
         let again = Candidate {
             sides: [60.0, 99.0, 900.0, 125.0],
             score: 0.3,

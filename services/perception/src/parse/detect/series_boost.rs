@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_surer_neighbour_in_its_row_or_column_counts_for_twice_as_much() {
+    fn neighbour_in_a_series_doubles_the_score() {
         for (column, row) in [(1.0, 0.0), (0.0, 1.0), (-2.0, 0.0), (0.0, 3.0)] {
             check(
                 vec![key(0.0, 0.0, 0.6), key(column, row, 0.15)],
@@ -107,12 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn it_counts_for_no_more_than_its_neighbour() {
+    fn boosted_score_does_not_exceed_the_neighbours() {
         check(vec![key(0.0, 0.0, 0.25), key(1.0, 0.0, 0.2)], &[0.25, 0.25]);
     }
 
     #[test]
-    fn what_stands_alone_stays() {
+    fn score_without_a_matching_neighbour_stays() {
         let slanted = key(1.0, 0.3, 0.15);
         let far = key(6.0, 0.0, 0.15);
         let of_another_kind = Candidate {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_a_form_are_no_series() {
+    fn form_fields_are_not_a_series() {
         let field = |row, score| Candidate {
             kind: TextField,
             ..key(0.0, row, score)
@@ -151,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_no_score_falls(
+        fn boosting_keeps_all_candidates_and_lowers_no_score(
             places in proptest::collection::vec((0..9_i8, 0..9_i8, 0.0..1.0_f32), 0..30)
         ) {
             let mut found: Vec<Candidate> = places

@@ -378,14 +378,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_larger_than_1440_lines_is_made_smaller() {
+    fn only_images_above_1440_lines_are_downscaled() {
         assert!((base_scale(1920, 1080) - 1.0).abs() < f64::EPSILON);
         assert!((base_scale(2560, 1440) - 1.0).abs() < f64::EPSILON);
         assert!((base_scale(5120, 2880) - 0.5).abs() < f64::EPSILON);
     }
 
     #[test]
-    fn parts_are_shown_with_their_surroundings_on_the_grid() {
+    fn regions_are_detected_with_context_on_the_grid() {
         let rect = |[x1, y1, x2, y2]: [i32; 4]| {
             CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
         };
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn planes_are_red_green_blue_with_grey_beside() {
+    fn detector_planes_are_rgb_with_grey_padding() {
         let mut planes = Vec::new();
         // Two pixels: red, then white.
         let row = |_| &[255, 0, 0, 255, 255, 255, 255, 255][..];

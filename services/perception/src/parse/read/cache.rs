@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_known_by_its_pixels_wherever_it_stands() {
+    fn line_fingerprint_does_not_depend_on_position() {
         let pixels = drawn(&[at(3, 4, 5, 3), at(23, 24, 5, 3), at(43, 44, 3, 5)]);
         let line = |bounds| Fingerprint::of_line(&pixels, bounds);
         let first = line(at(2, 3, 10, 5));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_small_sign_stands_in_its_box_counts() {
+    fn position_of_a_small_glyph_changes_the_fingerprint() {
         let pixels = drawn(&[at(10, 20, 6, 2)]);
         let dash = Fingerprint::of_line(&pixels, at(8, 14, 10, 14));
         let underscore = Fingerprint::of_line(&pixels, at(8, 10, 10, 14));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_at_all_is_known_by_its_size() {
+    fn blank_line_fingerprint_depends_on_its_size() {
         let pixels = drawn(&[]);
         let blank = |bounds| Fingerprint::of_line(&pixels, bounds);
         assert_eq!(blank(at(0, 0, 10, 10)), blank(at(20, 30, 10, 10)));

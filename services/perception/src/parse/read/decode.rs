@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_likeliest_class_is_found_wherever_it_stands() {
+    fn likeliest_class_is_found_at_any_index() {
         for length in [1, 15, 16, 17, 40] {
             for place in 0..length {
                 let mut step = vec![0.1; length];

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pieces_say_is_joined() {
+    fn texts_of_line_pieces_are_joined() {
         let from = |left| CaptureRect::new(CapturePoint::new(left, 0), CapturePoint::new(left, 10));
         let piece = |left, spaced| LinePiece {
             bounds: CaptureRect::new(from(left).min, from(left + 100).max),

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_become_boxes() {
+    fn text_cores_are_expanded_to_line_boxes() {
         check(&[], &[]);
         // 40×8 grown by 40·8·1.6 / 96 = 5.33.
         check(&[(20, 20, 60, 28, 0.9)], &[(15, 15, 65, 33)]);

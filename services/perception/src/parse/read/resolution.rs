@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_of_a_band_and_those_of_two_are_near_their_edge() {
+    fn bands_cover_every_row_with_small_overlaps() {
         for (width, height) in [
             (3840, 2160),
             (7680, 4320),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_tall_for_a_band_is_taken_from_the_look_before() {
+    fn lines_too_tall_for_a_band_keep_coarse_boxes() {
         let heading = at(0, 500, 900, 120);
         let (piece, line) = (at(0, 500, 900, 50), at(0, 700, 300, 20));
         let before = [heading, at(0, 702, 290, 18)];

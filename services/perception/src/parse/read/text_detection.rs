@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_are_scaled_down_and_never_up() {
+    fn images_are_only_scaled_down() {
         let check = |size, expected| assert_eq!(fit(size, 1920), expected, "{size:?}");
         check((1920, 1080), (1920, 1080));
         check((400, 40), (400, 40));
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn planes_are_blue_green_red_with_a_rim_of_the_last_pixels() {
+    fn text_detection_planes_are_bgr_with_edge_padding() {
         let mut planes = Vec::new();
         // Two pixels: red, then white.
         let row = |_| &[255, 0, 0, 255, 255, 255, 255, 255][..];
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_scaled_as_the_whole_picture() {
+    fn regions_are_scaled_like_the_whole_image() {
         let check = |within: [i32; 4], scaled, expected: [u32; 4]| {
             let [left, top, right, bottom] = within;
             let within = CaptureRect::new(
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_are_given_in_the_original_picture() {
+    fn text_boxes_are_in_original_image_pixels() {
         let check = |found: [i32; 4], expected: Option<[i32; 4]>| {
             let rect = |[x1, y1, x2, y2]: [i32; 4]| {
                 CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))

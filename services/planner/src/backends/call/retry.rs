@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_is_left_alone_as_long_as_it_asks_for_but_not_for_ever() {
+    fn retry_after_is_honoured_up_to_a_limit() {
         check(&transient(Some(7)), 0, 0.0, Some(7000));
         check(&transient(Some(7)), 0, 1.0, Some(7700));
         check(&transient(Some(60)), 3, 0.0, Some(60_000));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_asked_again_and_nothing_for_ever() {
+    fn permanent_failures_and_exhausted_retries_are_not_retried() {
         check(&transient(None), 10, 0.0, None);
         check(&FailureKind::Permanent, 0, 0.0, None);
     }

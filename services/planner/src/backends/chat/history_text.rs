@@ -90,10 +90,7 @@ fn not_performed(action: &PastAction, language: Language) -> String {
 }
 
 /// Returns all user messages since the task began, in order.
-pub(in crate::backends) fn user_words(request: &PlanRequest) -> Vec<&str> {
+pub(in crate::backends) fn user_words(request: &PlanRequest) -> Vec<String> {
     let before = request.history.iter().flat_map(|step| &step.user_messages);
-    before
-        .chain(&request.user_messages)
-        .map(String::as_str)
-        .collect()
+    before.chain(&request.user_messages).cloned().collect()
 }

@@ -4,7 +4,8 @@
 
 pub(super) mod history_text;
 
-use motorium_proto::domain::decision::PastStep;
+use motorium_proto::domain::action::Action;
+use motorium_proto::domain::decision::{Next, PastStep};
 use serde_json::{Value, json};
 
 use crate::backends::dialect::{ModelRequest, RequestError, StepContext};
@@ -13,8 +14,10 @@ use crate::backends::user_images::{self, LabelledImage};
 use crate::models::Api;
 use crate::prompt::{Language, context};
 use crate::response::ResponseError;
+use crate::response::model_actions::ModelActions;
 use crate::response::text::ResponseText;
-use crate::screenshot::{Checksum, Error, RenderedImage};
+use crate::response::validate::ValidationContext;
+use crate::screenshot::{Checksum, Error, RenderedImage, SentImage};
 
 /// A message with text only.
 pub(super) fn message(role: &str, text: impl Into<String>) -> Value {
@@ -66,6 +69,46 @@ pub(super) fn past_image(
         Err(Error::Unknown(_) | Error::Reference { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns the values of a template: those of the step, and these.
+pub(super) fn with_context(
+    step: &StepContext<'_>,
+    more: minijinja::Value,
+) -> Result<minijinja::Value, RequestError> {
+    let context = step.prompt_context()?;
+    Ok(minijinja::context! {
+        ..more,
+        ..minijinja::Value::from(minijinja::value::Serde(&context))
+    })
+}
+
+/// Returns a decision in frame pixels, with each application under the name by which it can be opened.
+///
+/// # Errors
+/// Fails if a point lies outside the image that the model saw, or an application cannot be opened by name.
+pub(super) fn decision(
+    step: &StepContext<'_>,
+    actions: ModelActions,
+    view: &SentImage,
+    words: &str,
+) -> Result<Next, ResponseError> {
+    let next = actions
+        .decision(view, words)
+        .map_err(|error| ResponseError::invalid(error.to_string()))?;
+    let Next::Act(mut planned) = next else {
+        return Ok(next);
+    };
+    let screen = ValidationContext {
+        request: step.request,
+        view: Some(*view),
+    };
+    for planned in &mut planned {
+        if let Action::OpenApplication { name } = &mut planned.action {
+            *name = screen.application(name)?;
+        }
+    }
+    Ok(Next::Act(planned))
 }
 
 /// Language of the prompt.

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_is_found_again_where_it_stood() {
+    fn image_placeholders_are_filled_in_place() {
         let part =
             |role, image| json!({"role": role, "content": [{"type": "text", "text": "t"}, image]});
         let parts = ["user", "assistant"].map(|role| part(role, shown().placeholder()));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_alike_is_left_alone() {
+    fn lookalike_placeholders_are_left_unchanged() {
         let alike = [
             json!({"motorium_picture": {"sha256": 3}}),
             json!({"motorium_picture": shown(), "more": 1}),

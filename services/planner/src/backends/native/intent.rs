@@ -67,9 +67,19 @@ impl<'a> IntentDescriber<'a> {
             }),
             Action::KeyChord { keys, .. } => self.text(Message::IntentPress { keys: &chord(keys) }),
             Action::HoldKey { keys, .. } => self.text(Message::IntentHold { keys: &chord(keys) }),
-            other => self.text(Message::IntentOther {
+            // Their names are in the message.
+            Action::Wait { .. }
+            | Action::SetClipboard { .. }
+            | Action::Paste { .. }
+            | Action::OpenApplication { .. }
+            | Action::OpenUrl { .. }
+            | Action::FocusWindow { .. }
+            | Action::GoToUrl { .. }
+            | Action::GoBack
+            | Action::GoForward
+            | Action::Refresh => self.text(Message::IntentOther {
                 // Keys of a choice in a Fluent text have hyphens.
-                kind: &other.kind().as_str().replace('_', "-"),
+                kind: &action.kind().as_str().replace('_', "-"),
             }),
         }
     }
@@ -168,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_are_spoken_to_in_chinese_where_the_task_is() {
+    fn intents_of_chinese_tasks_are_described_in_chinese() {
         let scene = Scene {
             frame: FrameId::new("f"),
             elements: Vec::new(),

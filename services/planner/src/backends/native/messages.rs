@@ -4,10 +4,7 @@ use motorium_proto::domain::decision::PastStep;
 use serde::Serialize;
 
 use crate::backends::dialect::StepContext;
-use crate::backends::user_images;
-use crate::prompt::context::{self, PromptContext};
-use crate::prompt::history::CoordinateFormat;
-use crate::prompt::{Error, Language};
+use crate::prompt::{Error, Language, context};
 
 #[derive(Serialize)]
 struct NewMessages<'a> {
@@ -20,13 +17,13 @@ struct NewMessages<'a> {
 /// Returns the system prompt. It is the same during a whole task and contains no text from the screen.
 pub(crate) fn system(step: &StepContext<'_>) -> Result<String, Error> {
     step.prompts
-        .render("computer_system", language(step), situation(step)?)
+        .render("computer_system", language(step), step.prompt_context()?)
 }
 
 /// Returns the task and what has been done for it.
 pub(crate) fn first(step: &StepContext<'_>) -> Result<String, Error> {
     step.prompts
-        .render("computer_first", language(step), situation(step)?)
+        .render("computer_first", language(step), step.prompt_context()?)
 }
 
 /// Returns the user messages and notices since the last decision, and the address of the page; empty if none. An answer to the model's question is
@@ -54,17 +51,6 @@ pub(crate) fn new_messages(
         .prompts
         .render("computer_update", language(step), values)?;
     Ok(text.trim().to_owned())
-}
-
-/// Returns the prompt values without elements: the model sees the screenshot itself.
-fn situation(step: &StepContext<'_>) -> Result<PromptContext, Error> {
-    let places = CoordinateFormat::Model {
-        image_spec: step.model.image_spec,
-        frame: step.request.frame.size,
-        numbered: false,
-    };
-    let of_user = user_images::shown(step.request, step.model);
-    PromptContext::of(step.request, [], step.prompts, places, &of_user)
 }
 
 fn language(step: &StepContext<'_>) -> Language {

@@ -20,7 +20,7 @@ use super::chat::{self, history_text};
 use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use super::user_images;
 use crate::models::Api;
-use crate::prompt::{Language, background, context};
+use crate::prompt::Language;
 use crate::response::pyautogui;
 use crate::response::{ParsedDecision, ResponseError};
 use crate::screenshot::RenderedImage;
@@ -119,21 +119,11 @@ impl OpenCua {
                 "language": chat::output_language(step),
             }),
         )?;
-        let of_user = user_images::shown(step.request, step.model);
-        let task = step.prompts.render(
-            "opencua_task",
-            language,
-            json!({
-                "goal": step.request.goal,
-                "instructions": step.request.instructions,
-                "background": background(&step.request.context, &of_user, step.prompts, language)?,
-                "advice": step.prompts.advice(&step.request.frame, language),
-                "messages": history_text::user_words(step.request),
-                "notices": step.request.notices,
-                "page": context::page(step.request),
-                "step": chat::number(step),
-            }),
-        )?;
+        let values = minijinja::context! {
+            messages => history_text::user_words(step.request),
+        };
+        let values = chat::with_context(step, values)?;
+        let task = step.prompts.render("opencua_task", language, values)?;
         let mut messages = vec![chat::message("system", system)];
         messages.extend(history::messages(
             step,
@@ -197,9 +187,7 @@ impl Dialect for OpenCua {
             .view
             .ok_or_else(|| ResponseError::invalid("no picture was sent"))?;
         let words = sections.words();
-        let next = commands
-            .decision(&view, words)
-            .map_err(|error| ResponseError::invalid(error.to_string()))?;
+        let next = chat::decision(step, commands, &view, words)?;
         Ok(ParsedResponse::Decision(Box::new(ParsedDecision {
             thought: sections.thought.to_owned(),
             progress: first_line(words).to_owned(),

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_have_parts() {
+    fn response_sections_are_parsed() {
         check(
             "# Step 4:\n## Thought:\nThe dialog is open…\n## Action:\nClick the Save button.\n## Code:\n```python\npyautogui.click(x=644, y=364)\n```",
             "The dialog is open…",
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_is_a_part_too() {
+    fn observation_section_is_parsed() {
         let sections =
             Sections::of("## Observation:\nA form.\n## Thought:\nFill it.\n## Action:\nClick.\n");
         assert_eq!(sections.observation, "A form.");

@@ -19,7 +19,6 @@ use super::chat::{self, history_text};
 use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use super::user_images;
 use crate::models::Api;
-use crate::prompt::{background, context};
 use crate::response::text::ResponseText;
 use crate::response::tool_calls::{self, ToolCall, computer_use};
 use crate::response::validate::ValidationContext;
@@ -111,34 +110,30 @@ fn messages(step: &StepContext<'_>, current: &RenderedImage) -> Result<Vec<Value
         }),
     )?;
     let past = history::of(step, language)?;
-    let of_user = user_images::shown(step.request, step.model);
-    let task = step.prompts.render(
-        "qwen_vl_task",
-        language,
-        json!({
-            "goal": step.request.goal,
-            "instructions": step.request.instructions,
-            "background": background(&step.request.context, &of_user, step.prompts, language)?,
-            "advice": step.prompts.advice(&step.request.frame, language),
-            "messages": history_text::user_words(step.request),
-            "notices": step.request.notices,
-            "page": context::page(step.request),
-            "step": chat::number(step),
-            "actions": past.text_steps,
-        }),
-    )?;
+    let values = minijinja::context! {
+        messages => history_text::user_words(step.request),
+        actions => past.text_steps,
+    };
+    let values = chat::with_context(step, values)?;
+    let task = step.prompts.render("qwen_vl_task", language, &values)?;
+    let screen = step.prompts.render("qwen_vl_screen", language, &values)?;
     let mut messages = vec![chat::message("system", system)];
     // The task goes with the first screenshot that is shown, whichever step it belongs to, and the user's images go with
-    // the task. The outcome of a step goes with the next screenshot.
-    let (mut beside, mut of_user) = (task, user_images::rendered(step)?);
+    // the task. The outcome of a step goes with the next screenshot, and what holds only now with the current one.
+    let (mut beside, mut of_user) = (Some(task), user_images::rendered(step)?);
     for shown in past.image_steps {
-        let message = chat::image_message(&shown.image, &beside);
+        let message = chat::image_message(&shown.image, &beside.unwrap_or_default());
         messages.push(chat::with_user_images(message, &of_user));
         of_user.clear();
         messages.push(chat::message("assistant", shown.answer));
-        beside = shown.outcome.unwrap_or_default();
+        beside = shown.outcome;
     }
-    let message = chat::image_message(current, &beside);
+    let beside: Vec<&str> = beside
+        .iter()
+        .map(|text| text.trim_end())
+        .chain([screen.as_str()])
+        .collect();
+    let message = chat::image_message(current, &beside.join("\n\n"));
     messages.push(chat::with_user_images(message, &of_user));
     Ok(messages)
 }
@@ -189,9 +184,7 @@ fn decision(
     }
     let commands =
         computer_use::read(calls).map_err(|error| ResponseError::invalid(error.to_string()))?;
-    commands
-        .decision(view, words)
-        .map_err(|error| ResponseError::invalid(error.to_string()))
+    chat::decision(step, commands, view, words)
 }
 
 /// Builds a function call. The calls have no ids here, so they are numbered.

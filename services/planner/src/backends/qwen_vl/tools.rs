@@ -5,13 +5,14 @@ use motorium_proto::service::PlanRequest;
 use serde_json::{Value, json};
 
 use crate::backends::native::toolbox::parameters;
-use crate::response::tool_calls::computer_use::{ACTIONS, NAME};
+use crate::response::tool_calls::computer_use::{ACTIONS, NAME, OPEN_APPLICATION};
 use crate::screenshot::{CoordinateConvention, SentImage};
 
 /// Returns the declarations, one per line.
 pub(super) fn lines(request: &PlanRequest, view: &SentImage) -> String {
     let functions = request.functions.iter().map(function);
-    let all: Vec<String> = std::iter::once(computer(view))
+    let can_open = !request.applications.is_empty();
+    let all: Vec<String> = std::iter::once(computer(view, can_open))
         .chain(functions)
         .map(|tool| tool.to_string())
         .collect();
@@ -29,8 +30,18 @@ fn resolution(view: &SentImage) -> (u32, u32) {
     }
 }
 
-fn computer(view: &SentImage) -> Value {
+/// Returns the declaration of `computer_use`, with the opening of applications if any can be opened.
+fn computer(view: &SentImage, can_open: bool) -> Value {
     let (width, height) = resolution(view);
+    let names: Vec<&str> = ACTIONS
+        .iter()
+        .copied()
+        .chain(can_open.then_some(OPEN_APPLICATION))
+        .collect();
+    let (opening, opened) = match can_open {
+        true => (OPENING, ", or the application, for `open_application`"),
+        false => ("", ""),
+    };
     let description = format!(
         "Operate a computer with mouse and keyboard, and look at it through screenshots.\n\
          * The screen's resolution is {width}x{height}.\n\
@@ -44,9 +55,9 @@ fn computer(view: &SentImage) -> Value {
             "type": "object",
             "required": ["action"],
             "properties": {
-                "action": {"type": "string", "enum": ACTIONS, "description": ACTION},
+                "action": {"type": "string", "enum": names, "description": format!("{ACTION}{opening}")},
                 "keys": {"type": "array", "items": {"type": "string"}, "description": "The keys of a chord, for `key`."},
-                "text": {"type": "string", "description": "The text, for `type` and `answer`."},
+                "text": {"type": "string", "description": format!("The text, for `type` and `answer`{opened}.")},
                 "coordinate": {"type": "array", "items": {"type": "number"}, "description": "Where: [x, y], from the left and from the top."},
                 "pixels": {"type": "number", "description": "How far, for `scroll` (positive is up) and `hscroll` (positive is right)."},
                 "time": {"type": "number", "description": "How many seconds, for `wait`."},
@@ -66,6 +77,7 @@ const ACTION: &str = "\
 * `wait`: wait for the screen to change.\n\
 * `answer`: tell the user the answer; the task is over then.\n\
 * `terminate`: end the task.";
+const OPENING: &str = "\n* `open_application`: open an application that the task lists.";
 
 fn function(declaration: &FunctionDeclaration) -> Value {
     json!({"type": "function", "function": {

@@ -97,6 +97,7 @@ const ONE_KEY: &[&str] = &["keys", "logScreenshot", "_pause"];
 const SECONDS: &[&str] = &["seconds"];
 const ENDING: &[&str] = &["message"];
 const TERMINATE: &[&str] = &["status", "answer"];
+const APPLICATION: &[&str] = &["name"];
 
 /// Collects the actions that the calls ask for.
 #[derive(Debug, Default)]
@@ -123,6 +124,9 @@ impl ActionBuilder {
             }
             ("computer" | "pyautogui", "wait") | ("time" | "pyautogui", "sleep") => {
                 self.wait(call)?
+            }
+            ("computer", "open_application") => {
+                self.open_application(&call.arguments(APPLICATION)?)?;
             }
             ("pyautogui" | "computer", _) => self.add_input(call)?,
             _ => return Err(unknown(call)),
@@ -190,6 +194,15 @@ impl ActionBuilder {
         let seconds = call.arguments(SECONDS)?.number("seconds")?;
         let duration = seconds.map_or(Ok(DEFAULT_WAIT), time)?;
         self.act(Action::Wait { duration });
+        Ok(())
+    }
+
+    fn open_application(&mut self, arguments: &CallArguments) -> Result<(), String> {
+        let name = arguments
+            .text("name")?
+            .ok_or("the application is missing")?;
+        let name = name.trim().to_owned();
+        self.act(Action::OpenApplication { name });
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use motorium_proto::domain::key::Key;
 
 use super::arguments;
 use super::fields::Fields;
-use super::schema::ACTIONS;
+use super::schema::unknown_action;
 use crate::response::ResponseError;
 use crate::response::model_actions::parse_text;
 use crate::response::validate::ValidationContext;
@@ -195,7 +195,7 @@ impl ActionParser<'_> {
                 keys: chord(self.ground.closing_chord())?,
                 repeat: 1,
             },
-            _ => return Err(unknown(&word)),
+            _ => return Err(unknown_action(&word)),
         })
     }
 
@@ -423,11 +423,4 @@ fn target(
         },
         _ => Err(ResponseError::invalid("a point needs both `x` and `y`")),
     }
-}
-
-fn unknown(word: &str) -> ResponseError {
-    ResponseError::invalid(format!(
-        "there is no action `{word}`; there are: {}",
-        ACTIONS.join(", ")
-    ))
 }

@@ -6,6 +6,7 @@
 use motorium_proto::domain::element::Element;
 
 use super::fields::Fields;
+use super::schema::unknown_action;
 use crate::response::ResponseError;
 use crate::response::validate::ValidationContext;
 
@@ -58,9 +59,7 @@ pub(super) fn check(
     fields: Fields<'_>,
     ground: &ValidationContext<'_>,
 ) -> Result<(), ResponseError> {
-    let Some(taken) = taken(action) else {
-        return Ok(());
-    };
+    let taken = taken(action).ok_or_else(|| unknown_action(action))?;
     let all = [Place, Path, Button, Count, Text, Keys, Amount, Direction];
     for field in all.iter().filter(|field| !taken.contains(field)) {
         if let Some(advice) = refused(*field, fields, ground)? {

@@ -4,6 +4,8 @@
 
 use serde_json::{Value, json};
 
+use crate::response::ResponseError;
+
 /// Allowed values of `next`.
 pub(super) const NEXT: [&str; 6] = ["act", "done", "fail", "ask", "call_function", "extract"];
 
@@ -33,6 +35,14 @@ pub(super) const ACTIONS: [&str; 23] = [
     "refresh",
     "close",
 ];
+
+/// Returns the error of an action that does not exist.
+pub(super) fn unknown_action(word: &str) -> ResponseError {
+    ResponseError::invalid(format!(
+        "there is no action `{word}`; there are: {}",
+        ACTIONS.join(", ")
+    ))
+}
 
 /// Returns the schema.
 #[must_use]

@@ -29,6 +29,8 @@ pub const ACTIONS: &[&str] = &[
     "terminate",
     "answer",
 ];
+/// Action that opens an application by its name. The models do not know it: it is declared where there is an application to open.
+pub const OPEN_APPLICATION: &str = "open_application";
 /// Maximum scroll distance per call, in pixels: bounds what one response can do.
 const MAX_SCROLL_PIXELS: f64 = 20_000.0;
 /// Distance of a scroll without `pixels`: about half a window.
@@ -123,14 +125,13 @@ fn taken(action: &str) -> Option<&'static [&'static str]> {
         "wait" => &["time"],
         "answer" | "done" | "finish" | "finished" | "fail" | "failed" => &["text", "status"],
         "terminate" => &["status", "text"],
+        OPEN_APPLICATION => &["text"],
         _ => return None,
     })
 }
 
 fn check_fields(action: &str, arguments: &ToolArguments<'_>) -> Result<(), ComputerUseError> {
-    let Some(taken) = taken(action) else {
-        return Ok(());
-    };
+    let taken = taken(action).ok_or_else(|| unknown(action))?;
     let foreign = OPTIONAL
         .iter()
         .filter(|name| !taken.contains(name))
@@ -160,11 +161,18 @@ fn input(
         "triple_click" => click(arguments, Button::Left, 3),
         "scroll" | "hscroll" => scroll(action, arguments),
         "wait" => wait(arguments),
-        _ => Err(problem(format!(
-            "there is no action `{action}`; there are: {}",
-            ACTIONS.join(", ")
-        ))),
+        OPEN_APPLICATION => Ok(Action::OpenApplication {
+            name: arguments.text("text")?.trim().to_owned(),
+        }),
+        _ => Err(unknown(action)),
     }
+}
+
+fn unknown(action: &str) -> ComputerUseError {
+    problem(format!(
+        "there is no action `{action}`; there are: {}",
+        ACTIONS.join(", ")
+    ))
 }
 
 /// Argument names that models use by mistake for a point.

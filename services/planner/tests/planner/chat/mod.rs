@@ -155,22 +155,36 @@ fn effect(verdict: Verdict) -> Effect {
 }
 
 #[test]
-fn advice_for_the_active_window_is_given_here_too() {
-    let browser = motorium_phrasebook::screens::screen(
-        "window 0,0 1000x800 \"Start - Mozilla Firefox\" active",
-    );
-    for (model, dialect) in [
-        ("opencua-7b", &OpenCua::default() as &dyn Dialect),
-        ("qwen3-vl-plus", &QwenVl),
+fn an_application_of_the_task_is_opened_by_its_name() {
+    let code = "## Action:\nOpen it.\n\n## Code:\n```python\ncomputer.open_application(name='files')\n```\n";
+    let call = "Action: Open it.\n<tool_call>\n{\"name\": \"computer_use\", \"arguments\": \
+                {\"action\": \"open_application\", \"text\": \"files\"}}\n</tool_call>";
+    for (model, dialect, answer) in [
+        ("opencua-7b", &OpenCua::default() as &dyn Dialect, code),
+        ("qwen3-vl-plus", &QwenVl, call),
     ] {
         let mut world = FakeTask::new(model);
-        assert!(!transcript(&world.ask(dialect).body).contains("Advice:"));
-        world.request.frame = browser.frame.clone();
-        let text = transcript(&world.ask(dialect).body);
-        let (_, last) = text.rsplit_once("--- user").unwrap();
+        assert!(!transcript(&world.ask(dialect).body).contains("open_application"));
+        let misread = world.read(dialect, &chat(answer)).unwrap_err().to_string();
         assert!(
-            last.contains("Advice:\nA browser is open.\n- Go to an address"),
-            "{last}"
+            misread.contains("no application can be opened"),
+            "{misread}"
+        );
+
+        world.request.applications = vec!["Files".to_owned(), "Calculator".to_owned()];
+        let text = transcript(&world.ask(dialect).body);
+        assert!(text.contains("opens: Files, Calculator"), "{text}");
+        let Next::Act(actions) = world.read(dialect, &chat(answer)).unwrap().next else {
+            panic!("it acts")
+        };
+        let name = "Files".to_owned();
+        assert_eq!(actions[0].action, Action::OpenApplication { name });
+
+        let other = answer.replace("files", "shell");
+        let misread = world.read(dialect, &chat(&other)).unwrap_err().to_string();
+        assert!(
+            misread.contains("these can: Files, Calculator"),
+            "{misread}"
         );
     }
 }

@@ -86,14 +86,14 @@ fn under_way(dialect: &OpenCua, model: &str) -> FakeTask {
 }
 
 #[test]
-fn the_last_steps_are_shown_and_the_others_told() {
+fn recent_steps_are_shown_and_older_ones_described() {
     let dialect = OpenCua::default();
     let asked = under_way(&dialect, "opencua-7b").ask(&dialect);
     insta::assert_snapshot!("opencua_under_way", transcript(&asked.body));
 }
 
 #[test]
-fn each_kind_of_history_says_what_it_is_called_after() {
+fn history_kind_selects_the_history_text() {
     let mut all = String::new();
     for kind in [
         HistoryKind::Action,
@@ -140,7 +140,7 @@ fn a_task_with_functions_is_left_to_another_backend_with_the_reason() {
 }
 
 #[test]
-fn the_page_is_told_to_models_of_chat_endpoints() {
+fn current_url_reaches_chat_models() {
     let mut world = FakeTask::new("opencua-7b");
     world.request.current_url = Some("https://shop.example/cart".to_owned());
     let text = transcript(&world.ask(&OpenCua::default()).body);
@@ -152,7 +152,7 @@ fn the_page_is_told_to_models_of_chat_endpoints() {
 }
 
 #[test]
-fn pictures_that_are_gone_are_done_without() {
+fn history_without_images_is_sent_as_text() {
     let dialect = OpenCua::default();
     let mut world = under_way(&dialect, "opencua-7b");
     for step in &mut world.request.history {
@@ -185,7 +185,7 @@ fn an_answer_is_a_decision_in_pixels_of_the_frame() {
 }
 
 #[test]
-fn a_model_built_on_kimi_counts_in_fractions() {
+fn kimi_based_model_uses_fractional_coordinates() {
     let world = FakeTask::new("OpenCUA-A3B");
     let answer = chat("```python\npyautogui.click(x=0.5, y=0.25)\n```");
     assert_eq!(
@@ -237,7 +237,7 @@ fn check_misread(text: &str, expected: &str) {
 }
 
 #[test]
-fn what_is_no_decision_is_said_so() {
+fn invalid_response_is_reported_with_its_reason() {
     check_misread("I click Save.", "no code");
     check_misread("```python\nfor x in y: pass\n```", "line 1");
     check_misread(
@@ -258,7 +258,7 @@ fn what_is_no_decision_is_said_so() {
 }
 
 #[test]
-fn a_repair_says_what_was_wrong_and_is_less_rigid() {
+fn repair_request_states_the_error_and_raises_temperature() {
     let world = FakeTask::new("opencua-7b");
     let answer = chat("```python\npyautogui.click(2000, 5)\n```");
     let misread = world.read(&OpenCua::default(), &answer).unwrap_err();

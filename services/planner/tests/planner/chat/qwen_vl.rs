@@ -32,7 +32,7 @@ fn the_first_step_is_asked_with_the_functions_in_the_system_prompt() {
 }
 
 #[test]
-fn each_generation_is_told_the_size_in_which_it_counts() {
+fn prompt_states_the_coordinate_size_of_each_generation() {
     let system = |model: &str| transcript(&FakeTask::new(model).ask(&QwenVl).body);
     assert!(system("qwen2.5-vl-72b-instruct").contains("The screen's resolution is 1008x812."));
     assert!(system("qwen3-vl-plus").contains("The screen's resolution is 1000x1000."));
@@ -40,7 +40,7 @@ fn each_generation_is_told_the_size_in_which_it_counts() {
 }
 
 #[test]
-fn each_generation_counts_in_its_own_way() {
+fn each_generation_uses_its_coordinate_convention() {
     let at = |model: &str, x: i32, y: i32| {
         let reading = FakeTask::new(model).read(&QwenVl, &chat(&click("Click Save.", x, y)));
         clicked(&reading.unwrap())
@@ -52,7 +52,7 @@ fn each_generation_counts_in_its_own_way() {
 }
 
 #[test]
-fn a_fraction_is_told_and_never_clicked_at_the_corner() {
+fn fractional_coordinates_are_refused() {
     for model in ["qwen3-vl-plus", "qwen2.5-vl-72b-instruct"] {
         for point in ["[0.4531, 0.5]", "[0.002, 1]", "[0, 0.9]"] {
             let answer = call(&format!(
@@ -99,6 +99,26 @@ fn the_last_steps_are_shown_with_its_own_answers() {
     let text = transcript(&asked.body);
     let (_, after_system) = text.split_once("--- user").unwrap();
     insta::assert_snapshot!("qwen_vl_under_way", after_system);
+}
+
+#[test]
+fn current_facts_are_beside_the_current_screenshot() {
+    let mut world = under_way();
+    world.request.remaining.steps = Some(3);
+    world.request.current_url = Some("https://shop.example/cart".to_owned());
+    world.request.notices = vec!["The claim was refused.".to_owned()];
+    let text = transcript(&world.ask(&QwenVl).body);
+    let (before, now) = text.rsplit_once("--- user").unwrap();
+    for shown_text in [
+        "https://shop.example/cart",
+        "The claim was refused.",
+        "This is step 6; left: 3 steps.",
+    ] {
+        assert!(
+            now.contains(shown_text) && !before.contains(shown_text),
+            "{shown_text}\n{text}"
+        );
+    }
 }
 
 #[test]
@@ -169,7 +189,7 @@ fn functions_of_the_task_can_be_called() {
 }
 
 #[test]
-fn what_a_function_gave_back_is_told_beside_the_next_screenshot() {
+fn function_result_is_sent_with_the_next_screenshot() {
     let mut world = FakeTask::new("qwen3-vl-plus");
     world.another("", "look the invoice up");
     let step = world.request.history.last_mut().unwrap();
@@ -183,12 +203,12 @@ fn what_a_function_gave_back_is_told_beside_the_next_screenshot() {
         outcome: Ok(r#"{"paid":true}"#.to_owned()),
     });
     let text = transcript(&world.ask(&QwenVl).body);
-    let last = "--- user\n<screen 1 at 1000x800>\n<untrusted source=\"billing.lookup\">\n{\"paid\":true}\n</untrusted>\n";
+    let last = "--- user\n<screen 1 at 1000x800>\n<untrusted source=\"billing.lookup\">\n{\"paid\":true}\n</untrusted>\n\nThis is step 2.\n";
     assert!(text.ends_with(last), "{text}");
 }
 
 #[test]
-fn what_is_no_decision_is_said_so() {
+fn invalid_response_is_reported_with_its_reason() {
     let misread = |text: &str| {
         FakeTask::new("qwen3-vl-plus")
             .read(&QwenVl, &chat(text))

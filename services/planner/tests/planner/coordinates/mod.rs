@@ -115,14 +115,14 @@ fn check_point(view: &SentImage, display: &DisplaySpace, point: &str) {
 }
 
 #[test]
-fn every_convention_screen_and_scale_gives_the_reckoned_points() {
+fn golden_points_match_every_convention_and_scale() {
     let table = include_str!("golden.tsv");
     assert_eq!(table.lines().count(), CONVENTIONS.len() * 12 * 4);
     table.lines().for_each(check_line);
 }
 
 #[test]
-fn the_table_is_what_its_script_writes() {
+fn golden_table_is_up_to_date_with_its_script() {
     let script =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/planner/coordinates/golden.py");
     let checked = Command::new("python3")
@@ -139,7 +139,7 @@ fn the_table_is_what_its_script_writes() {
 
 /// The example sizes in the providers' documentation, with their costs.
 #[test]
-fn sizes_cost_what_providers_say() {
+fn image_token_costs_match_provider_documentation() {
     let check = |size: (i32, i32), rule: SizeRule, expected: (u32, u32), cost: u64| {
         let sent = rule.sent_size(size.into());
         assert_eq!(sent, ImageSize::from(expected), "{size:?} {rule:?}");
@@ -174,7 +174,7 @@ fn check_refused(view: &SentImage, points: &[(f64, f64)], expected: &str) {
 }
 
 #[test]
-fn what_is_not_on_the_picture_is_refused_and_never_moved() {
+fn points_outside_the_image_are_refused() {
     let frame = CaptureSize::new(1920, 1080);
     let view = |index: usize| {
         let (_, rule, convention) = CONVENTIONS[index];
@@ -221,7 +221,7 @@ fn what_is_not_on_the_picture_is_refused_and_never_moved() {
 }
 
 #[test]
-fn a_closer_look_is_counted_from_its_corner() {
+fn zoomed_image_points_are_relative_to_its_region() {
     let region = CaptureRect::new((400, 300).into(), (800, 600).into());
     let standard = SizeRule::Claude(ClaudeTier::Standard);
     let view = SentImage::sent_at(
@@ -273,7 +273,7 @@ proptest! {
 
     /// Conversion back and forth stays within one unit of the coarser grid.
     #[test]
-    fn a_pixel_that_is_named_is_found_again(
+    fn pixel_round_trips_through_reported_coordinates(
         (rule, convention) in ways(),
         width in 64i32..6000,
         height in 64i32..4000,
@@ -299,7 +299,7 @@ proptest! {
 
     /// The plain proportion in the providers' documentation differs by at most one pixel of the coarser image.
     #[test]
-    fn points_are_where_the_plain_proportion_puts_them(
+    fn points_match_plain_proportions_within_a_pixel(
         (rule, convention) in ways(),
         width in 64i32..6000,
         height in 64i32..4000,
@@ -324,7 +324,7 @@ proptest! {
 
     /// No image is sent that its provider would downscale.
     #[test]
-    fn what_is_sent_is_left_alone(
+    fn sent_images_are_not_resized_by_the_provider(
         (rule, convention) in ways(),
         width in 1i32..16_000,
         height in 1i32..16_000,

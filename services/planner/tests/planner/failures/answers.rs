@@ -7,7 +7,7 @@ use super::server::Reply;
 use super::{Setup, claude, decision};
 
 #[tokio::test]
-async fn json_that_is_none() {
+async fn malformed_json_is_repaired() {
     let stage = Setup::with(vec![says(r#"{"next": act}"#), good()]).await;
     judge(&stage, repaired()).await;
     let complaint = stage.claude.received()[1]["messages"][2]["content"].to_string();
@@ -150,7 +150,7 @@ async fn two_different_mistakes_in_one_step() {
 }
 
 #[tokio::test]
-async fn repairs_have_an_end() {
+async fn repairs_are_limited() {
     let wrong = |element| says(&decision("click", element).to_string());
     let expected = Expected {
         requests: 4,
@@ -160,7 +160,7 @@ async fn repairs_have_an_end() {
 }
 
 #[tokio::test]
-async fn a_repair_that_fails_for_now_does_not_repeat_what_was_paid_for() {
+async fn transient_repair_failure_resends_only_the_repair() {
     let stage = Setup::with(vec![says("no"), Reply::of(503, "", "{}"), good()]).await;
     let expected = Expected {
         requests: 3,

@@ -13,7 +13,7 @@ use super::server::Reply;
 use super::{Setup, chat, decision, step};
 
 #[tokio::test]
-async fn a_backend_that_keeps_failing_rests() {
+async fn repeatedly_failing_backend_opens_its_circuit() {
     let stage = Setup::with(vec![Reply::of(529, "", "{}")]).await;
     for _ in 0..3 {
         assert_eq!(stage.plan().await.unwrap().decision.backend, "operator");
@@ -71,7 +71,7 @@ async fn a_schema_that_is_refused_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_too_dear_is_not_made() {
+async fn call_over_budget_is_not_made() {
     let stage = Setup::with(vec![good()]).await;
     let request = PlanRequest {
         remaining: RemainingLimits {
@@ -98,7 +98,7 @@ const HIGH_PRICES: &str = r#"
 "#;
 
 #[test]
-fn a_call_costs_what_its_tokens_cost() {
+fn cost_limit_applies_to_the_estimated_tokens() {
     let settings: Settings = toml::from_str(HIGH_PRICES).unwrap();
     let models = ModelTable::with(settings.models);
     let model = models.get("claude-opus-4-6", Api::AnthropicMessages);
@@ -122,7 +122,7 @@ fn a_call_costs_what_its_tokens_cost() {
 }
 
 #[tokio::test]
-async fn what_an_answer_has_used_is_no_longer_left_for_its_repair() {
+async fn repair_budget_excludes_usage_of_the_first_response() {
     let stage = Setup::with(vec![good()]).await;
     stage.plan().await.unwrap();
     let model = ModelTable::default().get("claude-opus-4-6", Api::AnthropicMessages);
@@ -143,7 +143,7 @@ async fn what_an_answer_has_used_is_no_longer_left_for_its_repair() {
 }
 
 #[tokio::test]
-async fn what_was_used_is_counted_also_where_it_came_to_nothing() {
+async fn usage_of_failed_attempts_is_counted() {
     // The repair request fails, and the whole call is retried.
     let stage = Setup::with(vec![says("no"), Reply::of(529, "", "{}"), good()]).await;
     let usage = stage.plan().await.unwrap().decision.usage;
@@ -204,7 +204,7 @@ async fn every_response_is_kept_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn what_was_used_is_counted_with_the_repair() {
+async fn usage_includes_the_repair() {
     let stage = Setup::with(vec![says("no"), good()]).await;
     let planned = stage.plan().await.unwrap();
     let usage = planned.decision.usage;

@@ -120,7 +120,7 @@ async fn status_429_with_too_long_a_time_is_not_waited_for_and_not_ignored() {
 }
 
 #[tokio::test]
-async fn a_wait_that_every_backend_asks_for_is_told_to_the_caller() {
+async fn shortest_retry_after_reaches_the_caller() {
     let body = error("rate_limit_error", "slow down");
     let stage = Setup::with_both(
         vec![Reply::of(429, "retry-after: 3600\r\n", &body)],
@@ -135,7 +135,7 @@ async fn a_wait_that_every_backend_asks_for_is_told_to_the_caller() {
 }
 
 #[tokio::test]
-async fn statuses_of_a_gateway_may_pass() {
+async fn gateway_statuses_are_transient() {
     for status in [520, 522, 524] {
         check(
             vec![Reply::of(status, "", "<html>")],
@@ -146,7 +146,7 @@ async fn statuses_of_a_gateway_may_pass() {
 }
 
 #[tokio::test]
-async fn a_failure_with_the_status_of_a_success() {
+async fn error_body_with_status_200_is_a_failure() {
     let body = error("overloaded_error", "Overloaded");
     check(
         vec![Reply::of(200, "", &body)],
@@ -219,7 +219,7 @@ async fn status_529() {
 }
 
 #[tokio::test]
-async fn a_failure_that_passes() {
+async fn transient_failure_is_retried() {
     check(
         vec![Reply::of(529, "", "{}"), good()],
         Expected {
@@ -286,7 +286,7 @@ async fn a_connection_that_breaks() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_json() {
+async fn body_that_is_not_json() {
     check(
         vec![Reply::of(200, "", "{\"content\": [")],
         for_now("is not JSON: EOF while parsing a list at line 1 column 13; it begins with `{\"content\": [`"),

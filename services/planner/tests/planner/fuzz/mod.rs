@@ -19,7 +19,10 @@ use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 use tokio::time::Instant;
 
-const TARGETS: u32 = 5;
+use crate::kinds::check_listed;
+
+/// Targets, each with its file in `fuzz/fuzz_targets` and its seeds.
+const TARGETS: [&str; 5] = ["bodies", "numbered", "pyautogui", "questions", "tool_calls"];
 /// Inputs per target if no time is set.
 const DEFAULT_INPUTS: usize = 2000;
 /// Characters that libFuzzer's dictionary cannot express: multi-byte, of another length in lower case, a byte order mark.
@@ -53,6 +56,36 @@ fn damaged_answers_to_questions_are_read_or_refused() {
     run("questions", &[], parsers::questions);
 }
 
+#[test]
+fn every_backend_is_fuzzed() {
+    check_listed(&parsers::dialects(), |_| true);
+}
+
+/// The fuzz crate is built by nobody else: it is not part of the workspace.
+#[test]
+fn the_fuzz_crate_has_every_target_and_finds_its_files() {
+    let names = |folder: &str| {
+        let entries = std::fs::read_dir(fuzz_folder().join(folder)).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let stem = |path: PathBuf| path.file_stem().unwrap().to_string_lossy().into_owned();
+        let mut names: Vec<String> = paths.map(stem).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("fuzz_targets"), TARGETS);
+    assert_eq!(names("seeds"), TARGETS);
+    let source = fuzz_folder().join("src");
+    let text = std::fs::read_to_string(source.join("lib.rs")).unwrap();
+    let paths: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("#[path = \"")?.strip_suffix("\"]"))
+        .collect();
+    assert!(!paths.is_empty());
+    for path in paths {
+        assert!(source.join(path).is_file(), "{path} is not there");
+    }
+}
+
 /// A server may mark a truncated response as complete. The truncated response must not mean something else than the full
 /// one. A response that retracts its first statement is exempt, because its start cannot know that.
 #[test]
@@ -83,7 +116,7 @@ fn the_beginning_of_an_answer_is_not_another_answer() {
 
 proptest! {
     #[test]
-    fn noise_asks_for_nothing(text in any::<String>()) {
+    fn arbitrary_text_yields_no_action(text in any::<String>()) {
         prop_assert!(pyautogui::read(&text).is_err());
         prop_assert!(tool_calls::read(&text).is_err());
     }
@@ -112,7 +145,10 @@ fn run(target: &str, fixtures: &[&str], reader: fn(&str)) {
         give(reader, seed);
     }
     let (mut chance, until) = match time_to_spend() {
-        Some(time) => (StdRng::from_os_rng(), Some(Instant::now() + time / TARGETS)),
+        Some(time) => (
+            StdRng::from_os_rng(),
+            Some(Instant::now() + time / TARGETS.len() as u32),
+        ),
         None => (StdRng::seed_from_u64(1), None),
     };
     let mut given = 0;

@@ -100,6 +100,11 @@ pub(crate) fn questions(text: &str) {
     DESK.ask_target(text);
 }
 
+/// Returns the names of the dialects whose responses are fuzzed.
+pub(crate) fn dialects() -> Vec<&'static str> {
+    DESK.ways.iter().map(|way| way.dialect.name()).collect()
+}
+
 /// Returns the meaning of a response with this text; `None` if it is not a decision. For dialects with several models,
 /// the first is used.
 pub(crate) fn understood(name: &str, text: &str) -> Option<Next> {
@@ -290,7 +295,12 @@ impl ParserFixture {
     fn answer(&self, question: &Question, text: &str) -> Option<QuestionResult> {
         let value = (question.check)(text, Some(&self.view)).ok()?;
         let usage = Usage::default();
-        Some(QuestionResult { value, usage })
+        let responses = Vec::new();
+        Some(QuestionResult {
+            value,
+            usage,
+            responses,
+        })
     }
 
     fn ask_extract(&self, text: &str) {
@@ -331,7 +341,7 @@ impl ParserFixture {
         let Some(answered) = self.answer(&question, text) else {
             return;
         };
-        let seen = pointer::parse_check(&answered.value, answered.usage).unwrap();
+        let seen = pointer::parse_check(&answered.value).unwrap();
         let size = self.request.frame.size;
         assert!(seen.dx.abs() <= size.width && seen.dy.abs() <= size.height);
     }

@@ -51,7 +51,7 @@ fn texts(value: &Value) -> String {
 }
 
 #[test]
-fn a_click_is_one_of_the_frame_and_says_what_it_is_for() {
+fn click_has_frame_coordinates_and_an_intent() {
     let reading = opus("click").decide(&[answer("click")]);
     let [planned] = actions(&reading.next) else {
         panic!("{reading:?}")
@@ -86,7 +86,7 @@ fn a_closer_look_is_cut_out_of_the_frame_at_once() {
 }
 
 #[test]
-fn several_looks_of_a_turn_are_answered_together() {
+fn observation_calls_of_a_turn_are_answered_together() {
     let mut world = opus_with_toolset("looks");
     let reading = world.decide(&[answer("toolset_looks"), answer("toolset_batch")]);
     world.carry_out(&reading, &[Performed, Performed, Performed]);
@@ -97,7 +97,7 @@ fn several_looks_of_a_turn_are_answered_together() {
 }
 
 #[test]
-fn after_the_first_failure_the_rest_is_said_in_the_prescribed_words() {
+fn calls_after_a_failure_get_the_prescribed_result() {
     let mut world = opus_with_toolset("batch");
     let reading = world.decide(&[answer("toolset_batch")]);
     assert_eq!(actions(&reading.next).len(), 3);
@@ -133,7 +133,7 @@ fn a_screenshot_after_actions_is_the_next_one() {
 }
 
 #[test]
-fn what_can_be_done_before_a_wrong_call_is_done() {
+fn calls_before_an_invalid_call_are_performed() {
     let mut world = opus_with_toolset("half-wrong");
     let reading = world.decide(&[answer("toolset_half_wrong")]);
     assert_eq!(actions(&reading.next).len(), 1);
@@ -154,7 +154,7 @@ fn what_can_be_done_before_a_wrong_call_is_done() {
 }
 
 #[test]
-fn an_end_that_was_claimed_before_looking_is_not_taken() {
+fn finish_in_the_same_turn_as_actions_is_ignored() {
     let mut world = opus_with_toolset("then-finish");
     let reading = world.decide(&[answer("toolset_then_finish")]);
     assert_eq!(actions(&reading.next).len(), 1);
@@ -164,7 +164,7 @@ fn an_end_that_was_claimed_before_looking_is_not_taken() {
 }
 
 #[test]
-fn a_point_outside_the_screen_is_told_and_the_second_answer_counts() {
+fn point_outside_the_screen_is_repaired_once() {
     let mut world = opus("outside");
     let reading = world.decide(&[answer("outside"), answer("click")]);
     assert_eq!(actions(&reading.next).len(), 1);
@@ -193,7 +193,7 @@ fn a_turn_without_a_call_is_asked_for_one() {
 }
 
 #[test]
-fn a_model_that_may_be_made_to_call_something_is() {
+fn tool_choice_is_forced_only_where_supported() {
     let choice = |model: &str| {
         let mut world = FakeTask::new(ClaudeComputer, model, None);
         world.decide(&[answer("text_only"), answer("finish")]);
@@ -296,7 +296,7 @@ fn suspicious_text_is_reported_with_the_decision() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_told() {
+fn invalid_function_arguments_are_reported() {
     let call = json!({"type": "tool_use", "id": "toolu_f", "name": "billing_lookup", "input": {"id": "seven"}});
     let call = json!({"content": [call], "stop_reason": "tool_use"});
     let Outcome::Gave(misread) = opus("bad-arguments").plan(&[call]) else {
@@ -350,7 +350,7 @@ fn long_task(mut world: FakeTask, steps: usize) -> Vec<(usize, usize, bool)> {
 }
 
 #[test]
-fn a_conversation_grows_and_old_pictures_are_taken_away_together() {
+fn old_conversation_images_are_dropped_in_batches() {
     let mut world = opus("long");
     world.retain_images(3, 4);
     assert_eq!(
@@ -370,7 +370,7 @@ fn a_conversation_grows_and_old_pictures_are_taken_away_together() {
 }
 
 #[test]
-fn where_a_picture_was_there_are_words() {
+fn dropped_images_are_replaced_by_text() {
     let mut world = opus("pruned");
     let mut named = Vec::new();
     for _ in 0..4 {
@@ -395,7 +395,7 @@ fn where_a_picture_was_there_are_words() {
 }
 
 #[test]
-fn a_conversation_that_thinking_is_bound_to_begins_anew_and_is_never_changed() {
+fn conversation_with_thinking_restarts_instead_of_dropping_images() {
     let mut world = opus_with_toolset("bound");
     world.retain_images(3, 2);
     let click = |number: usize| {

@@ -372,7 +372,7 @@ proptest! {
 
 /// The number of images stays limited even if the Orchestrator passes all of them.
 #[test]
-fn a_long_conversation_keeps_within_the_limit_of_pictures() {
+fn long_conversation_keeps_to_the_image_limit() {
     let mut world = FakeTask::new(ClaudeComputer, "claude-opus-4-6", None);
     world.model().max_images = 8;
     world.retain_images(usize::MAX, 1);

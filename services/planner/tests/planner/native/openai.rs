@@ -77,7 +77,7 @@ fn the_newer_tool_is_only_named_and_the_older_one_described() {
 }
 
 #[test]
-fn a_stored_conversation_only_sends_what_is_new() {
+fn stored_conversation_sends_only_new_items() {
     let mut world = world(STORED, "stored");
     let reading = world.decide(&[answer("screenshot"), answer("batch")]);
     let intents: Vec<&str> = actions(&reading.next)
@@ -103,7 +103,7 @@ fn a_stored_conversation_only_sends_what_is_new() {
 }
 
 #[test]
-fn a_conversation_that_is_sent_has_everything_as_it_was_said() {
+fn stateless_conversation_resends_every_item_unchanged() {
     let mut world = world(SENT, "sent");
     let reading = world.decide(&[answer("screenshot"), answer("batch")]);
     world.carry_out(&reading, &[Performed; 4]);
@@ -131,7 +131,7 @@ fn a_conversation_that_is_sent_has_everything_as_it_was_said() {
 }
 
 #[test]
-fn what_failed_is_told_beside_the_screenshot() {
+fn failed_action_is_reported_with_the_screenshot() {
     for dialect in [STORED, SENT] {
         let mut world = world(dialect, "failed-action");
         let reading = world.decide(&[answer("batch")]);
@@ -145,7 +145,7 @@ fn what_failed_is_told_beside_the_screenshot() {
 }
 
 #[test]
-fn what_can_be_done_before_a_wrong_action_is_done() {
+fn actions_before_an_invalid_action_are_performed() {
     let mut world = world(SENT, "half-wrong");
     let reading = world.decide(&[answer("half_wrong")]);
     assert_eq!(actions(&reading.next).len(), 1);
@@ -158,7 +158,7 @@ fn what_can_be_done_before_a_wrong_action_is_done() {
 }
 
 #[test]
-fn a_point_outside_the_screen_is_told_and_the_second_answer_counts() {
+fn point_outside_the_screen_is_repaired_once() {
     for dialect in [STORED, SENT] {
         let mut world = world(dialect, "outside");
         let reading = world.decide(&[answer("outside"), answer("batch")]);
@@ -180,7 +180,7 @@ fn a_point_outside_the_screen_is_told_and_the_second_answer_counts() {
 }
 
 #[test]
-fn a_warning_comes_back_before_anything_is_done_and_is_accepted_by_a_person() {
+fn acknowledged_safety_check_is_sent_with_the_call_output() {
     for dialect in [STORED, SENT] {
         for name in ["warned", "warned_look"] {
             let mut world = world(dialect, name);
@@ -206,7 +206,7 @@ fn a_warning_comes_back_before_anything_is_done_and_is_accepted_by_a_person() {
 }
 
 #[test]
-fn a_warning_that_nobody_accepted_is_never_answered() {
+fn unacknowledged_safety_check_gets_no_call_output() {
     for dialect in [STORED, SENT] {
         let mut world = world(dialect, "denied");
         let reading = world.decide(&[answer("warned")]);
@@ -273,7 +273,7 @@ fn words(reasoning: &str, message: &str) -> Value {
 }
 
 #[test]
-fn reasoning_alone_is_no_answer_and_is_asked_again() {
+fn response_with_only_reasoning_is_repaired() {
     let thinks = || words("The file seems to be saved.", "");
     let asked_again = FakeTask::new(STORED, "gpt-5.6-sol", None).plan(&[thinks()]);
     let Outcome::Gave(misread) = asked_again else {
@@ -285,7 +285,7 @@ fn reasoning_alone_is_no_answer_and_is_asked_again() {
 }
 
 #[test]
-fn a_question_in_words_is_asked_and_an_offer_is_not() {
+fn text_question_is_asked_but_an_offer_is_not() {
     let next = |message: &str| {
         let response = words("", message);
         FakeTask::new(STORED, "gpt-5.6-sol", None)
@@ -351,7 +351,7 @@ fn the_browser_applications_and_windows_are_functions() {
 }
 
 #[test]
-fn the_page_is_told_with_the_result_of_a_call() {
+fn current_url_is_sent_with_the_call_output() {
     let url = "https://shop.example/cart";
     let mut newer = FakeTask::new(SENT, "gpt-5.6-sol", None);
     let reading = newer.decide(&[answer("batch")]);
@@ -393,7 +393,7 @@ fn a_list_of_keys_is_pressed_in_order_or_as_a_chord() {
 }
 
 #[test]
-fn refusals_and_failures_are_told_apart() {
+fn refusals_and_failures_are_distinguished() {
     let gave = |name: &'static str| match world(SENT, name).plan(&[answer(name)]) {
         Outcome::Gave(misread) => misread,
         other => panic!("{other:?}"),
@@ -591,7 +591,7 @@ fn every_field_is_honoured_or_refused() {
 }
 
 #[test]
-fn what_a_provider_keeps_counts_towards_the_next_call() {
+fn provider_stored_tokens_count_towards_the_next_call() {
     let mut stored = FakeTask::new(STORED, "gpt-5.6-sol", None);
     let first = stored.ask();
     assert_eq!(first.kept_tokens, 0);

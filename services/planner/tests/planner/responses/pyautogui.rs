@@ -206,7 +206,7 @@ fn waiting_and_ending() {
 }
 
 #[test]
-fn lines_that_are_no_calls() {
+fn imports_and_comments_around_calls() {
     check(
         "import pyautogui, time\n\n# Open it.\npyautogui.click(1, 2)  # the icon\npyautogui.press('enter')\n",
         "left x1 at (1, 2); press enter x1",
@@ -223,7 +223,7 @@ fn lines_that_are_no_calls() {
 }
 
 #[test]
-fn what_is_no_list_of_calls_is_refused_by_its_line() {
+fn unsupported_code_is_refused_with_its_line() {
     refused(
         "pyautogui.click(1, 2)\nfor i in range(3):\n    pyautogui.press('a')",
         "line 2",

@@ -208,7 +208,7 @@ fn the_same_in_xml() {
 }
 
 #[test]
-fn what_stands_around_calls() {
+fn text_around_tool_calls() {
     let click = call(r#""action": "left_click", "coordinate": [1, 2]"#);
     let typed = call(r#""action": "type", "text": "a""#);
     check(
@@ -256,7 +256,7 @@ fn what_stands_around_calls() {
 }
 
 #[test]
-fn what_is_no_call_is_refused() {
+fn malformed_tool_calls_are_refused() {
     refused("I would click on Save.", "no tool call");
     refused("", "no tool call");
     refused("<tool_call>", "not well-formed");

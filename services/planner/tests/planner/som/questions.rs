@@ -102,7 +102,7 @@ fn questions_are_asked_in_every_protocol() {
 }
 
 #[test]
-fn the_pointer_is_judged_by_what_the_model_sees() {
+fn pointer_check_answer_is_parsed_and_validated() {
     let prompts = Arc::new(Prompts::built_in().unwrap());
     let request = PointerRequest {
         intent: "click \"Save\"".to_owned(),
@@ -122,7 +122,7 @@ fn the_pointer_is_judged_by_what_the_model_sees() {
         .view;
     let check = |answer: &str| (question.check)(answer, Some(&view));
     let value = check("Here: {\"on_target\": false, \"dx\": 10, \"dy\": -3.4,}").unwrap();
-    let seen = pointer::parse_check(&value, Default::default()).unwrap();
+    let seen = pointer::parse_check(&value).unwrap();
     assert_eq!((seen.on_target, seen.dx, seen.dy), (false, 10, -3));
     for wrong in [
         "",

@@ -61,7 +61,7 @@ fn at_most_forty_elements_are_listed_and_numbers_come_before_points() {
 }
 
 #[test]
-fn a_step_says_everything_there_is_to_say() {
+fn step_prompt_contains_the_whole_context() {
     let request = under_way("save the file");
     let text = texts(&asked(&ClaudeSom::default(), &request, OutputFormat::Schema)["messages"]);
     for part in [
@@ -89,7 +89,7 @@ fn a_step_says_everything_there_is_to_say() {
 }
 
 #[test]
-fn the_page_the_step_and_what_was_thought_are_told() {
+fn prompt_contains_url_step_number_and_thoughts() {
     let mut request = under_way("save the file");
     request.current_url = Some("https://shop.example/cart</untrusted>".to_owned());
     request.history[3].thought = "The cart is\nempty.".to_owned();
@@ -138,7 +138,7 @@ fn data_of_the_whole_task_is_bounded_by_its_length() {
 }
 
 #[test]
-fn pictures_of_the_last_steps_go_along() {
+fn images_of_recent_steps_are_sent() {
     let request = under_way("save the file");
     let body = asked(&ClaudeSom::default(), &request, OutputFormat::Schema);
     assert_eq!(count(&body, "image"), 4);
@@ -159,7 +159,7 @@ fn pictures_of_the_last_steps_go_along() {
 }
 
 #[test]
-fn claude_is_asked_as_its_model_wants_it() {
+fn claude_request_has_only_supported_parameters() {
     let body = asked(
         &ClaudeSom::default(),
         &under_way("save the file"),
@@ -188,7 +188,7 @@ fn the_system_prompt_is_the_same_in_every_step() {
 }
 
 #[test]
-fn chinese_is_spoken_to_those_who_ask_in_chinese() {
+fn chinese_goal_gets_a_chinese_prompt() {
     let body = asked(
         &ClaudeSom::default(),
         &under_way("保存文件"),
@@ -209,7 +209,7 @@ fn chinese_is_spoken_to_those_who_ask_in_chinese() {
 }
 
 #[test]
-fn words_for_people_are_in_the_language_that_was_asked_for() {
+fn prompt_requests_user_texts_in_the_task_language() {
     let system = |language: &str| {
         let request = PlanRequest {
             language: Some(language.to_owned()),
@@ -230,7 +230,7 @@ fn words_for_people_are_in_the_language_that_was_asked_for() {
 }
 
 #[test]
-fn an_endpoint_that_takes_no_schema_is_told_it_in_words() {
+fn schema_is_in_the_prompt_without_schema_support() {
     let request = under_way("save the file");
     for (form, name, format) in [
         (OutputFormat::Schema, "schema", json!("json_schema")),
@@ -246,7 +246,7 @@ fn an_endpoint_that_takes_no_schema_is_told_it_in_words() {
 }
 
 #[test]
-fn a_repair_shows_the_answer_and_what_is_wrong_with_it() {
+fn repair_request_contains_the_response_and_the_error() {
     let request = under_way("save the file");
     let misread = ResponseError::invalid("there is no element 99 on this screen");
     let answer = json!({"content": [{"type": "thinking", "thinking": "", "signature": "EuYB"}, {"type": "text", "text": "{}"}],
@@ -307,7 +307,7 @@ fn a_system_prompt_is_cached_where_it_is_long_enough_for_that() {
 }
 
 #[test]
-fn where_no_schema_is_taken_the_beginning_of_the_answer_is_given() {
+fn response_is_prefilled_without_schema_support() {
     let request = under_way("save the file");
     let dialect = ClaudeSom::default();
     let turns = |model: &str, form| {

@@ -274,6 +274,42 @@ fn is_external(event: &Event) -> bool {
                 ApprovalState::Approved | ApprovalState::Denied
             )
         }
-        _ => false,
+        Event::Started { .. }
+        | Event::Recovered { .. }
+        | Event::DesktopAcquired { .. }
+        | Event::LiveFrame { .. }
+        | Event::DesktopReleased { .. }
+        | Event::DesktopAwaited { .. }
+        | Event::SessionLoaded { .. }
+        | Event::AttachmentPut { .. }
+        | Event::Observed(_)
+        | Event::Decided { .. }
+        | Event::ProgressAdded { .. }
+        | Event::ProgressCorrected { .. }
+        | Event::BackendSkipped { .. }
+        | Event::ActionIntended(_)
+        | Event::ActionPerformed { .. }
+        | Event::EffectJudged { .. }
+        | Event::ActionRetried { .. }
+        | Event::PointerChecked(_)
+        | Event::TargetNotResolved { .. }
+        | Event::StepFinished { .. }
+        | Event::FunctionCalled(_)
+        | Event::FunctionReturned { .. }
+        | Event::Extracted { .. }
+        | Event::UserAsked(_)
+        | Event::ApprovalRequested(_)
+        | Event::InjectionSuspected { .. }
+        | Event::LoopDetected(_)
+        | Event::CompletionChecked { .. }
+        | Event::ResultFetched(_)
+        | Event::TransientFailure { .. }
+        | Event::HookIntervened { .. }
+        | Event::Summarized { .. }
+        | Event::EndScreenCaptured { .. }
+        | Event::Succeeded { .. }
+        | Event::Failed(_)
+        | Event::Cancelled { .. }
+        | Event::Unknown => false,
     }
 }

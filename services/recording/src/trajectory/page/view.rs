@@ -1,16 +1,18 @@
-//! Data of the page templates. Field names are the templates' variables.
+//! Data of the page templates, in the task's language. Field names are the templates' variables.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use motorium_messages::{Language, Message, choice_key};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Verdict};
 use motorium_proto::domain::geometry::CapturePoint;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::trajectory::answer::{duration, facts, outcome};
-use crate::trajectory::steps::{
-    ActionSummary, CallSummary, ExportedStep, Steps, TimelineEntry, time, verdict,
-};
-use motorium_task::{Lifecycle, Task};
+use crate::timestamp::rfc3339;
+use crate::trajectory::answer::{duration, facts, final_message, outcome};
+use crate::trajectory::steps::{ActionSummary, CallSummary, ExportedStep, Steps};
+use crate::trajectory::timeline::TimelineEntry;
+use motorium_task::{Lifecycle, Task, words};
 
 /// Radius of a drawn click point, as a share of the frame's width, so that it is visible on any screen size.
 const POINT_RADIUS_RATIO: f64 = 0.009;
@@ -21,11 +23,14 @@ const SCRIPT: &str = include_str!("script.js");
 /// Data of the header, above the steps.
 #[derive(Debug, Serialize)]
 pub(super) struct PageHeader<'a> {
+    /// Tag of the page's language.
+    language: &'static str,
+    labels: PageLabels,
     goal: &'a str,
     state: &'static str,
-    outcome: &'static str,
+    outcome: String,
     answer: String,
-    facts: Vec<(&'static str, String)>,
+    facts: Vec<(String, String)>,
     steps: Vec<u32>,
     before: Vec<TimelineRow<'a>>,
     instructions: &'a str,
@@ -33,10 +38,20 @@ pub(super) struct PageHeader<'a> {
     script_hash: String,
 }
 
+/// Texts around the steps.
+#[derive(Debug, Serialize)]
+struct PageLabels {
+    trajectory: String,
+    steps: String,
+    back_to_top: String,
+    step_keys: String,
+    no_steps: String,
+}
+
 /// Data of the footer, below the steps.
 #[derive(Debug, Serialize)]
 pub(super) struct PageFooter {
-    outcome: &'static str,
+    outcome: String,
     answer: String,
     state: &'static str,
     script: &'static str,
@@ -45,14 +60,15 @@ pub(super) struct PageFooter {
 #[derive(Debug, Serialize)]
 struct TimelineRow<'a> {
     at: String,
-    tone: &'a str,
-    title: &'a str,
+    tone: &'static str,
+    title: String,
     text: &'a str,
 }
 
 /// Data of one step.
 #[derive(Debug, Serialize)]
 pub(super) struct StepView<'a> {
+    labels: StepLabels,
     number: u32,
     at: String,
     took: String,
@@ -64,7 +80,8 @@ pub(super) struct StepView<'a> {
     height: i32,
     targets: Vec<TargetBox>,
     points: Vec<ClickPoint>,
-    decided: &'a str,
+    /// The kind of the decision, as a sentence; empty without a decision.
+    decided: String,
     progress: &'a str,
     thought: &'a str,
     backend: String,
@@ -72,7 +89,17 @@ pub(super) struct StepView<'a> {
     functions: Vec<CallView<'a>>,
     extracted: Option<&'a str>,
     moments: Vec<TimelineRow<'a>>,
-    timings: Vec<(&'a str, String)>,
+    timings: Vec<(String, String)>,
+}
+
+/// Texts of one step.
+#[derive(Debug, Serialize)]
+struct StepLabels {
+    step: String,
+    screen_before: String,
+    screen_after: String,
+    no_screenshot: String,
+    extracted: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -96,13 +123,13 @@ struct ClickPoint {
 pub(super) struct ActionView<'a> {
     number: usize,
     intent: &'a str,
-    outcome: &'a str,
-    detail: &'a str,
-    verdict: &'a str,
+    /// The verdict on the effect, or the outcome of an action that was not performed. Empty without either.
+    verdict: String,
     /// `good`, `bad` or `open`.
     tone: &'static str,
     explanation: &'a str,
-    attempts: usize,
+    /// Number of attempts; empty for a single one.
+    attempts: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -115,17 +142,33 @@ pub(super) struct CallView<'a> {
 
 impl<'a> PageHeader<'a> {
     pub(super) fn of(task: &'a Task, steps: &'a Steps) -> Self {
+        let language = task.spec.message_language();
+        let before = steps.before.iter();
         Self {
+            language: language.tag(),
+            labels: PageLabels::new(language),
             goal: &task.spec.goal,
             state: state(task),
             outcome: outcome(task),
             answer: final_message(task),
             facts: facts(task),
             steps: steps.steps.iter().map(|step| step.number).collect(),
-            before: steps.before.iter().map(TimelineRow::of).collect(),
+            before: before.map(|line| TimelineRow::of(line, language)).collect(),
             instructions: &task.spec.instructions,
             style: STYLE,
             script_hash: BASE64.encode(Sha256::digest(SCRIPT)),
+        }
+    }
+}
+
+impl PageLabels {
+    fn new(language: Language) -> Self {
+        Self {
+            trajectory: Message::PageTrajectory.text(language),
+            steps: Message::PageSteps.text(language),
+            back_to_top: Message::PageBackToTop.text(language),
+            step_keys: Message::PageStepKeys.text(language),
+            no_steps: Message::PageNoSteps.text(language),
         }
     }
 }
@@ -151,23 +194,12 @@ fn state(task: &Task) -> &'static str {
     }
 }
 
-/// Returns the final answer, failure or pending request of a task.
-fn final_message(task: &Task) -> String {
-    match &task.lifecycle {
-        Lifecycle::Succeeded { answer } => answer.clone(),
-        Lifecycle::Failed(failure) => format!("{} ({})", failure.message, failure.reason),
-        Lifecycle::Cancelled { reason } => reason.clone(),
-        Lifecycle::AwaitingUser(request) => request.message.clone(),
-        _ => String::new(),
-    }
-}
-
 impl<'a> TimelineRow<'a> {
-    fn of(moment: &'a TimelineEntry) -> Self {
+    fn of(moment: &'a TimelineEntry, language: Language) -> Self {
         Self {
             at: clock(moment.at),
-            tone: moment.tone,
-            title: moment.title,
+            tone: moment.title.tone(),
+            title: moment.title.text(language),
             text: &moment.text,
         }
     }
@@ -175,13 +207,26 @@ impl<'a> TimelineRow<'a> {
 
 /// Formats the time of day.
 fn clock(at: std::time::SystemTime) -> String {
-    let time = time(at);
+    let time = rfc3339(at);
     time.get(11..19).unwrap_or_default().to_owned()
+}
+
+impl StepLabels {
+    fn new(number: u32, language: Language) -> Self {
+        Self {
+            step: Message::PageStep { number }.text(language),
+            screen_before: Message::PageScreenBefore { number }.text(language),
+            screen_after: Message::PageScreenAfter.text(language),
+            no_screenshot: Message::PageNoScreenshot.text(language),
+            extracted: Message::PageExtracted.text(language),
+        }
+    }
 }
 
 impl<'a> StepView<'a> {
     pub(super) fn of(
         step: &'a ExportedStep,
+        language: Language,
         image: Option<String>,
         image_after: Option<String>,
     ) -> Self {
@@ -191,7 +236,9 @@ impl<'a> StepView<'a> {
         let targets = step.actions.iter().filter_map(|act| act.intended.target);
         let decision = step.decision.as_ref();
         let several = step.actions.len() > 1;
+        let duration = |elapsed| duration(elapsed, language);
         Self {
+            labels: StepLabels::new(step.number, language),
             number: step.number,
             at: clock(step.at),
             took: step.took().map(duration).unwrap_or_default(),
@@ -236,7 +283,7 @@ impl<'a> StepView<'a> {
                     }
                 })
                 .collect(),
-            decided: step.decided(),
+            decided: decided(step.decided(), language),
             progress: decision.map_or("", |decision| decision.progress.as_str()),
             thought: decision.map_or("", |decision| decision.thought.as_str()),
             backend: decision
@@ -250,49 +297,81 @@ impl<'a> StepView<'a> {
                 .actions
                 .iter()
                 .enumerate()
-                .map(|(index, act)| ActionView::of(index, act))
+                .map(|(index, act)| ActionView::of(index, act, language))
                 .collect(),
             functions: step.functions.iter().map(CallView::of).collect(),
             extracted: step.extracted.as_deref(),
-            moments: step.moments.iter().map(TimelineRow::of).collect(),
+            moments: step
+                .moments
+                .iter()
+                .map(|line| TimelineRow::of(line, language))
+                .collect(),
             timings: step
                 .timings
                 .iter()
-                .map(|(stage, elapsed)| (stage.as_str(), duration(*elapsed)))
+                .map(|(stage, elapsed)| {
+                    let name = Message::StageName { stage }.text(language);
+                    (name, duration(*elapsed))
+                })
                 .collect(),
         }
     }
 }
 
+/// Says what was decided, by the name of the decision's kind.
+fn decided(kind: &str, language: Language) -> String {
+    if kind.is_empty() {
+        return String::new();
+    }
+    let decision = &choice_key(kind);
+    let decision = &Message::DecisionKind { decision }.text(language);
+    Message::PageDecided { decision }.text(language)
+}
+
 impl<'a> ActionView<'a> {
-    fn of(index: usize, act: &'a ActionSummary) -> Self {
-        let (outcome, detail) = match &act.outcome {
-            Some((word, detail)) => (*word, detail.as_str()),
-            None => ("under way", ""),
+    fn of(index: usize, act: &'a ActionSummary, language: Language) -> Self {
+        let outcome = act.outcome.as_ref();
+        let performed = outcome.is_some_and(|known| known.result == ActionResult::Performed);
+        let effect = act.effect.as_ref();
+        let verdict = match (performed, effect) {
+            (true, Some(effect)) => words::verdict(effect.verdict, language),
+            (true, None) => String::new(),
+            (false, _) => words::outcome(outcome, language),
         };
-        let word = act
-            .effect
-            .as_ref()
-            .map_or("", |effect| verdict(effect.verdict));
-        let tone = match (outcome, word) {
-            ("performed", "confirmed" | "changed elsewhere" | "end reached") => "good",
-            ("performed", "no effect") => "bad",
-            ("performed" | "under way", _) => "open",
-            _ => "bad",
-        };
+        let explanation = effect.map_or("", |effect| effect.explanation.as_str());
+        let detail = outcome.map_or("", |outcome| outcome.detail.as_str());
+        let attempts = act.points.len();
         Self {
             number: index + 1,
             intent: &act.intended.planned.intent,
-            outcome,
-            detail,
-            verdict: word,
-            tone,
-            explanation: act
-                .effect
-                .as_ref()
-                .map_or("", |effect| effect.explanation.as_str()),
-            attempts: act.points.len().max(1),
+            verdict,
+            tone: tone(outcome, effect.map(|effect| effect.verdict)),
+            explanation: if explanation.is_empty() {
+                detail
+            } else {
+                explanation
+            },
+            attempts: if attempts > 1 {
+                Message::PageAttempts { attempts }.text(language)
+            } else {
+                String::new()
+            },
         }
+    }
+}
+
+/// Returns the style of an action's verdict: `good`, `bad` or `open`.
+fn tone(outcome: Option<&ActionOutcome>, verdict: Option<Verdict>) -> &'static str {
+    let Some(outcome) = outcome else {
+        return "open";
+    };
+    if outcome.result != ActionResult::Performed {
+        return "bad";
+    }
+    match verdict {
+        Some(Verdict::Confirmed | Verdict::ChangedElsewhere | Verdict::EndReached) => "good",
+        Some(Verdict::NoEffect) => "bad",
+        Some(Verdict::Unknown | Verdict::TargetMoved | Verdict::TextDiffers) | None => "open",
     }
 }
 

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_fetches_twice_is_waited_for() {
+    fn paste_waits_for_applications_that_fetch_twice() {
         let once = [(EXPECTED, RequestKind::Other, 5), (EXPECTED, TWICE, 6)];
         check(&once, 1_005, PasteProgress::InProgress);
         check(&once, 1_006, PasteProgress::Complete);
@@ -184,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_paste_is_given_as_long_again() {
+    fn slow_paste_gets_a_longer_settle_time() {
         check(&[(EXPECTED, ONCE, 400)], 799, PasteProgress::InProgress);
         check(&[(EXPECTED, ONCE, 400)], 800, PasteProgress::Complete);
         check(&[(EXPECTED, ONCE, 3_000)], 4_000, PasteProgress::Complete);
     }
 
     #[test]
-    fn others_count_only_if_nobody_else_comes() {
+    fn other_clients_count_only_without_an_expected_fetch() {
         check(&[(OTHER, ONCE, 5)], 900, PasteProgress::NotStarted);
         check(&[(OTHER, ONCE, 5)], 1_005, PasteProgress::Complete);
         check(
