@@ -102,6 +102,8 @@ const MAX_ATTEMPT_CHARS: usize = 300;
 /// Maximum length of the responses in an error together, in bytes. They share the header of a gRPC response with the messages
 /// of all attempts; common clients accept 16 KiB, and base64 makes 4 KiB of it.
 const MAX_RESPONSES_BYTES: usize = 3 * 1024;
+/// Size of the header that message and responses may take together, in bytes. The rest of 16 KiB is for usage and metadata.
+const MAX_HEADER_BYTES: usize = 12 * 1024;
 /// Maximum length of the beginning that is kept of a response that is too long, in characters: enough for its kind, its
 /// model and the start of its text.
 const MAX_BEGINNING_CHARS: usize = 1000;
@@ -110,8 +112,8 @@ const NOTE_BYTES: usize = 60;
 
 /// Returns responses as a JSON array that fits an error; empty if there are none. The latest are kept, because they led to
 /// the failure. Of one that is too long, the beginning is kept if there is room, and earlier ones are left out.
-fn fitting(responses: &[String]) -> String {
-    let mut left = MAX_RESPONSES_BYTES;
+fn fitting(responses: &[String], bytes: usize) -> String {
+    let mut left = bytes;
     let mut kept = Vec::new();
     for response in responses.iter().rev() {
         let text = match response.len() <= left {
@@ -129,6 +131,17 @@ fn fitting(responses: &[String]) -> String {
     }
     kept.reverse();
     format!("[{}]", kept.join(",\n"))
+}
+
+/// Returns the bytes that are left for responses beside a message, in a header that common clients accept.
+fn room_beside(message: &str) -> usize {
+    // The message is there twice: with three bytes for each that is not ASCII, and in the details in base64.
+    let encoded: usize = message
+        .bytes()
+        .map(|byte| if byte.is_ascii() { 1 } else { 3 })
+        .sum();
+    let left = MAX_HEADER_BYTES.saturating_sub(encoded + message.len() * 4 / 3);
+    (left * 3 / 4).min(MAX_RESPONSES_BYTES)
 }
 
 /// Returns a note about a response with its beginning, as long as fits into `bytes`.
@@ -205,7 +218,7 @@ pub mod reason {
 impl From<Error> for ErrorReport {
     fn from(error: Error) -> Self {
         let (message, usage) = (error.to_string(), error.usage());
-        let responses = fitting(error.responses());
+        let responses = fitting(error.responses(), room_beside(&message));
         let report = match error {
             Error::Field(field) => ErrorReport::invalid(field),
             Error::BackendNotFound { name, known } => {
@@ -402,7 +415,7 @@ mod tests {
     #[test]
     fn the_latest_responses_travel_with_an_error_as_far_as_they_fit() {
         let kept = |responses: &[String]| -> Vec<serde_json::Value> {
-            let json = fitting(responses);
+            let json = fitting(responses, MAX_RESPONSES_BYTES);
             assert!(
                 json.len() <= MAX_RESPONSES_BYTES + 2 * responses.len() + 2,
                 "{}",
@@ -427,7 +440,10 @@ mod tests {
         let left_out = format!("a response of {} bytes", too_long[1].len());
         assert_eq!(note["left_out"], left_out);
         assert!(too_long[1].starts_with(note["begins"].as_str().unwrap()));
-        assert_eq!(fitting(&[]), "");
+        assert_eq!(fitting(&[], MAX_RESPONSES_BYTES), "");
+        assert_eq!(room_beside("a short message"), MAX_RESPONSES_BYTES);
+        assert_eq!(room_beside(&"长".repeat(900)), 441);
+        assert_eq!(room_beside(&"长".repeat(3000)), 0);
     }
 
     #[test]

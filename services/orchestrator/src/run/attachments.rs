@@ -84,8 +84,9 @@ async fn shown_image(
     content: Bytes,
 ) -> RunResult<(Option<UserImageArtifact>, String)> {
     // It is never closed.
-    let _permit = DECODING.acquire().await;
+    let permit = DECODING.acquire().await;
     let shown = blocking::run(move || user_image::shown(&content, MAX_USER_IMAGE_BYTES)).await;
+    drop(permit);
     let image = match shown {
         Ok(Some(image)) => image,
         Ok(None) => return Ok((None, String::new())),

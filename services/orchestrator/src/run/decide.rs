@@ -181,9 +181,11 @@ impl Planning {
                 .collect(),
             of_user: latest_user_images(task)
                 .iter()
-                .map(|image| StoredImage {
-                    artifact: image.shown.artifact.clone(),
-                    size: image.shown.size,
+                .map(|image| {
+                    Some(StoredImage {
+                        artifact: image.shown.artifact.clone(),
+                        size: image.shown.size,
+                    })
                 })
                 .collect(),
         }
@@ -230,8 +232,8 @@ struct PlanImages {
     current: Option<StoredImage>,
     /// Images of earlier steps, with the index of their step in the history.
     past: Vec<(usize, StoredImage)>,
-    /// Images that the user attached, in the order of the request.
-    of_user: Vec<StoredImage>,
+    /// Images that the user attached, in the order of the request; `None` for those that do not fit.
+    of_user: Vec<Option<StoredImage>>,
 }
 
 #[derive(Debug, Clone)]
@@ -267,10 +269,22 @@ impl PlanImages {
         self.past.drain(..without);
     }
 
-    /// Keeps the latest screenshots that fit into `bytes` together with the images of the user. The current one is always
-    /// kept.
+    /// Keeps the current screenshot, of the user's images the latest that fit into `bytes` beside it, and then the latest of
+    /// the other screenshots. Images that are left out stay named, and are not shown.
     fn keep_within(&mut self, bytes: u64) {
-        let always = self.current.iter().chain(&self.of_user);
+        let current = self.current.iter().map(StoredImage::bytes).sum();
+        let mut room = bytes.saturating_sub(current);
+        let fits = |image: &&Option<StoredImage>| match image {
+            Some(image) => room
+                .checked_sub(image.bytes())
+                .map(|rest| room = rest)
+                .is_some(),
+            None => true,
+        };
+        let fitting = self.of_user.iter().rev().take_while(fits).count();
+        let without = self.of_user.len() - fitting;
+        self.of_user[..without].fill(None);
+        let always = self.current.iter().chain(self.of_user.iter().flatten());
         let mut left = bytes.saturating_sub(always.map(StoredImage::bytes).sum());
         let fits = |(_, image): &&(usize, StoredImage)| match left.checked_sub(image.bytes()) {
             Some(rest) => {
@@ -285,7 +299,8 @@ impl PlanImages {
 
     async fn attach(&self, blobs: &BlobStore, request: &mut PlanRequest) -> Result<()> {
         let past = self.past.iter().map(|(_, image)| image);
-        let images = self.current.iter().chain(past).chain(&self.of_user);
+        let of_user = self.of_user.iter().flatten();
+        let images = self.current.iter().chain(past).chain(of_user);
         let images: Vec<&StoredImage> = images.collect();
         let names = images.iter().map(|image| image.artifact.sha256.into());
         let read = blobs.get_all(names.collect()).await;
@@ -300,8 +315,8 @@ impl PlanImages {
         for (index, _) in &self.past {
             request.history[*index].image = read.next();
         }
-        for image in &mut request.context.images {
-            image.image = read.next();
+        for (image, stored) in request.context.images.iter_mut().zip(&self.of_user) {
+            image.image = stored.as_ref().and_then(|_| read.next());
         }
         Ok(())
     }
@@ -482,7 +497,7 @@ mod tests {
         let images = PlanImages {
             current: Some(named(4)),
             past: [1, 2, 1, 3].map(named).into_iter().enumerate().collect(),
-            of_user: vec![named(1)],
+            of_user: vec![Some(named(1))],
         };
         let held = |shown: &[u8]| {
             let shown: Vec<[u8; 32]> = shown.iter().map(|name| [*name; 32]).collect();
@@ -505,7 +520,10 @@ mod tests {
                     .into_iter()
                     .enumerate()
                     .collect(),
-                of_user: of_user.iter().map(|bytes| image_of_size(*bytes)).collect(),
+                of_user: of_user
+                    .iter()
+                    .map(|bytes| Some(image_of_size(*bytes)))
+                    .collect(),
             };
             images.keep_within(bytes);
             let steps = images.past.iter().map(|(step, _)| *step);
@@ -519,5 +537,7 @@ mod tests {
         assert_eq!(kept(1), [0; 0], "the present one alone");
         assert_eq!(kept_beside(&[7, 3], 75), [0, 1, 2]);
         assert_eq!(kept_beside(&[7, 3], 74), [1, 2]);
+        // The screenshot, 5 and 20 go before an image that leaves no room for them, and the newest image goes first.
+        assert_eq!(kept_beside(&[90, 3], 38), [1, 2]);
     }
 }

@@ -36,7 +36,7 @@ const MAX_MOTION_SAMPLES: usize = 4;
 
 /// Maximum number of looks for a caret in a field.
 // A caret is hidden for half a second at a time, and each look waits for `LOOK_TIMEOUT`.
-const MAX_CARET_LOOKS: usize = 3;
+const MAX_CARET_LOOKS: usize = 4;
 
 /// A click whose only visible change may be the look of its target, and motion that was not yet known.
 #[derive(Debug)]
@@ -205,13 +205,24 @@ impl LookCheck {
         } else {
             0
         };
+        let mut last: Option<Frame> = None;
         for _ in 0..looks {
-            settle_look(run, &self.lit, ignore).await?;
+            let since = last.as_ref().unwrap_or(&self.lit);
+            settle_look(run, since, ignore).await?;
             let hidden = run.task().secret_fields.boxes();
             let frame = capture::capture_frame(run, &hidden).await?;
             if !self.is_core_unchanged(run, before, &frame, ignore).await? {
                 return Ok(true);
             }
+            // Near the edge, a caret is told from a ring by its blinking.
+            if let Some(last) = last
+                && !self
+                    .is_unchanged(run, self.target, &last, &frame, &[])
+                    .await?
+            {
+                return Ok(true);
+            }
+            last = Some(frame);
         }
         Ok(false)
     }
@@ -224,9 +235,24 @@ impl LookCheck {
         after: &Frame,
         ignore: &[CaptureRect],
     ) -> RunResult<bool> {
+        match look::core(self.target) {
+            Some(core) => self.is_unchanged(run, core, before, after, ignore).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Returns whether a part of the screen is the same in two frames. Returns `false` if that cannot be told.
+    async fn is_unchanged(
+        &self,
+        run: &mut RunContext,
+        part: CaptureRect,
+        before: &Frame,
+        after: &Frame,
+        ignore: &[CaptureRect],
+    ) -> RunResult<bool> {
         let compare = CompareRequest {
             ignore: ignore.to_vec(),
-            measured_regions: look::core(self.target).into_iter().collect(),
+            measured_regions: vec![part],
             ..CompareRequest::new(before.id.clone(), after.id.clone())
         };
         let compared = capture::compare(run, compare).await?;

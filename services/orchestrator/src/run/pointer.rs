@@ -367,10 +367,15 @@ impl Actuator {
         };
         let denied = hooks::after_model_call(run, &call, None, began).await?;
         if let Some(message) = &denied {
-            let responses = run.store_responses(&answer.responses, "pointer").await?;
+            // The call has cost something also if its responses cannot be stored.
+            let stored = run.store_responses(&answer.responses, "pointer").await;
+            let responses = stored.as_ref().ok().cloned().flatten();
             hooks::count_rejected(run, "locate_pointer", message, answer.usage, responses);
+            hooks::after_usage(run, answer.usage).await;
+            stored?;
+        } else {
+            hooks::after_usage(run, answer.usage).await;
         }
-        hooks::after_usage(run, answer.usage).await;
         Ok(Some(denied.map_or(Ok(answer), Err)))
     }
 }

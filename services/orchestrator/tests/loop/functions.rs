@@ -297,9 +297,12 @@ async fn tool_errors_are_in_the_language_of_the_task() {
         };
         let story = cluster.carry_out_with(task).await;
         let [hung, unknown] = results(&story).try_into().unwrap();
-        assert_eq!(
-            hung.unwrap_err(),
-            "2 秒内没有答复；不清楚该调用是否已执行；再次调用前请先查看屏幕"
+        // Either side may notice the deadline first.
+        let hung = hung.unwrap_err();
+        assert!(
+            hung.contains("答复")
+                && hung.ends_with("；不清楚该调用是否已执行；再次调用前请先查看屏幕"),
+            "{hung}"
         );
         let unknown = unknown.unwrap_err();
         assert!(

@@ -11,10 +11,8 @@ use serde_json::Value;
 
 use super::BackendError;
 use super::degraded_features::DegradedFeatures;
-use super::user_images;
 use crate::models::{Api, Model};
-use crate::prompt::history::CoordinateFormat;
-use crate::prompt::{self, PromptContext, Prompts};
+use crate::prompt::{self, Prompts};
 use crate::provider::RejectedRequest;
 use crate::response::{ParsedDecision, ResponseError};
 use crate::screenshot::{self, RenderedImage, RequestImages, SentImage};
@@ -75,22 +73,6 @@ pub struct StepContext<'a> {
     pub images: &'a RequestImages,
     pub prompts: &'a Prompts,
     pub degraded: DegradedFeatures,
-}
-
-impl StepContext<'_> {
-    /// Returns the values of a prompt beside the plain screenshot. There is no list of elements: the model sees them itself.
-    ///
-    /// # Errors
-    /// Fails if the template of the background cannot be rendered.
-    pub(super) fn prompt_context(&self) -> Result<PromptContext, prompt::Error> {
-        let places = CoordinateFormat::Model {
-            image_spec: self.model.image_spec,
-            frame: self.request.frame.size,
-            numbered: false,
-        };
-        let of_user = user_images::shown(self.request, self.model);
-        PromptContext::of(self.request, [], self.prompts, places, &of_user)
-    }
 }
 
 /// A request to a provider.

@@ -19,6 +19,7 @@ pub mod question;
 pub mod qwen_vl;
 pub mod recorded;
 pub mod som_prompt;
+mod step_prompt;
 mod user_images;
 
 use async_trait::async_trait;

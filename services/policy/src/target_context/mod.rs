@@ -237,12 +237,14 @@ impl<'a> TargetContext<'a> {
         self.has_no_label(&text) || self.meanings_of_text(words, &text).contains(AFFIRM)
     }
 
-    /// Returns true if nothing on the target tells what a press does. An empty text field only takes the focus, whatever is near it.
+    /// Returns true if nothing on the target tells what a press does. An empty text field of a page only takes the focus, whatever is
+    /// near it; one with a sign in it, or in a dialog, may be a button that looks like a field.
     fn has_no_label(&self, text: &str) -> bool {
         let is_field = self
             .element
             .is_some_and(|element| element.kind == ElementKind::TextField);
-        has_no_words(text) && !is_field
+        let is_empty_field = is_field && text.trim().is_empty() && self.title().is_none();
+        has_no_words(text) && !is_empty_field
     }
 
     /// Returns the surrounding texts that may be part of a question: texts with a meaning, and texts with digits, which may be

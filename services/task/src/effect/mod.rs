@@ -198,8 +198,8 @@ pub fn obscured(effect: Effect, language: Language) -> Effect {
     }
 }
 
-/// Returns the normalised text of the elements that lie within an area and outside of background motion. `place` and `moving` are
-/// in display pixels.
+/// Returns the normalised text of the elements within the surroundings of a target; beside the target itself, without what
+/// is in background motion. `place`, as [`near_area`] returns it, and `moving` are in display pixels.
 #[must_use]
 pub fn text_within(
     scene: &Scene,
@@ -207,9 +207,11 @@ pub fn text_within(
     place: CaptureRect,
     moving: &[CaptureRect],
 ) -> String {
-    // A line that reaches out of the area is read otherwise where it is cut, and a clock changes by itself.
+    // A line that reaches out of the area is read otherwise where it is cut, and a clock beside the target changes by itself.
+    let own = place.inflate(-NEAR_MARGIN, -NEAR_MARGIN);
     let counts = |bounds: CaptureRect| {
-        place.contains_box(&bounds) && !moving.iter().any(|area| area.intersects(&bounds))
+        let moves = moving.iter().any(|area| area.intersects(&bounds));
+        place.contains_box(&bounds) && (own.contains(bounds.center()) || !moves)
     };
     let within = scene
         .elements

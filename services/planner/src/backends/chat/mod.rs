@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::backends::dialect::{ModelRequest, RequestError, StepContext};
 use crate::backends::som_prompt;
+use crate::backends::step_prompt;
 use crate::backends::user_images::{self, LabelledImage};
 use crate::models::Api;
 use crate::prompt::{Language, context};
@@ -76,7 +77,7 @@ pub(super) fn with_context(
     step: &StepContext<'_>,
     more: minijinja::Value,
 ) -> Result<minijinja::Value, RequestError> {
-    let context = step.prompt_context()?;
+    let context = step_prompt::values(step)?;
     Ok(minijinja::context! {
         ..more,
         ..minijinja::Value::from(minijinja::value::Serde(&context))

@@ -37,6 +37,9 @@ pub(crate) struct ConversationState {
 struct UserImageKey {
     name: String,
     sha256: String,
+    /// Step of its message: the same image may be attached again after the conversation has dropped it.
+    #[serde(default)]
+    step: u32,
 }
 
 impl ConversationState {
@@ -63,6 +66,7 @@ impl ConversationState {
             let known = UserImageKey {
                 name: image.name.clone(),
                 sha256: placed.sha256.clone(),
+                step: image.step,
             };
             if self.user_images.contains(&known) {
                 return None;

@@ -4,6 +4,7 @@ use motorium_proto::domain::decision::PastStep;
 use serde::Serialize;
 
 use crate::backends::dialect::StepContext;
+use crate::backends::step_prompt;
 use crate::prompt::{Error, Language, context};
 
 #[derive(Serialize)]
@@ -16,14 +17,17 @@ struct NewMessages<'a> {
 
 /// Returns the system prompt. It is the same during a whole task and contains no text from the screen.
 pub(crate) fn system(step: &StepContext<'_>) -> Result<String, Error> {
-    step.prompts
-        .render("computer_system", language(step), step.prompt_context()?)
+    step.prompts.render(
+        "computer_system",
+        language(step),
+        step_prompt::values(step)?,
+    )
 }
 
 /// Returns the task and what has been done for it.
 pub(crate) fn first(step: &StepContext<'_>) -> Result<String, Error> {
     step.prompts
-        .render("computer_first", language(step), step.prompt_context()?)
+        .render("computer_first", language(step), step_prompt::values(step)?)
 }
 
 /// Returns the user messages and notices since the last decision, and the address of the page; empty if none. An answer to the model's question is

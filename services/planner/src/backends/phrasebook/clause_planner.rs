@@ -250,7 +250,10 @@ impl ClausePlanner<'_> {
         let standing = self
             .open_dialog()
             .filter(|dialog| is_noted(&dialog.id) || is_noted(&dialog.title))
-            .filter(|dialog| is_file_dialog(dialog) || self.nothing_changed());
+            // After the wait below, nothing tells any more that the key had no effect.
+            .filter(|dialog| {
+                is_file_dialog(dialog) || cursor.work.looks > 0 || self.nothing_changed()
+            });
         if let Some(dialog) = standing {
             if cursor.work.stage > 1 || !is_noted(&dialog.id) {
                 return self.fail(self.voice.dialog_stands(self.words, &dialog.title));
