@@ -101,7 +101,7 @@ const MAX_ATTEMPT_CHARS: usize = 300;
 
 /// Maximum length of the responses in an error together, in bytes. They share the header of a gRPC response with the messages
 /// of all attempts; common clients accept 16 KiB, and base64 makes 4 KiB of it.
-const MAX_RESPONSES_BYTES: usize = 3 * 1024;
+const MAX_RESPONSES_IN_ERROR_BYTES: usize = 3 * 1024;
 /// Size of the header that message and responses may take together, in bytes. The rest of 16 KiB is for usage and metadata.
 const MAX_HEADER_BYTES: usize = 12 * 1024;
 /// Maximum length of the beginning that is kept of a response that is too long, in characters: enough for its kind, its
@@ -141,7 +141,7 @@ fn room_beside(message: &str) -> usize {
         .map(|byte| if byte.is_ascii() { 1 } else { 3 })
         .sum();
     let left = MAX_HEADER_BYTES.saturating_sub(encoded + message.len() * 4 / 3);
-    (left * 3 / 4).min(MAX_RESPONSES_BYTES)
+    (left * 3 / 4).min(MAX_RESPONSES_IN_ERROR_BYTES)
 }
 
 /// Returns a note about a response with its beginning, as long as fits into `bytes`.
@@ -415,9 +415,9 @@ mod tests {
     #[test]
     fn the_latest_responses_travel_with_an_error_as_far_as_they_fit() {
         let kept = |responses: &[String]| -> Vec<serde_json::Value> {
-            let json = fitting(responses, MAX_RESPONSES_BYTES);
+            let json = fitting(responses, MAX_RESPONSES_IN_ERROR_BYTES);
             assert!(
-                json.len() <= MAX_RESPONSES_BYTES + 2 * responses.len() + 2,
+                json.len() <= MAX_RESPONSES_IN_ERROR_BYTES + 2 * responses.len() + 2,
                 "{}",
                 json.len()
             );
@@ -440,8 +440,8 @@ mod tests {
         let left_out = format!("a response of {} bytes", too_long[1].len());
         assert_eq!(note["left_out"], left_out);
         assert!(too_long[1].starts_with(note["begins"].as_str().unwrap()));
-        assert_eq!(fitting(&[], MAX_RESPONSES_BYTES), "");
-        assert_eq!(room_beside("a short message"), MAX_RESPONSES_BYTES);
+        assert_eq!(fitting(&[], MAX_RESPONSES_IN_ERROR_BYTES), "");
+        assert_eq!(room_beside("a short message"), MAX_RESPONSES_IN_ERROR_BYTES);
         assert_eq!(room_beside(&"长".repeat(900)), 441);
         assert_eq!(room_beside(&"长".repeat(3000)), 0);
     }

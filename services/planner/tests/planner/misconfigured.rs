@@ -391,6 +391,8 @@ fn logged(settings: &str) -> String {
         .finish();
     let settings: Settings = toml::from_str(settings).unwrap();
     tracing::subscriber::with_default(subscriber, || {
+        // Other tests may have met the line before there was a subscriber.
+        tracing::callsite::rebuild_interest_cache();
         settings.resolve_in(&Environment::default()).unwrap();
     });
     let bytes = logged.0.lock().unwrap();
