@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt as _};
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::id::{EventSeq, SessionName, TaskName};
 use motorium_proto::v1::orchestrator::task::State;
 use motorium_store::{ListTasks, TaskStore};
@@ -20,7 +21,6 @@ use serde::Serialize;
 
 use crate::log;
 use crate::timestamp::rfc3339;
-use motorium_messages::{Language, Message};
 
 /// Tasks per query. Bounds the memory of one.
 const TASK_BATCH_SIZE: u32 = 200;
@@ -60,6 +60,9 @@ struct Entry {
     role: Role,
     kind: EntryKind,
     text: String,
+    /// What became of an approval, for programs. The text says it in the language of the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<&'static str>,
 }
 
 /// The transcript of one task.
@@ -143,7 +146,11 @@ fn task_transcript(log: &[RecordedEvent]) -> Option<TaskTranscript> {
     for recorded in log.iter().skip(1) {
         task.apply(recorded);
         let addition = addition_of(&task, &recorded.event);
-        entries.extend(addition.map(|(role, kind, text)| entry(recorded.at, role, kind, text)));
+        let addition = addition.map(|(role, kind, text)| entry(recorded.at, role, kind, text));
+        entries.extend(addition.map(|addition| Entry {
+            approval: approval_name(&recorded.event),
+            ..addition
+        }));
     }
     entries.retain(|entry| !entry.text.trim().is_empty());
     Some(TaskTranscript {
@@ -160,7 +167,17 @@ fn entry(at: SystemTime, role: Role, kind: EntryKind, text: String) -> Entry {
         role,
         kind,
         text,
+        approval: None,
     }
+}
+
+/// Returns the name of an approval's state in the JSON, such as `DENIED`.
+fn approval_name(event: &Event) -> Option<&'static str> {
+    let Event::ApprovalResolved(approval) = event else {
+        return None;
+    };
+    let state = approval.state.to_wire().as_str_name();
+    Some(state.trim_start_matches("STATE_"))
 }
 
 /// Returns what an event, which was applied to the task, adds to the transcript.
@@ -281,6 +298,10 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use motorium_proto::v1::orchestrator as wire;
+    use motorium_task::spec::{Limits, TaskSpec};
+    use motorium_task::{Approval, ApprovalSubject};
+
     use super::*;
 
     fn sample(language: Language) -> TaskTranscript {
@@ -289,6 +310,7 @@ mod tests {
             role,
             kind,
             text: text.to_owned(),
+            approval: None,
         };
         TaskTranscript {
             language,
@@ -347,5 +369,61 @@ mod tests {
             assert_eq!(json["state"], "AWAITING_USER");
             assert_eq!(json.as_object().unwrap().len(), 3);
         }
+    }
+
+    /// The transcript of a task with this goal, one of whose actions was not approved.
+    fn with_denial(goal: &str, intent: &str) -> TaskTranscript {
+        let spec = TaskSpec::from_wire(
+            TaskName::from_segment("t").unwrap(),
+            "u".into(),
+            wire::Task {
+                goal: goal.to_owned(),
+                ..wire::Task::default()
+            },
+            Limits::default(),
+        );
+        let denied = Approval {
+            id: "1-0-1".to_owned(),
+            state: ApprovalState::Denied,
+            subject: ApprovalSubject::Call {
+                intent: intent.to_owned(),
+            },
+            rules: Vec::new(),
+            reason: String::new(),
+            safety_checks: Vec::new(),
+            evidence: None,
+            fingerprint: [0; 32],
+            created_at: SystemTime::UNIX_EPOCH,
+            expires_at: SystemTime::UNIX_EPOCH,
+            resolved_by: String::new(),
+            message: String::new(),
+        };
+        let events = [
+            Event::Created(Box::new(spec.unwrap())),
+            Event::ApprovalResolved(Box::new(denied)),
+        ];
+        let log: Vec<RecordedEvent> = (1..)
+            .zip(events)
+            .map(|(seq, event)| RecordedEvent {
+                seq: EventSeq(seq),
+                at: SystemTime::UNIX_EPOCH,
+                step: 0,
+                event,
+            })
+            .collect();
+        task_transcript(&log).unwrap()
+    }
+
+    #[test]
+    fn an_approval_is_told_in_the_language_and_named_for_programs() {
+        let check = |goal: &str, intent: &str, expected: &str| {
+            let transcript = with_denial(goal, intent);
+            assert!(markdown(&transcript, 1).contains(expected));
+            let json: serde_json::Value = serde_json::from_str(&json(&transcript)).unwrap();
+            assert_eq!(json["entries"][1]["approval"], "DENIED");
+            assert!(json["entries"][0].get("approval").is_none());
+        };
+        check("pay", "click \"Pay\"", "- click \"Pay\": denied");
+        check("付款", "点击“付款”", "- 点击“付款”：已拒绝");
     }
 }

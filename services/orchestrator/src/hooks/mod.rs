@@ -104,7 +104,7 @@ pub enum HookVerdict {
     Continue,
     /// Deny the event.
     Deny {
-        /// Reason shown to the user and the model, in the hook's own words.
+        /// Reason shown to the user and the model, in the hook's own words. May be empty.
         reason: String,
     },
     /// Amend the event.

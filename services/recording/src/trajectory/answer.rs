@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::timestamp::rfc3339;
 use motorium_messages::{Language, Message};
+
+use crate::timestamp::rfc3339;
 use motorium_task::{Lifecycle, Task, view, words};
 
 /// Returns the content of `answer.md`.

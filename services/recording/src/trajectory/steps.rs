@@ -5,6 +5,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use motorium_messages::Language;
 use motorium_proto::domain::decision::{Decision, Next, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, Effect};
 use motorium_proto::domain::frame::Frame;
@@ -15,7 +16,6 @@ use serde_json::{Map, Value, json};
 use super::json as contract;
 use super::timeline::{TimelineEntry, timeline_entry};
 use crate::timestamp::rfc3339;
-use motorium_messages::Language;
 use motorium_task::event::{ActionIntended, Artifact, Event, Observed, RecordedEvent};
 
 /// Kind of a step's file.
