@@ -60,7 +60,7 @@ struct Entry {
     role: Role,
     kind: EntryKind,
     text: String,
-    /// What became of an approval, for programs. The text says it in the language of the task.
+    /// State of an approval, for programs. The text has it in the language of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<&'static str>,
 }
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chinese_task_is_told_in_chinese() {
+    fn transcript_of_a_chinese_task_is_chinese() {
         let text = markdown(&sample(Language::Chinese), 2);
         for part in [
             "## 2. tasks/a（等待用户）",
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_is_told_in_the_language_and_named_for_programs() {
+    fn approval_is_translated_and_named_for_programs() {
         let check = |goal: &str, intent: &str, expected: &str| {
             let transcript = with_denial(goal, intent);
             assert!(markdown(&transcript, 1).contains(expected));

@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chinese_task_is_told_in_chinese() {
+    fn transcript_of_a_chinese_task_is_chinese() {
         let schema = r#"{"type": "object", "required": ["amount"]}"#;
         let tools = [listed(Some("bank"), vec![declared("look", schema)])];
         let offer = FunctionCatalog::from_tools(&tools, Language::Chinese).unwrap();
