@@ -165,16 +165,13 @@ impl History {
                 Role::User => image,
                 _ => Err(ImageProblem::OfAssistant),
             };
-            let content = image.and_then(|(content, extension)| {
-                let name = format!("history-{}.{extension}", self.images.len() + 1);
-                texts.push(format!("[{name}]"));
-                self.images.push(HistoryImage { name, content });
-                Ok(())
-            });
-            content.map_err(|problem| Problem::Image {
+            let (content, extension) = image.map_err(|problem| Problem::Image {
                 field: format!("[{message}].content[{index}]"),
                 problem,
             })?;
+            let name = format!("history-{}.{extension}", self.images.len() + 1);
+            texts.push(format!("[{name}]"));
+            self.images.push(HistoryImage { name, content });
         }
         Ok(texts.join("\n"))
     }

@@ -114,7 +114,7 @@ impl Part {
     }
 }
 
-fn decoded(encoded: &Vec<u8>) -> RgbImage {
+fn decoded(encoded: &[u8]) -> RgbImage {
     let image = image::load_from_memory(encoded).expect("it is a picture");
     image.into_rgb8()
 }
