@@ -177,7 +177,7 @@ pub fn decode(data: &[u8]) -> Result<RgbaImage, CodecError> {
     Ok(pixels)
 }
 
-/// A decoded image of somebody else: upright, and opaque.
+/// A decoded image from a user: upright, and opaque.
 #[derive(Debug, Clone)]
 pub struct Upright {
     pub pixels: RgbaImage,

@@ -1,5 +1,5 @@
 //! The background of a task, which every backend's prompt has: earlier tasks of the same session, and the task's files.
-//! Of an image of the user, it says whether the model is shown it.
+//! An attached image is named together with the fact that the model is, or is not, shown it.
 //!
 //! The user's own words are instructions of their time, and told as such. Everything else about an earlier task (its
 //! answer, actions and data) may quote the screen, and is delimited as untrusted.

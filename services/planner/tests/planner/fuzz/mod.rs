@@ -61,7 +61,7 @@ fn every_backend_is_fuzzed() {
     check_listed(&parsers::dialects(), |_| true);
 }
 
-/// The fuzz crate is built by nobody else: it is not part of the workspace.
+/// The fuzz crate is not part of the workspace, so no other build would notice a path that is gone.
 #[test]
 fn the_fuzz_crate_has_every_target_and_finds_its_files() {
     let names = |folder: &str| {
