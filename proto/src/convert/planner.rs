@@ -152,6 +152,7 @@ conversions! {
         annotated_image: optional,
         backends: same,
         remaining: default,
+        tolerance_px: same,
     }
 
     wire::LocatePointerResponse => PointerCheck {

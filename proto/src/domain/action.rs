@@ -242,6 +242,16 @@ pub enum Action<T> {
     Refresh,
 }
 
+/// Parts of an action that several kinds have, so that one match says which kind has which.
+struct ActionParts<'a, T> {
+    target: Option<&'a T>,
+    /// Points of a drag.
+    path: &'a [T],
+    button: Option<Button>,
+    keys: &'a [Key],
+    text: Option<ActionText<'a>>,
+}
+
 /// Declares [`ActionKind`] with its names, so that a new kind is in every list of kinds.
 macro_rules! action_kinds {
     ($($variant:ident = $name:literal,)*) => {
@@ -391,27 +401,7 @@ impl<T> Action<T> {
     /// Returns the text of the action, if it has one. Names, URLs and keys are not texts.
     #[must_use]
     pub fn text(&self) -> Option<ActionText<'_>> {
-        match self {
-            Self::TypeText { text, .. } => Some(ActionText::Typed(text)),
-            Self::Paste { text } => text.as_ref().map(ActionText::Pasted),
-            Self::SetClipboard { text } => Some(ActionText::Copied(text)),
-            Self::Move { .. }
-            | Self::Click { .. }
-            | Self::MouseDown { .. }
-            | Self::MouseUp { .. }
-            | Self::Drag { .. }
-            | Self::Scroll { .. }
-            | Self::KeyChord { .. }
-            | Self::HoldKey { .. }
-            | Self::Wait { .. }
-            | Self::OpenApplication { .. }
-            | Self::OpenUrl { .. }
-            | Self::FocusWindow { .. }
-            | Self::GoToUrl { .. }
-            | Self::GoBack
-            | Self::GoForward
-            | Self::Refresh => None,
-        }
+        self.parts().text
     }
 
     /// Returns the text that the action types or pastes; `None` for a secret.
@@ -441,52 +431,13 @@ impl<T> Action<T> {
     /// Returns the keys that the action presses, without the modifiers of a click, drag or scroll; empty for other actions.
     #[must_use]
     pub fn keys(&self) -> &[Key] {
-        match self {
-            Self::KeyChord { keys, .. } | Self::HoldKey { keys, .. } => keys,
-            Self::Move { .. }
-            | Self::Click { .. }
-            | Self::MouseDown { .. }
-            | Self::MouseUp { .. }
-            | Self::Drag { .. }
-            | Self::Scroll { .. }
-            | Self::TypeText { .. }
-            | Self::Wait { .. }
-            | Self::SetClipboard { .. }
-            | Self::Paste { .. }
-            | Self::OpenApplication { .. }
-            | Self::OpenUrl { .. }
-            | Self::FocusWindow { .. }
-            | Self::GoToUrl { .. }
-            | Self::GoBack
-            | Self::GoForward
-            | Self::Refresh => &[],
-        }
+        self.parts().keys
     }
 
     /// Returns the mouse button that the action presses or releases, if any.
     #[must_use]
     pub fn button(&self) -> Option<Button> {
-        match self {
-            Self::Click { button, .. }
-            | Self::MouseDown { button, .. }
-            | Self::MouseUp { button, .. }
-            | Self::Drag { button, .. } => Some(*button),
-            Self::Move { .. }
-            | Self::Scroll { .. }
-            | Self::TypeText { .. }
-            | Self::KeyChord { .. }
-            | Self::HoldKey { .. }
-            | Self::Wait { .. }
-            | Self::SetClipboard { .. }
-            | Self::Paste { .. }
-            | Self::OpenApplication { .. }
-            | Self::OpenUrl { .. }
-            | Self::FocusWindow { .. }
-            | Self::GoToUrl { .. }
-            | Self::GoBack
-            | Self::GoForward
-            | Self::Refresh => None,
-        }
+        self.parts().button
     }
 
     /// Returns the kind of the action.
@@ -517,28 +468,63 @@ impl<T> Action<T> {
 
     /// Returns the targets, in the order in which the pointer visits them.
     pub fn targets(&self) -> impl Iterator<Item = &T> {
-        let (one, path): (Option<&T>, &[T]) = match self {
-            Action::Move { to } => (Some(to), &[]),
-            Action::Click { at, .. }
-            | Action::MouseDown { at, .. }
-            | Action::MouseUp { at, .. }
-            | Action::Scroll { at, .. } => (at.as_ref(), &[]),
-            Action::Drag { path, .. } => (None, path),
-            Action::TypeText { .. }
-            | Action::KeyChord { .. }
-            | Action::HoldKey { .. }
-            | Action::Wait { .. }
-            | Action::SetClipboard { .. }
-            | Action::Paste { .. }
-            | Action::OpenApplication { .. }
-            | Action::OpenUrl { .. }
-            | Action::FocusWindow { .. }
-            | Action::GoToUrl { .. }
-            | Action::GoBack
-            | Action::GoForward
-            | Action::Refresh => (None, &[]),
+        let ActionParts { target, path, .. } = self.parts();
+        target.into_iter().chain(path)
+    }
+
+    fn parts(&self) -> ActionParts<'_, T> {
+        let none = ActionParts {
+            target: None,
+            path: &[],
+            button: None,
+            keys: &[],
+            text: None,
         };
-        one.into_iter().chain(path)
+        match self {
+            Self::Move { to } => ActionParts {
+                target: Some(to),
+                ..none
+            },
+            Self::Click { at, button, .. }
+            | Self::MouseDown { at, button }
+            | Self::MouseUp { at, button } => ActionParts {
+                target: at.as_ref(),
+                button: Some(*button),
+                ..none
+            },
+            Self::Drag { path, button, .. } => ActionParts {
+                path,
+                button: Some(*button),
+                ..none
+            },
+            Self::Scroll { at, .. } => ActionParts {
+                target: at.as_ref(),
+                ..none
+            },
+            Self::KeyChord { keys, .. } | Self::HoldKey { keys, .. } => {
+                ActionParts { keys, ..none }
+            }
+            Self::TypeText { text, .. } => ActionParts {
+                text: Some(ActionText::Typed(text)),
+                ..none
+            },
+            Self::Paste { text } => ActionParts {
+                text: text.as_ref().map(ActionText::Pasted),
+                ..none
+            },
+            Self::SetClipboard { text } => ActionParts {
+                text: Some(ActionText::Copied(text)),
+                ..none
+            },
+            Self::Wait { .. }
+            | Self::OpenApplication { .. }
+            | Self::OpenUrl { .. }
+            | Self::FocusWindow { .. }
+            | Self::GoToUrl { .. }
+            | Self::GoBack
+            | Self::GoForward
+            | Self::Refresh => none,
+        }
     }
 
     /// Maps every target.

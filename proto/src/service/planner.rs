@@ -174,6 +174,8 @@ pub struct PointerRequest {
     pub annotated_image: Option<Image>,
     pub backends: Vec<String>,
     pub remaining: RemainingLimits,
+    /// Distance within which the pointer counts as on its target where no model looks, in frame pixels. Defaults to 14.
+    pub tolerance_px: Option<u32>,
 }
 
 /// Result of a pointer check. `dx` and `dy` are the correction, in pixels.

@@ -411,13 +411,13 @@ impl Config {
     /// If a folder cannot be used, is locked by another process, or contains damaged state.
     pub async fn start(self) -> Result<RunningExecutor, Error> {
         let launcher = Launcher::new(self.programs);
-        let (addresses, in_force) = watch::channel(Arc::new(self.policy.rules.urls.clone()));
+        let (addresses, active_rules) = watch::channel(Arc::new(self.policy.rules.urls.clone()));
         let mut desktops = Vec::new();
         for display in &self.fixed.displays {
             let driver = self.fixed.start_driver(display, &launcher)?;
             let driver = self
                 .fixed
-                .with_browser_driver(driver, display, &launcher, &in_force);
+                .with_browser_driver(driver, display, &launcher, &active_rules);
             desktops.push(self.fixed.desktop(display, driver, &self.policy).await?);
         }
         Ok(RunningExecutor {
@@ -435,13 +435,13 @@ impl StaticConfig {
         &self,
         display: &DisplayId,
         driver: Arc<dyn Driver>,
-        terms: &ExecutorPolicy,
+        policy: &ExecutorPolicy,
     ) -> Result<Arc<Desktop>, Error> {
         let folder_name = folder_name(display);
         let parts = DesktopParts {
             display: display.clone(),
             driver,
-            policy: terms.clone(),
+            policy: policy.clone(),
             files: Files::open(&self.files.join(&folder_name), self.max_file_bytes)
                 .map_err(ServiceError::from)?,
             folder: StateFolder::open(self.state.join(&folder_name)).map_err(ServiceError::from)?,

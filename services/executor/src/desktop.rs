@@ -112,12 +112,12 @@ impl Desktop {
     }
 
     /// Replaces the policy for every action that starts from now on.
-    pub fn set_policy(&self, terms: ExecutorPolicy) {
-        let mut in_force = lock(&self.active_policy);
-        *in_force = in_force.replaced_by(terms);
+    pub fn set_policy(&self, policy: ExecutorPolicy) {
+        let mut active = lock(&self.active_policy);
+        *active = active.replaced_by(policy);
     }
 
-    fn in_force(&self) -> Arc<ActivePolicy> {
+    fn active_policy(&self) -> Arc<ActivePolicy> {
         Arc::clone(&lock(&self.active_policy))
     }
 
@@ -257,16 +257,16 @@ impl Desktop {
             return Ok(answer);
         }
         // One policy snapshot for the whole action.
-        let in_force = self.in_force();
-        let action = match self.check_rules(&in_force, request.action).await? {
+        let active = self.active_policy();
+        let action = match self.check_rules(&active, request.action).await? {
             Ok(action) => action,
             Err(refusal) => return Ok(refused(refusal)),
         };
-        let only_into = match in_force.policy.windows_for(&action) {
+        let only_into = match active.policy.windows_for(&action) {
             Ok(windows) => windows,
             Err(refusal) => return Ok(refused(refusal)),
         };
-        let secret = resolve_secret(in_force, &action).await?;
+        let secret = resolve_secret(active, &action).await?;
         if stop.is_cancelled() {
             return Err(Error::Stopped);
         }
@@ -309,17 +309,17 @@ impl Desktop {
 
     async fn check_rules(
         &self,
-        in_force: &ActivePolicy,
+        active: &ActivePolicy,
         action: Action<CapturePoint>,
     ) -> Result<Result<Action<CapturePoint>, Refusal>, Error> {
-        let rules = &in_force.policy.rules;
+        let rules = &active.policy.rules;
         let pointer = if rules.needs_pointer() {
             Some(self.driver.pointer().await?)
         } else {
             None
         };
         let judged = rules.check(action, pointer);
-        Ok(judged.and_then(|action| in_force.check_rate().map(|()| action)))
+        Ok(judged.and_then(|action| active.check_rate().map(|()| action)))
     }
 
     async fn record_intent(self: &Arc<Self>, id: &ActionId, digest: Digest) -> Result<(), Error> {
@@ -455,8 +455,8 @@ impl Desktop {
     /// # Errors
     /// If DevTools are not configured, or the browser cannot be reached.
     pub async fn read_page(&self, max_characters: usize) -> Result<PageText, Error> {
-        let in_force = self.in_force();
-        let masks = blocking(move || in_force.policy.secrets.masks()).await?;
+        let active = self.active_policy();
+        let masks = blocking(move || active.policy.secrets.masks()).await?;
         // A value that the limit would cut could not be recognised.
         let limit = max_characters + masks.longest();
         let page = self.driver.read_page(limit).await?;
@@ -527,14 +527,14 @@ impl Desktop {
     /// # Errors
     /// If listing the names of the secrets panics.
     pub async fn capabilities(self: &Arc<Self>) -> Result<Capabilities, Error> {
-        let in_force = self.in_force();
-        let secrets = in_force.policy.secrets.clone();
+        let active = self.active_policy();
+        let secrets = active.policy.secrets.clone();
         let secrets = blocking(move || secrets.names()).await?;
         let ExecutorPolicy {
             rules,
             max_actions_per_second,
             ..
-        } = &in_force.policy;
+        } = &active.policy;
         let driver = self.driver.capabilities();
         let can_be_done = |kind: &ActionKind| {
             rules.kinds.contains(kind)
@@ -593,13 +593,13 @@ async fn sleep_or_pending(duration: Option<Duration>) {
 }
 
 async fn resolve_secret(
-    in_force: Arc<ActivePolicy>,
+    active: Arc<ActivePolicy>,
     action: &Action<CapturePoint>,
 ) -> Result<Option<SecretString>, Error> {
     let Some(name) = action.entered_secret().map(str::to_owned) else {
         return Ok(None);
     };
-    let resolve = move || in_force.policy.secrets.resolve(&name);
+    let resolve = move || active.policy.secrets.resolve(&name);
     Ok(Some(blocking(resolve).await??))
 }
 

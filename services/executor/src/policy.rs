@@ -37,25 +37,19 @@ pub(crate) struct ActivePolicy {
 }
 
 impl ActivePolicy {
-    pub(crate) fn new(terms: ExecutorPolicy) -> Arc<Self> {
-        let rate = terms.max_actions_per_second;
+    pub(crate) fn new(policy: ExecutorPolicy) -> Arc<Self> {
+        let rate = policy.max_actions_per_second;
         let rate = rate.map(|rate| Arc::new(Mutex::new(RateLimiter::new(rate, Instant::now()))));
-        Arc::new(Self {
-            policy: terms,
-            rate,
-        })
+        Arc::new(Self { policy, rate })
     }
 
-    /// Returns a snapshot of `terms` that keeps the rate limiter if the limit is unchanged.
-    pub(crate) fn replaced_by(&self, terms: ExecutorPolicy) -> Arc<Self> {
-        if terms.max_actions_per_second != self.policy.max_actions_per_second {
-            return Self::new(terms);
+    /// Returns a snapshot of `policy` that keeps the rate limiter if the limit is unchanged.
+    pub(crate) fn replaced_by(&self, policy: ExecutorPolicy) -> Arc<Self> {
+        if policy.max_actions_per_second != self.policy.max_actions_per_second {
+            return Self::new(policy);
         }
         let rate = self.rate.clone();
-        Arc::new(Self {
-            policy: terms,
-            rate,
-        })
+        Arc::new(Self { policy, rate })
     }
 
     /// Takes one token of the rate limit.

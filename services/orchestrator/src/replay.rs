@@ -77,7 +77,7 @@ async fn replay_run(
         .settings()
         .and_then(RunSettings::read)
         .map_err(unreadable)?;
-    let conduct = settings.run_config().map_err(unreadable)?;
+    let config = settings.run_config().map_err(unreadable)?;
     let desktop = settings.desktop().map_err(unreadable)?;
     let begun = &folder.log[..run.first_event];
     let task = Task::from_events(begun.to_vec());
@@ -101,7 +101,7 @@ async fn replay_run(
         blobs.clone(),
         StopSignal::default(),
         run.orchestrator.clone(),
-        conduct,
+        config,
     );
     let runner = runner.with_recording(RecordingMode::Replaying(player.clone()));
     let over = tokio::select! {

@@ -12,8 +12,9 @@ use crate::prompt::{self, Language, Prompts};
 use crate::response::json;
 use crate::screenshot::SentImage;
 
-/// Maximum distance in pixels at which the pointer counts as on its target. Taken over from the original implementation.
-const TOLERANCE_PX: i32 = 14;
+/// Default of the distance within which the pointer counts as on its target, in frame pixels. Taken over from the original
+/// implementation.
+const DEFAULT_TOLERANCE_PX: u32 = 14;
 
 /// Compares the pointer position with its target.
 #[must_use]
@@ -22,7 +23,8 @@ pub fn check(request: &PointerRequest) -> PointerCheck {
     let is_inside = request
         .target_bounds
         .is_some_and(|bounds| bounds.contains(request.pointer));
-    let is_near = off.to_i64().square_length() <= i64::from(TOLERANCE_PX).pow(2);
+    let tolerance = i64::from(request.tolerance_px.unwrap_or(DEFAULT_TOLERANCE_PX));
+    let is_near = off.to_i64().square_length() <= tolerance.pow(2);
     PointerCheck {
         on_target: is_inside || is_near,
         dx: off.x,
@@ -160,6 +162,16 @@ mod tests {
 
     #[track_caller]
     fn expect(pointer: (i32, i32), bounds: Option<CaptureRect>, expected: (bool, i32, i32)) {
+        expect_within(None, pointer, bounds, expected);
+    }
+
+    #[track_caller]
+    fn expect_within(
+        tolerance_px: Option<u32>,
+        pointer: (i32, i32),
+        bounds: Option<CaptureRect>,
+        expected: (bool, i32, i32),
+    ) {
         let request = PointerRequest {
             intent: String::new(),
             target: CapturePoint::new(100, 100),
@@ -168,6 +180,7 @@ mod tests {
             annotated_image: None,
             backends: Vec::new(),
             remaining: RemainingLimits::default(),
+            tolerance_px,
         };
         let check = check(&request);
         assert_eq!(
@@ -186,5 +199,8 @@ mod tests {
         expect((300, 95), Some(wide), (true, -200, 5));
         expect((300, 80), Some(wide), (false, -200, 20));
         expect((i32::MIN / 2, 0), None, (false, 100 - i32::MIN / 2, 100));
+        expect_within(Some(13), (114, 100), None, (false, -14, 0));
+        expect_within(Some(20), (120, 100), None, (true, -20, 0));
+        expect_within(Some(u32::MAX), (120, 100), None, (true, -20, 0));
     }
 }

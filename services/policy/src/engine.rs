@@ -1,7 +1,7 @@
 //! Policy engine: Cedar policies over [action contexts](super::ActionContext).
 //!
 //! Each action is authorised twice. It is denied if `perform` is denied, and requires approval if `performUnattended` is
-//! denied. An error during evaluation denies the action. Policies are validated against the schema when they are loaded, so
+//! denied. A click whose `performUnverified` is denied has its pointer verified. An error during evaluation denies the action. Policies are validated against the schema when they are loaded, so
 //! that misspelt attributes are reported then.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -139,6 +139,28 @@ impl Policy {
             Some(rules) => PolicyDecision::RequireApproval(rules),
             None => PolicyDecision::Allow,
         }
+    }
+
+    /// Returns whether a rule demands that the pointer is verified before a click. A policy that permits nothing of the kind
+    /// demands nothing, because policies from before there was this action name the others only.
+    #[must_use]
+    pub fn demands_pointer_check(
+        &self,
+        task: &str,
+        labels: &BTreeMap<String, String>,
+        what: &ActionContext,
+    ) -> bool {
+        let request = CedarRequest::new(task, labels, what, &self.schema);
+        let Ok(response) = request
+            .map_err(|error| with_causes(&*error))
+            .and_then(|request| self.authorize(&request, "performUnverified"))
+        else {
+            return true;
+        };
+        let has_failed = response.diagnostics().errors().next().is_some();
+        let is_forbidden = response.decision() == Decision::Deny
+            && response.diagnostics().reason().next().is_some();
+        has_failed || is_forbidden
     }
 
     /// Returns the rules that deny a Cedar action, or `None` if it is allowed.

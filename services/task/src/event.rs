@@ -18,7 +18,7 @@ use motorium_proto::domain::session::EarlierTask;
 use motorium_proto::service::{BackendAttempt, StageTiming};
 use motorium_proto::v1::orchestrator as wire;
 
-use super::approval::Approval;
+use super::approval::{Approval, ApprovalState};
 use super::desktop_wait::DesktopWait;
 use super::loop_notice::LoopNotice;
 use super::retry_strategy::RetryStrategy;
@@ -266,23 +266,34 @@ impl Event {
     /// Returns true for events that show a run loop making progress. False for user input, recovery and transient failures.
     #[must_use]
     pub fn is_loop_activity(&self) -> bool {
+        self.source() == EventSource::RunLoop
+    }
+
+    /// Returns where the event comes from.
+    #[must_use]
+    pub fn source(&self) -> EventSource {
         match self {
             Event::Created(_)
-            | Event::DesktopAwaited { .. }
-            | Event::SessionLoaded { .. }
-            | Event::DesktopAcquired { .. }
-            | Event::Recovered { .. }
-            | Event::TransientFailure { .. }
             | Event::UserAcknowledged { .. }
             | Event::MessageReceived { .. }
             | Event::TakenOver { .. }
             | Event::HumanActed { .. }
             | Event::HandedBack { .. }
-            | Event::ApprovalResolved(_)
             | Event::Paused { .. }
             | Event::Resumed
-            | Event::CancelRequested { .. }
-            | Event::Unknown => false,
+            | Event::CancelRequested { .. } => EventSource::User,
+            Event::ApprovalResolved(approval) => match approval.state {
+                ApprovalState::Approved | ApprovalState::Denied => EventSource::User,
+                ApprovalState::Pending | ApprovalState::Expired | ApprovalState::Invalidated => {
+                    EventSource::Dispatcher
+                }
+            },
+            Event::DesktopAwaited { .. }
+            | Event::SessionLoaded { .. }
+            | Event::DesktopAcquired { .. }
+            | Event::Recovered { .. }
+            | Event::TransientFailure { .. }
+            | Event::Unknown => EventSource::Dispatcher,
             Event::Started { .. }
             | Event::LiveFrame { .. }
             | Event::DesktopReleased { .. }
@@ -313,9 +324,20 @@ impl Event {
             | Event::EndScreenCaptured { .. }
             | Event::Succeeded { .. }
             | Event::Failed(_)
-            | Event::Cancelled { .. } => true,
+            | Event::Cancelled { .. } => EventSource::RunLoop,
         }
     }
+}
+
+/// Source of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventSource {
+    /// A person, or the client of one: input to the task, or a manual action on its desktop.
+    User,
+    /// What starts, recovers and ends run loops; also a kind of event that this version does not know.
+    Dispatcher,
+    /// The run loop's own progress.
+    RunLoop,
 }
 
 /// An image that models are shown of a file.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::actuator::{may_act, retry_due};
 use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
-use super::gate::is_approved;
+use super::gate::{ActionPermission, is_approved};
 use super::{RunResult, Runner, hooks, input_marks};
 use motorium_task::event::Event;
 use motorium_task::{Task, machine};
@@ -62,16 +62,15 @@ impl Runner {
         resolved: ResolvedAction,
     ) -> RunResult<AttemptStage> {
         let (run, screen) = (&mut self.run, &mut self.screen);
-        Ok(
-            match self
-                .gate
-                .permission(run, screen, attempt, &resolved)
-                .await?
-            {
-                true => AttemptStage::Permitted(resolved),
-                false => AttemptStage::Ended,
-            },
-        )
+        let permission = self
+            .gate
+            .permission(run, screen, attempt, &resolved)
+            .await?;
+        Ok(match permission {
+            // The pointer was verified in the rounds before, if anything demanded it.
+            ActionPermission::Granted { .. } => AttemptStage::Permitted(resolved),
+            ActionPermission::Refused => AttemptStage::Ended,
+        })
     }
 
     /// Stores the intent, acts, and stores the outcome.

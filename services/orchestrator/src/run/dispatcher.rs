@@ -315,7 +315,7 @@ impl DispatchLoop {
             notifier,
             owner,
             wake,
-            run_config: conduct,
+            run_config,
             lease_duration: lease,
             ..
         } = self.dispatcher.clone();
@@ -327,7 +327,7 @@ impl DispatchLoop {
             desktop: desktop.clone(),
             ports: ports.clone(),
         };
-        let runner = Runner::new(assignment, blobs, stop.clone(), owner, conduct);
+        let runner = Runner::new(assignment, blobs, stop.clone(), owner, run_config);
         let shutdown = self.shutdown.clone();
         self.running.spawn(async move {
             let work = runner.run();

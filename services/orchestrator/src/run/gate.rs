@@ -43,6 +43,17 @@ const MAX_SHOWN_FOREIGN_PARTS: usize = 8;
 /// Rule id for safety checks of a model's provider.
 const PROVIDER_RULE_ID: &str = "provider";
 
+/// Decision about an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ActionPermission {
+    Granted {
+        /// True if the policy demands that the pointer is verified before this click.
+        verify_pointer: bool,
+    },
+    /// A recorded event tells why, or which approval is pending.
+    Refused,
+}
+
 /// Decision about a function call.
 pub(super) enum CallPermission {
     Granted,
@@ -100,15 +111,14 @@ impl Gate {
         }
     }
 
-    /// Applies the policy and requests approval where required. Returns whether the action is permitted; if not, a
-    /// recorded event tells why, or what is pending.
+    /// Applies the policy and requests approval where required.
     pub(super) async fn permission(
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
         attempt: &ActionAttempt,
         resolved: &ResolvedAction,
-    ) -> RunResult<bool> {
+    ) -> RunResult<ActionPermission> {
         let rules = self.policy.rules();
         let foreign = self
             .provenance
@@ -120,22 +130,27 @@ impl Gate {
         else {
             let message = run.task().text(Message::ScreenNotObservedForPolicy);
             run.refuse(message).await?;
-            return Ok(false);
+            return Ok(ActionPermission::Refused);
         };
         let name = run.task().spec.name.to_string();
-        let decision = rules.evaluate(&name, &run.task().spec.labels, &situation);
+        let labels = &run.task().spec.labels;
+        let granted = ActionPermission::Granted {
+            verify_pointer: matches!(resolved.action, Action::Click { .. })
+                && rules.demands_pointer_check(&name, labels, &situation),
+        };
+        let decision = rules.evaluate(&name, labels, &situation);
         let safety_checks = safety_checks(run.task());
         let concern = match decision {
             PolicyDecision::Deny(rules) => {
                 hooks::after_policy_denial(run, &rules).await;
                 let message = refusal(run.task(), &attempt.planned.intent, &rules);
                 run.refuse(message).await?;
-                return Ok(false);
+                return Ok(ActionPermission::Refused);
             }
             PolicyDecision::Allow
                 if safety_checks.is_empty() && !is_approved(run.task(), attempt.index) =>
             {
-                return Ok(true);
+                return Ok(granted);
             }
             PolicyDecision::Allow => ApprovalReasons {
                 rules: Vec::new(),
@@ -157,8 +172,14 @@ impl Gate {
             content: wire::Action::from(resolved.action.clone()).encode_to_vec(),
             is_repeated: attempt.is_repeated(),
         };
-        self.with_approval(run, screen, &matter, &rules, concern)
-            .await
+        let is_approved = self
+            .with_approval(run, screen, &matter, &rules, concern)
+            .await?;
+        Ok(if is_approved {
+            granted
+        } else {
+            ActionPermission::Refused
+        })
     }
 
     /// Asks the hooks about an action that the policy allows. An approval is compared with the screen once more, because
@@ -187,7 +208,10 @@ impl Gate {
         }
         let step = run.task().open_step().map_or(0, |step| step.number);
         match run.task().approval_for(step, *index) {
-            Some(_) => self.permission(run, screen, attempt, resolved).await,
+            Some(_) => {
+                let permission = self.permission(run, screen, attempt, resolved).await?;
+                Ok(permission != ActionPermission::Refused)
+            }
             None => Ok(true),
         }
     }

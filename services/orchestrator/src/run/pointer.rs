@@ -100,14 +100,22 @@ fn point_box(point: CapturePoint) -> CaptureRect {
     CaptureRect::new(point, point).inflate(half, half)
 }
 
-/// Returns the point to move the pointer to before an action, or `None` if no check is needed. Approved actions
-/// (`is_approved`) are always checked, because the approver saw the screen without the pointer.
+/// What requires the pointer to be checked before a click, besides the planned click itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PointerRequirement {
+    /// True if a person approved the click. Such clicks are always checked, because the approver saw the screen without the
+    /// pointer.
+    pub(super) is_approved: bool,
+    /// True if the policy, the task or the configuration demands a verification.
+    pub(super) is_demanded: bool,
+}
+
+/// Returns the point to move the pointer to before an action, or `None` if no check is needed.
 pub(super) fn check_point(
     planned: &PlannedAction,
     action: &Action<CapturePoint>,
     target: Option<CaptureRect>,
-    is_approved: bool,
-    all_clicks: bool,
+    requirement: PointerRequirement,
 ) -> Option<CapturePoint> {
     let Action::Click { at, .. } = action else {
         return None;
@@ -120,7 +128,9 @@ pub(super) fn check_point(
         let side = target.width().min(target.height());
         side > min_side && side < SMALL_TARGET_PX
     });
-    at.filter(|_| is_small || all_clicks || is_critical(planned, is_approved))
+    at.filter(|_| {
+        is_small || requirement.is_demanded || is_critical(planned, requirement.is_approved)
+    })
 }
 
 /// Returns whether the configuration or the task asks for a check of every click.
@@ -157,12 +167,12 @@ impl Actuator {
         attempt: &ActionAttempt,
         point: CapturePoint,
         target: Option<CaptureRect>,
-        is_approved: bool,
+        requirement: PointerRequirement,
     ) -> RunResult<Option<PositionedPointer>> {
         let (action_id, planned) = (&attempt.id, &attempt.planned);
         let began = Instant::now();
         let checks = run.config.pointer_checks;
-        let is_verified = planned.verify_pointer || is_asked_for(run);
+        let is_verified = planned.verify_pointer || requirement.is_demanded;
         let mut corrections = 0;
         let (mut usage, mut responses) = (Usage::default(), Vec::new());
         let mut aim = point;
@@ -206,7 +216,7 @@ impl Actuator {
                 error = CapturePoint::new(seen.dx, seen.dy).to_vector();
                 let corrected = pointer + error;
                 if !on_target
-                    && is_approved
+                    && requirement.is_approved
                     && !target.is_some_and(|target| target.contains(corrected))
                 {
                     break false;
@@ -355,6 +365,7 @@ impl Actuator {
             annotated_image: shown.image,
             backends: run.task().spec.backends.clone(),
             remaining: limits::remaining(run.task(), run.now()),
+            tolerance_px: Some(run.config.pointer_checks.tolerance_px),
         };
         let answer = run
             .try_call(Message::OperationLocatePointer, move |ports| {
@@ -421,7 +432,11 @@ mod tests {
             repeatable: true,
         };
         let click = click(target.center());
-        let due = check_point(&planned, &click, Some(target), is_approved, false);
+        let requirement = PointerRequirement {
+            is_approved,
+            is_demanded: false,
+        };
+        let due = check_point(&planned, &click, Some(target), requirement);
         assert_eq!(
             due.is_some(),
             expected,

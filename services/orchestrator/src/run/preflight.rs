@@ -22,7 +22,8 @@ use tonic::Code;
 
 use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
 use super::context::RunContext;
-use super::gate::{is_approved, target_area, with_surroundings};
+use super::gate::{ActionPermission, is_approved, target_area, with_surroundings};
+use super::pointer::PointerRequirement;
 use super::resolve::{depends_on_screen, resolve};
 use super::retry::resolve_retry;
 use super::screen::Screen;
@@ -106,13 +107,13 @@ impl Runner {
         resolved: ResolvedAction,
     ) -> RunResult<AttemptStage> {
         let (run, screen) = (&mut self.run, &mut self.screen);
-        if !self
+        let permission = self
             .gate
             .permission(run, screen, attempt, &resolved)
-            .await?
-        {
+            .await?;
+        let ActionPermission::Granted { verify_pointer } = permission else {
             return Ok(AttemptStage::Ended);
-        }
+        };
         let hooks_are_asked = run.wants(HookPoint::BeforeAction);
         if !self
             .gate
@@ -138,12 +139,15 @@ impl Runner {
             return Ok(AttemptStage::Ended);
         }
         let is_approved = is_approved(self.run.task(), attempt.index);
+        let requirement = PointerRequirement {
+            is_approved,
+            is_demanded: verify_pointer || pointer::is_asked_for(&self.run),
+        };
         let point = pointer::check_point(
             &attempt.planned,
             &resolved.action,
             resolved.target,
-            is_approved,
-            pointer::is_asked_for(&self.run),
+            requirement,
         );
         let mut resolved = resolved;
         if let Some(point) = point {
@@ -155,7 +159,7 @@ impl Runner {
                     attempt,
                     point,
                     resolved.target,
-                    is_approved,
+                    requirement,
                 )
                 .await?;
             match positioned {

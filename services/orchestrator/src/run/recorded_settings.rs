@@ -63,7 +63,7 @@ pub(crate) struct RunSettings {
 }
 
 impl RunSettings {
-    pub(crate) fn of(desktop: &Desktop, conduct: &RunConfig) -> Self {
+    pub(crate) fn of(desktop: &Desktop, config: &RunConfig) -> Self {
         Self {
             desktop: desktop.name.to_string(),
             display: desktop
@@ -71,29 +71,29 @@ impl RunSettings {
                 .as_ref()
                 .map(|display| display.as_str().to_owned()),
             platform: wire::Platform::from(desktop.platform).into(),
-            effect_share: match conduct.effect_rule {
+            effect_share: match config.effect_rule {
                 EffectCriterion::ChangedRegions => None,
                 EffectCriterion::ChangedShare(share) => Some(share),
             },
-            scroll_back: conduct.retry.reverse_scroll_at_end,
-            max_retries: Some(conduct.retry.max_retries),
-            retry_offset_px: Some(conduct.retry.offset_px),
-            effect_windows: conduct.effect_windows,
-            pointer_checks: conduct.pointer_checks,
-            check_evidence: conduct.verify_evidence,
-            second_look: conduct.second_look,
-            approval_seconds: conduct.approval_timeout.as_secs_f64(),
-            release_desktop_seconds: conduct
+            scroll_back: config.retry.reverse_scroll_at_end,
+            max_retries: Some(config.retry.max_retries),
+            retry_offset_px: Some(config.retry.offset_px),
+            effect_windows: config.effect_windows,
+            pointer_checks: config.pointer_checks,
+            check_evidence: config.verify_evidence,
+            second_look: config.second_look,
+            approval_seconds: config.approval_timeout.as_secs_f64(),
+            release_desktop_seconds: config
                 .release_desktop_after
                 .map(|after| after.as_secs_f64()),
-            rules: conduct.policy.document(),
-            read_text_back: conduct.read_text_back,
-            max_screen_failures: conduct.max_screen_failures,
-            gate_page_text: conduct.gate_page_text,
-            capture_end_screen: conduct.capture_end_screen,
-            correct_progress: conduct.correct_progress,
-            tell_page_url: conduct.tell_page_url,
-            summary_seconds: conduct.summary_timeout.map(|timeout| timeout.as_secs_f64()),
+            rules: config.policy.document(),
+            read_text_back: config.read_text_back,
+            max_screen_failures: config.max_screen_failures,
+            gate_page_text: config.gate_page_text,
+            capture_end_screen: config.capture_end_screen,
+            correct_progress: config.correct_progress,
+            tell_page_url: config.tell_page_url,
+            summary_seconds: config.summary_timeout.map(|timeout| timeout.as_secs_f64()),
         }
     }
 

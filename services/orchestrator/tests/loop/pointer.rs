@@ -150,6 +150,37 @@ async fn every_click_is_checked_where_that_is_configured() {
 }
 
 #[tokio::test]
+async fn a_policy_demands_a_check_of_some_clicks() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.cedar");
+    let demand = r#"
+        @id("everything") permit (principal, action, resource);
+        @id("next") forbid (principal, action == Action::"performUnverified", resource)
+        when { resource.intent like "*Next*" };
+    "#;
+    std::fs::write(&rules, demand).unwrap();
+    let next = PlannedAction {
+        intent: "click \"Next\"".to_owned(),
+        ..click(2)
+    };
+    let cluster = Cluster::start_with(vec![act([click(1), next])], |settings| {
+        settings.policy = rules.to_string_lossy().into_owned();
+    })
+    .await;
+    cluster.world.locate([(true, 0, 0)]);
+    let story = cluster.carry_out().await;
+    assert_eq!(checks(&story).len(), 1);
+    assert_eq!(
+        cluster.world.count("locate_pointer"),
+        1,
+        "a model looks at it"
+    );
+    let centre = box_of(2).center();
+    assert_eq!(cluster.world.moves(), [(centre.x, centre.y)]);
+    assert_eq!(cluster.world.clicks().len(), 2);
+}
+
+#[tokio::test]
 async fn every_click_is_checked_where_the_task_asks_for_it() {
     for (verify_clicks, moves) in [(true, 1), (false, 0)] {
         let cluster = Cluster::start(vec![act([click(1)])]).await;

@@ -136,12 +136,6 @@ fn is_of(file: &TaskFile, image: &UserImage) -> bool {
     file.origin == FileOrigin::Attached && file.name == image.name
 }
 
-/// Returns each file with its origin and its path.
-fn files(files: &[TaskFile], language: Language) -> Vec<String> {
-    let described = files.iter().map(|file| described(file, None, language));
-    described.collect()
-}
-
 /// Returns a file with its origin, its path and a note.
 fn described(file: &TaskFile, note: Option<&str>, language: Language) -> String {
     let origin = match file.origin {
@@ -164,6 +158,12 @@ fn words(language: Language, english: &'static str, chinese: &'static str) -> &'
 /// Returns what is known of a task, one line for each kind.
 fn record(task: &EarlierTask, language: Language) -> String {
     let words = |english, chinese| words(language, english, chinese);
+    // A model is shown images of the current task only.
+    let visibility = ImageVisibility {
+        images: &[],
+        shown: &[],
+        language,
+    };
     let outcome = match task.outcome {
         TaskEnd::Succeeded => words("done", "已完成"),
         TaskEnd::Failed => words("failed", "失败"),
@@ -180,7 +180,7 @@ fn record(task: &EarlierTask, language: Language) -> String {
         ),
         line(
             words("files", "文件"),
-            files(&task.files, language).join(", "),
+            visibility.files(&task.files).join(", "),
         ),
     ];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")

@@ -413,6 +413,7 @@ async fn answers_carry_the_responses_of_the_provider() {
         annotated_image: Some(motorium_imaging::codec::encode(&pixels, ImageFormat::Png).unwrap()),
         backends: Vec::new(),
         remaining: RemainingLimits::default(),
+        tolerance_px: None,
     };
     let check = asked.service.locate_pointer(request).await.unwrap();
     assert_eq!(texts_of(&check.responses), [answer]);

@@ -502,6 +502,32 @@ fn unusable_policies_are_reported_with_the_error() {
 }
 
 #[test]
+fn policies_may_demand_a_check_of_the_pointer() {
+    let case = Case {
+        click: Some("Next".to_owned()),
+        ..Case::default()
+    };
+    let demands = |policies: &str| {
+        let words = include_str!("../../../text/src/lexicon.toml");
+        let rules = Policy::read(policies, words).unwrap();
+        rules.demands_pointer_check("tasks/t", &BTreeMap::new(), &case.situation(&rules))
+    };
+    let forbid = |condition: &str| {
+        format!(
+            r#"permit (principal, action, resource);
+            forbid (principal, action == Action::"performUnverified", resource) when {{ {condition} }};"#
+        )
+    };
+    assert!(demands(&forbid("resource.changes")));
+    assert!(!demands(&forbid("resource.navigates")));
+    assert!(!demands(motorium_policy::engine::CAREFUL));
+    // Policies from before there was this action.
+    let older = r#"permit (principal, action == Action::"perform", resource);
+        permit (principal, action == Action::"performUnattended", resource);"#;
+    assert!(!demands(older));
+}
+
+#[test]
 fn policies_may_refer_to_the_principal_and_labels() {
     let own = r#"
         @id("all") permit (principal, action, resource);

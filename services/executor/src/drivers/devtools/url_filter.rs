@@ -70,11 +70,11 @@ impl UrlFilter {
         connection: DevToolsConnection,
         mut addresses: watch::Receiver<Arc<UrlRules>>,
     ) -> Result<Self, Error> {
-        let in_force = addresses.borrow_and_update().clone();
+        let active_rules = addresses.borrow_and_update().clone();
         let fence = Self {
             connection,
             addresses,
-            active_rules: in_force,
+            active_rules,
         };
         fence.intercept_requests().await?;
         // Reports the existing tabs once, and then every change of a tab's URL.
@@ -180,8 +180,9 @@ impl UrlFilter {
 
     fn check_page(&self, page: BrowserTarget) {
         if page.is_page() && !self.active_rules.allows_page(&page.url) {
-            let (connection, in_force) = (self.connection.clone(), Arc::clone(&self.active_rules));
-            tokio::spawn(navigate_away(connection, in_force, page));
+            let (connection, active_rules) =
+                (self.connection.clone(), Arc::clone(&self.active_rules));
+            tokio::spawn(navigate_away(connection, active_rules, page));
         }
     }
 }
@@ -189,7 +190,7 @@ impl UrlFilter {
 /// Navigates a tab to a blank page, unless it only shows a load error.
 async fn navigate_away(
     connection: DevToolsConnection,
-    in_force: Arc<UrlRules>,
+    active_rules: Arc<UrlRules>,
     target: BrowserTarget,
 ) {
     let address = without_query(&target.url).to_owned();
@@ -198,7 +199,7 @@ async fn navigate_away(
         // The tab may have navigated since the event. A page that does not respond (a dialog, a busy page) is left as
         // well.
         let shown = timeout(PAGE_RESPONSE_TIMEOUT, page.shown()).await;
-        let may_stay = |address: &String| in_force.allows_page(address);
+        let may_stay = |address: &String| active_rules.allows_page(address);
         if matches!(&shown, Ok(Ok(shown)) if shown.as_ref().is_none_or(may_stay)) {
             return Ok(());
         }

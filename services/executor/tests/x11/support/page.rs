@@ -57,8 +57,10 @@ impl Page {
         let profile = desktop.path(&format!("profile-{}", port.unwrap_or_default()));
         let mut browser = desktop.command("chromium");
         browser
+            // A test type, because the bar that warns of a missing sandbox may open late and moves the page down.
             .args([
                 "--no-sandbox",
+                "--test-type",
                 "--disable-gpu",
                 "--no-first-run",
                 "--disable-background-networking",

@@ -336,6 +336,7 @@ impl ParserFixture {
             annotated_image: self.request.image.clone(),
             backends: Vec::new(),
             remaining: RemainingLimits::default(),
+            tolerance_px: None,
         };
         let question = pointer::question(&request, &self.prompts).unwrap().unwrap();
         let Some(answered) = self.answer(&question, text) else {

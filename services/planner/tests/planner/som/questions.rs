@@ -55,6 +55,7 @@ fn questions_are_asked_in_every_protocol() {
             annotated_image: step.image,
             backends: Vec::new(),
             remaining: RemainingLimits::default(),
+            tolerance_px: None,
         },
         &prompts,
     )
@@ -112,6 +113,7 @@ fn pointer_check_answer_is_parsed_and_validated() {
         annotated_image: under_way("save the file").image,
         backends: Vec::new(),
         remaining: RemainingLimits::default(),
+        tolerance_px: None,
     };
     let question = pointer::question(&request, &prompts).unwrap().unwrap();
     let model = ModelTable::default().get("claude-opus-4-6", Api::AnthropicMessages);

@@ -30,8 +30,7 @@ use super::compare;
 use super::difference::Difference;
 use super::folder::{ExportFolder, Run};
 use crate::recording::{LOG, RUN, RecentScreens, STOPPED, TRUNCATED};
-use motorium_task::ApprovalState;
-use motorium_task::event::{Event, RecordedEvent};
+use motorium_task::event::{Event, EventSource, RecordedEvent};
 
 /// Outcome of replaying a run.
 #[derive(Debug, Clone)]
@@ -258,58 +257,5 @@ fn number(text: &Bytes) -> i64 {
 
 /// Returns true for an event that the run loop does not write itself: user input or a manual action.
 fn is_external(event: &Event) -> bool {
-    match event {
-        Event::Created(_)
-        | Event::UserAcknowledged { .. }
-        | Event::MessageReceived { .. }
-        | Event::TakenOver { .. }
-        | Event::HumanActed { .. }
-        | Event::HandedBack { .. }
-        | Event::Paused { .. }
-        | Event::Resumed
-        | Event::CancelRequested { .. } => true,
-        Event::ApprovalResolved(approval) => {
-            matches!(
-                approval.state,
-                ApprovalState::Approved | ApprovalState::Denied
-            )
-        }
-        Event::Started { .. }
-        | Event::Recovered { .. }
-        | Event::DesktopAcquired { .. }
-        | Event::LiveFrame { .. }
-        | Event::DesktopReleased { .. }
-        | Event::DesktopAwaited { .. }
-        | Event::SessionLoaded { .. }
-        | Event::AttachmentPut { .. }
-        | Event::Observed(_)
-        | Event::Decided { .. }
-        | Event::ProgressAdded { .. }
-        | Event::ProgressCorrected { .. }
-        | Event::BackendSkipped { .. }
-        | Event::ActionIntended(_)
-        | Event::ActionPerformed { .. }
-        | Event::EffectJudged { .. }
-        | Event::ActionRetried { .. }
-        | Event::PointerChecked(_)
-        | Event::TargetNotResolved { .. }
-        | Event::StepFinished { .. }
-        | Event::FunctionCalled(_)
-        | Event::FunctionReturned { .. }
-        | Event::Extracted { .. }
-        | Event::UserAsked(_)
-        | Event::ApprovalRequested(_)
-        | Event::InjectionSuspected { .. }
-        | Event::LoopDetected(_)
-        | Event::CompletionChecked { .. }
-        | Event::ResultFetched(_)
-        | Event::TransientFailure { .. }
-        | Event::HookIntervened { .. }
-        | Event::Summarized { .. }
-        | Event::EndScreenCaptured { .. }
-        | Event::Succeeded { .. }
-        | Event::Failed(_)
-        | Event::Cancelled { .. }
-        | Event::Unknown => false,
-    }
+    event.source() == EventSource::User
 }
