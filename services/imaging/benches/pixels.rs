@@ -7,7 +7,8 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use image::{Rgba, RgbaImage};
 use motorium_imaging::codec::{decode, encode, refill_from_bgrx};
-use motorium_imaging::difference::{CompareOptions, PlanarFrame, compare};
+use motorium_imaging::difference::{CompareOptions, compare};
+use motorium_imaging::grey::GreyFrame;
 use motorium_imaging::marks::{Mark, draw};
 use motorium_imaging::resize::render;
 use motorium_imaging::space::{ImageSize, ModelRect, ModelSpace};
@@ -74,24 +75,19 @@ fn typed() -> RgbaImage {
 #[divan::bench]
 fn grey(bencher: Bencher<'_, '_>) {
     let pixels = desktop();
-    let mut frame = PlanarFrame::from_rgba(&pixels);
     bencher
         .counter(ItemsCount::new(WIDTH * HEIGHT))
-        .bench_local(|| frame.refill(black_box(&pixels)));
+        .bench_local(|| GreyFrame::from_rgba(black_box(&pixels)));
 }
 
-/// Fraction and regions of two frames that are already grey.
+/// Fraction and regions of two images.
 #[divan::bench(args = ["unchanged", "typed line", "everything"])]
 fn difference(bencher: Bencher<'_, '_>, what: &str) {
-    let before = PlanarFrame::from_rgba(&desktop());
+    let before = desktop();
     let after = match what {
         "unchanged" => before.clone(),
-        "typed line" => PlanarFrame::from_rgba(&typed()),
-        _ => PlanarFrame::from_rgba(&RgbaImage::from_pixel(
-            WIDTH,
-            HEIGHT,
-            Rgba([140, 0, 140, 255]),
-        )),
+        "typed line" => typed(),
+        _ => RgbaImage::from_pixel(WIDTH, HEIGHT, Rgba([140, 0, 140, 255])),
     };
     bencher.bench(|| {
         compare(
@@ -99,17 +95,6 @@ fn difference(bencher: Bencher<'_, '_>, what: &str) {
             black_box(&after),
             &CompareOptions::default(),
         )
-    });
-}
-
-/// Conversion to grey and comparison with the previous frame: the cost of one frame in the running service.
-#[divan::bench]
-fn grey_and_difference(bencher: Bencher<'_, '_>) {
-    let (before, pixels) = (PlanarFrame::from_rgba(&desktop()), typed());
-    let mut after = before.clone();
-    bencher.bench_local(|| {
-        after.refill(black_box(&pixels));
-        compare(&before, &after, &CompareOptions::default())
     });
 }
 

@@ -6,7 +6,7 @@
 
 use motorium_proto::domain::geometry::CaptureRect;
 
-use crate::difference::PlanarFrame;
+use crate::grey::GreyFrame;
 
 /// Maximum distance of a shift, in pixels. A banner or an error message moves a page by 20 to 200.
 const MAX_SHIFT: i32 = 400;
@@ -30,11 +30,7 @@ const HEIGHTS_ABOVE: i32 = 3;
 /// Returns by how many pixels a region and what is above it have moved down (positive) or up, or `None` if the region is
 /// where it was, cannot be recognised, or has moved away from what is above it.
 #[must_use]
-pub fn vertical_shift(
-    before: &PlanarFrame,
-    after: &PlanarFrame,
-    region: CaptureRect,
-) -> Option<i32> {
+pub fn vertical_shift(before: &GreyFrame, after: &GreyFrame, region: CaptureRect) -> Option<i32> {
     let frame = CaptureRect::from_size(before.size());
     let core = without_edge(region).intersection(&frame)?;
     if before.size() != after.size()
@@ -70,7 +66,7 @@ fn without_edge(region: CaptureRect) -> CaptureRect {
     region.inflate(-edge, -edge)
 }
 
-fn is_recognisable(frame: &PlanarFrame, region: CaptureRect) -> bool {
+fn is_recognisable(frame: &GreyFrame, region: CaptureRect) -> bool {
     let (columns, rows) = frame.spans(region);
     let pixels = rows.flat_map(|y| frame.row(y, columns.clone()));
     let (darkest, brightest) = pixels.fold((u8::MAX, 0), |(darkest, brightest), &pixel| {
@@ -80,7 +76,7 @@ fn is_recognisable(frame: &PlanarFrame, region: CaptureRect) -> bool {
 }
 
 /// Returns whether a region shows the same in the later frame, moved down by `shift` pixels.
-fn is_same(before: &PlanarFrame, region: CaptureRect, after: &PlanarFrame, shift: i32) -> bool {
+fn is_same(before: &GreyFrame, region: CaptureRect, after: &GreyFrame, shift: i32) -> bool {
     let moved = region.translate(euclid::vec2(0, shift));
     if !CaptureRect::from_size(after.size()).contains_box(&moved) {
         return false;
@@ -116,8 +112,8 @@ mod tests {
     }
 
     /// Draws boxes with a pattern of their own, at these heights.
-    fn page(boxes: &[(u32, u32)]) -> PlanarFrame {
-        PlanarFrame::from_rgba(&drawn(boxes))
+    fn page(boxes: &[(u32, u32)]) -> GreyFrame {
+        GreyFrame::from_rgba(&drawn(boxes))
     }
 
     fn drawn(boxes: &[(u32, u32)]) -> RgbaImage {
@@ -173,7 +169,7 @@ mod tests {
         for (x, y) in ring(rect(192)) {
             after.put_pixel(x, y, Rgba([37, 99, 235, 255]));
         }
-        let after = PlanarFrame::from_rgba(&after);
+        let after = GreyFrame::from_rgba(&after);
         assert_eq!(vertical_shift(&before, &after, detected), Some(52));
     }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use image::RgbaImage;
-use motorium_imaging::difference::PlanarFrame;
+use motorium_imaging::grey::GreyFrame;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
@@ -36,7 +36,7 @@ pub struct StoredFrame {
     pub cursor: Option<CursorImage>,
     /// Redacted boxes, in capture pixels of the display.
     pub redacted: Vec<CaptureRect>,
-    planes: OnceLock<Arc<PlanarFrame>>,
+    grey: OnceLock<Arc<GreyFrame>>,
     scene: OnceLock<(ViewKey, Arc<Scene>)>,
 }
 
@@ -57,15 +57,15 @@ impl StoredFrame {
             pixels,
             cursor,
             redacted,
-            planes: OnceLock::new(),
+            grey: OnceLock::new(),
             scene: OnceLock::new(),
         }
     }
 
-    /// The pixels as they are compared; computed by the first call.
-    pub fn planes(&self) -> &PlanarFrame {
-        self.planes
-            .get_or_init(|| Arc::new(PlanarFrame::from_rgba(&self.pixels)))
+    /// The lightness of the pixels; computed by the first call.
+    pub fn grey(&self) -> &GreyFrame {
+        self.grey
+            .get_or_init(|| Arc::new(GreyFrame::from_rgba(&self.pixels)))
     }
 
     /// Parsed scene of the frame, if it has been parsed.
@@ -79,9 +79,9 @@ impl StoredFrame {
         let _ = self.scene.set((view, scene));
     }
 
-    /// Memory of the pixels, and of the planes in which they are compared.
+    /// Memory of the pixels and of their lightness.
     fn bytes(&self) -> usize {
-        self.pixels.as_raw().len() / 4 * 7
+        self.pixels.as_raw().len() / 4 * 5
     }
 }
 
@@ -138,8 +138,8 @@ impl FrameStore {
             && before.pixels == frame.pixels
         {
             frame.pixels = Arc::clone(&before.pixels);
-            if let Some(planes) = before.planes.get() {
-                let _ = frame.planes.set(Arc::clone(planes));
+            if let Some(grey) = before.grey.get() {
+                let _ = frame.grey.set(Arc::clone(grey));
             }
         }
         let frame = Arc::new(frame);

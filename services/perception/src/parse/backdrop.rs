@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use euclid::default::{Box2D, Point2D};
 use image::RgbaImage;
-use motorium_imaging::difference::PlanarFrame;
+use motorium_imaging::grey::GreyFrame;
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
@@ -82,7 +82,7 @@ pub(super) fn without_obscured(
             }
         }
     };
-    let mut brightness = LumaTiles::from_frame(&PlanarFrame::from_rgba(pixels));
+    let mut brightness = LumaTiles::from_frame(&GreyFrame::from_rgba(pixels));
     look(&brightness, MAX_DARK_TRANSMISSION);
     // In the inverted image a light backdrop is a dark one.
     brightness.invert();
@@ -159,7 +159,7 @@ struct LumaTiles {
 }
 
 impl LumaTiles {
-    fn from_frame(frame: &PlanarFrame) -> Self {
+    fn from_frame(frame: &GreyFrame) -> Self {
         let whole = CaptureRect::from_size(frame.size());
         let (width, tile) = (whole.width().max(0) as usize, TILE_SIZE as usize);
         let across = width.div_ceil(tile);

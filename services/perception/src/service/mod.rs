@@ -596,16 +596,18 @@ fn compare(
         ignore: &ignore,
     };
     let near_share = |&near: &CaptureRect| {
-        let changed = difference::changed_within(before.planes(), after.planes(), near, &options);
+        let changed = difference::changed_within(&before.pixels, &after.pixels, near, &options);
         changed as f64 / near.size().to_u64().area().max(1) as f64
     };
-    let shift = |&region: &CaptureRect| {
-        shift::vertical_shift(before.planes(), after.planes(), region).unwrap_or_default()
+    let is_same_image = Arc::ptr_eq(&before.pixels, &after.pixels);
+    let shift = |&region: &CaptureRect| match is_same_image {
+        true => 0,
+        false => shift::vertical_shift(before.grey(), after.grey(), region).unwrap_or_default(),
     };
     Comparison {
         vertical_shifts: request.shift_regions.iter().map(shift).collect(),
         measured_shares: request.measured_regions.iter().map(near_share).collect(),
-        change: difference::compare(before.planes(), after.planes(), &options),
+        change: difference::compare(&before.pixels, &after.pixels, &options),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use image::RgbaImage;
 use image::imageops;
 use motorium_imaging::codec::size_of;
-use motorium_imaging::difference::{self, CompareOptions, PlanarFrame};
+use motorium_imaging::difference::{self, CompareOptions};
 use motorium_imaging::exact_diff;
 use motorium_imaging::resize::crop;
 use motorium_proto::domain::effect::ChangedRegion;
@@ -45,14 +45,12 @@ impl ReferenceScreen {
     ) -> Result<(Self, Vec<ChangedRegion>), Error> {
         run_blocking(move || {
             let bounds = since.frame.bounds();
-            let now = match crop(&self.pixels, bounds) {
-                Ok(part) => PlanarFrame::from_rgba(&part),
-                // The display has become smaller, so it has changed completely.
-                Err(_) => PlanarFrame::from_rgba(&self.pixels),
-            };
+            let part = crop(&self.pixels, bounds);
+            // Without the part, the display has become smaller, so it has changed completely.
+            let now = part.as_ref().unwrap_or(&self.pixels);
             // Redacted areas of the frame are visible here and must not count as changes.
             let ignore = [self.ignore.as_slice(), &since.redacted].concat();
-            let regions = compare(since.planes(), &now, bounds, &ignore);
+            let regions = compare(&since.pixels, now, bounds, &ignore);
             (self, regions)
         })
         .await
@@ -118,8 +116,7 @@ impl ReferenceScreen {
             let inside = region.bounds.translate(-bounds.min.to_vector());
             recent_changes.iter().any(|new| new.intersects(&inside))
         };
-        let now = PlanarFrame::from_rgba(&shot.pixels);
-        let mut regions = compare(&PlanarFrame::from_rgba(&before), &now, bounds, &self.ignore);
+        let mut regions = compare(&before, &shot.pixels, bounds, &self.ignore);
         regions.retain(is_recent);
         regions
     }
@@ -132,8 +129,8 @@ fn put(pixels: &mut Arc<RgbaImage>, part: &RgbaImage, bounds: CaptureRect) {
 
 /// Compares two images of the box `bounds`; the regions are in capture pixels of the display.
 fn compare(
-    before: &PlanarFrame,
-    now: &PlanarFrame,
+    before: &RgbaImage,
+    now: &RgbaImage,
     bounds: CaptureRect,
     ignore: &[CaptureRect],
 ) -> Vec<ChangedRegion> {
