@@ -305,7 +305,9 @@ impl Settings {
             heartbeat_interval: heartbeat(self.heartbeat_interval.0)?,
             run: RunConfig {
                 effect_rule: effect_rule(self.effect_threshold)?,
-                retry: self.retry.resolve(self.reverse_scroll_at_end)?,
+                retry: self
+                    .retry
+                    .resolve(self.reverse_scroll_at_end, self.effect_threshold.is_some())?,
                 effect_windows: self.effect_windows.resolve()?,
                 pointer_checks: self.pointer_check.resolve()?,
                 verify_evidence: self.verify_evidence,

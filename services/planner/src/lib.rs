@@ -7,6 +7,7 @@
 //! - [`screenshot`]: renders frames for a model, and converts its coordinates back
 //! - [`prompt`]: prompt templates, which a user can replace
 //! - [`provider`]: HTTP endpoints of model providers, and the meaning of their errors
+//! - `text_entry`: how texts of several lines are entered
 //! - [`service`]: the Planner service
 //!
 //! It performs no actions, captures no screens and keeps no task state between calls. Resized images stay in a cache for a while,
@@ -27,6 +28,7 @@ pub mod screenshot;
 pub mod service;
 pub mod summary;
 pub mod target;
+mod text_entry;
 
 pub use config::Settings;
 pub use service::PlannerService;

@@ -22,6 +22,9 @@ pub(crate) struct RunSettings {
     platform: i32,
     effect_share: Option<f64>,
     scroll_back: bool,
+    /// Recordings of earlier versions do not have it, and no retries after small changes.
+    #[serde(default)]
+    retry_small_changes: bool,
     /// Absent in recordings of earlier versions, as are the next three: they ran with the defaults.
     #[serde(default)]
     max_retries: Option<u32>,
@@ -76,6 +79,7 @@ impl RunSettings {
                 EffectCriterion::ChangedShare(share) => Some(share),
             },
             scroll_back: config.retry.reverse_scroll_at_end,
+            retry_small_changes: config.retry.retry_small_changes,
             max_retries: Some(config.retry.max_retries),
             retry_offset_px: Some(config.retry.offset_px),
             effect_windows: config.effect_windows,
@@ -127,6 +131,7 @@ impl RunSettings {
             max_retries: self.max_retries.unwrap_or(default.max_retries),
             offset_px: self.retry_offset_px.unwrap_or(default.offset_px),
             reverse_scroll_at_end: self.scroll_back,
+            retry_small_changes: self.retry_small_changes,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Retries of actions without effect: which strategies are tried, in which order, and what is never retried.
 
+use std::time::Duration;
+
 use motorium_proto::domain::action::{Action, ScrollAmount};
 use motorium_proto::domain::decision::PlannedAction;
 use motorium_proto::domain::effect::Verdict;
@@ -9,6 +11,7 @@ use motorium_proto::v1::common::EffectVerdict;
 use motorium_proto::v1::orchestrator::action_retried::RetryStrategy;
 use motorium_proto::v1::orchestrator::event::Kind;
 
+use motorium_kit::config::HumanDuration;
 use motorium_orchestrator::config::Settings;
 use tonic::Code;
 
@@ -273,14 +276,37 @@ async fn effect_on_a_moving_target_is_judged_by_text() {
 
 #[tokio::test]
 async fn configured_effect_threshold_uses_the_changed_share() {
-    let cluster = Cluster::start_with(vec![act([click(1)])], |settings| {
-        settings.effect_threshold = Some(0.02);
+    let clicks = async |threshold| {
+        let cluster = Cluster::start_with(vec![act([click(1)])], |settings| {
+            settings.effect_threshold = threshold;
+        })
+        .await;
+        let story = cluster.carry_out().await;
+        (story.verdicts(), cluster.world.clicks().len())
+    };
+    // A hundred pixels change at every click, which is far below two percent.
+    let (verdicts, sent) = clicks(Some(0.02)).await;
+    assert_eq!(verdicts, [EffectVerdict::NoEffect; 4]);
+    assert_eq!(sent, 4, "small changes count as none, and are tried again");
+    let (verdicts, sent) = clicks(None).await;
+    assert_eq!((verdicts, sent), (vec![EffectVerdict::Confirmed], 1));
+}
+
+/// An effect has to begin within the window of the action's kind.
+#[tokio::test]
+async fn effect_windows_are_configurable_by_the_kind_of_action() {
+    let cluster = Cluster::start_with(vec![act([click(1), typing("hello")])], |settings| {
+        settings.effect_windows.click = HumanDuration::milliseconds(900);
+        settings.effect_windows.input = HumanDuration::milliseconds(500);
     })
     .await;
-    let story = cluster.carry_out().await;
-    assert_eq!(
-        story.verdicts(),
-        [EffectVerdict::NoEffect],
-        "a hundred pixels are far below two percent; but they changed, so nothing is tried again"
-    );
+    cluster.carry_out().await;
+    // Less by the time that has passed since the action.
+    let is_begun = |window: &Duration, of: u64| {
+        let whole = Duration::from_millis(of);
+        (whole - Duration::from_millis(200)..=whole).contains(window)
+    };
+    let windows = cluster.world.effect_windows();
+    assert!(is_begun(&windows[0], 900), "{windows:?}");
+    assert!(is_begun(&windows[1], 500), "{windows:?}");
 }

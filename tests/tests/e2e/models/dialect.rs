@@ -30,11 +30,16 @@ pub(super) enum Move {
     /// Clicks a control of the form: the text that names it in a list of elements, and its centre on the screenshot.
     Click(&'static str, (f64, f64)),
     Type(String),
+    /// Presses control and a letter.
+    Control(char),
     /// Clicks far outside of the screen, or an element that does not exist.
     ClickNowhere,
     /// An action that no protocol has.
     Fly,
-    Done,
+    /// An answer that breaks off.
+    BreakOff,
+    /// Ends with success, of which this text on the screen is evidence.
+    Done(&'static str),
 }
 
 impl Dialect {
@@ -101,10 +106,14 @@ fn som(decision: &Move, sight: &Sight) -> Value {
         Move::ClickNowhere => {
             act(json!({"intent": "click", "action": "click", "element_id": 9999}))
         }
+        Move::Control(letter) => act(
+            json!({"intent": "press the shortcut", "action": "press_keys", "keys": ["ctrl", letter]}),
+        ),
         Move::Fly => act(json!({"intent": "fly", "action": "fly"})),
-        Move::Done => {
+        Move::BreakOff => json!("I look at the form and {\"next\": \"act\", \"actions\": ["),
+        Move::Done(evidence) => {
             json!({"thought": "It is saved.", "progress": "Saved", "next": "done", "message": "It is saved.",
-            "evidence": ["Saved"]})
+            "evidence": [evidence]})
         }
     }
 }
@@ -132,14 +141,19 @@ fn claude(decision: &Move, number: usize) -> Value {
             json!({"action": "left_click", "coordinate": [x.round(), y.round()]}),
         ),
         Move::Type(text) => ("computer", json!({"action": "type", "text": text})),
+        Move::Control(letter) => (
+            "computer",
+            json!({"action": "key", "text": format!("ctrl+{letter}")}),
+        ),
+        Move::BreakOff => ("computer", json!({})),
         Move::ClickNowhere => (
             "computer",
             json!({"action": "left_click", "coordinate": [9000, 9000]}),
         ),
         Move::Fly => ("computer", json!({"action": "fly"})),
-        Move::Done => (
+        Move::Done(evidence) => (
             "finish",
-            json!({"answer": "It is saved.", "evidence": ["Saved"]}),
+            json!({"answer": "It is saved.", "evidence": [evidence]}),
         ),
     };
     let call =
@@ -161,9 +175,13 @@ fn openai(decision: &Move, number: usize) -> Value {
             json!({"type": "click", "button": "left", "x": x.round(), "y": y.round()})
         }
         Move::Type(text) => json!({"type": "type", "text": text}),
+        Move::Control(letter) => {
+            json!({"type": "keypress", "keys": ["CTRL", letter.to_uppercase().to_string()]})
+        }
+        Move::BreakOff => json!({"type": "click"}),
         Move::ClickNowhere => json!({"type": "click", "button": "left", "x": 9000, "y": 9000}),
         Move::Fly => json!({"type": "fly"}),
-        Move::Done => {
+        Move::Done(_) => {
             let text = json!({"type": "output_text", "text": "It is saved.", "annotations": []});
             return json!({"type": "message", "id": format!("m_{number}"), "role": "assistant", "status": "completed",
                 "content": [text]});
@@ -196,8 +214,10 @@ fn opencua(decision: &Move, sight: &Sight) -> String {
         }
         Move::Type(text) => format!("pyautogui.write(message={})", json!(text)),
         Move::ClickNowhere => "pyautogui.click(x=9000, y=9000)".to_owned(),
+        Move::Control(letter) => format!("pyautogui.hotkey('ctrl', '{letter}')"),
         Move::Fly => "pyautogui.fly()".to_owned(),
-        Move::Done => {
+        Move::BreakOff => "pyautogui.click(x=".to_owned(),
+        Move::Done(_) => {
             return "# Step 1:\n## Thought:\nIt is saved.\n\n## Action:\nEnd the task.\n\n## Code:\n```code\n\
                     computer.terminate(status='success')\n```\n"
                 .to_owned();
@@ -218,8 +238,12 @@ fn qwen(decision: &Move, sight: &Sight) -> String {
         }
         Move::Type(text) => json!({"action": "type", "text": text}),
         Move::ClickNowhere => json!({"action": "left_click", "coordinate": [1500, 1500]}),
+        Move::Control(letter) => json!({"action": "key", "keys": ["ctrl", letter]}),
         Move::Fly => json!({"action": "fly"}),
-        Move::Done => json!({"action": "terminate", "status": "success"}),
+        Move::BreakOff => {
+            return "Action: Go on with the form.\n<tool_call>\n{\"name\": \"computer_use\", \"argu".to_owned();
+        }
+        Move::Done(_) => json!({"action": "terminate", "status": "success"}),
     };
     let call = json!({"name": "computer_use", "arguments": arguments});
     format!("Action: Go on with the form.\n<tool_call>\n{call}\n</tool_call>")

@@ -2,11 +2,13 @@
 //! from the screenshot what to do, and answers in the protocol of its provider, at times wrongly.
 //!
 //! One conversation of two tasks for each: a form, and a follow-up that needs the first task, an attached file, and what an
-//! attached image shows.
+//! attached image shows. Then lines of code in an editor that indents by itself.
 
 mod dialect;
 mod provider;
 mod sight;
+
+use std::path::Path;
 
 use dialect::Dialect;
 use image::{Rgb, RgbImage};
@@ -26,7 +28,11 @@ const FILE: &str = "membership-card.txt";
 const IMAGE: &str = "badge.png";
 const IMAGE_COLOUR: Rgb<u8> = Rgb([0x5e, 0x35, 0xb1]);
 /// Maximum number of requests of a task: its four decisions, a second look, and a repair and a retry for each fault.
-const MAX_REQUESTS: usize = 12;
+const MAX_REQUESTS: usize = 14;
+/// Goal of a task in an editor.
+const EDITOR_GOAL: &str = "Write the function into the open file and save it";
+/// Lines that an editor would indent again if they were typed.
+const LINES: &str = "def add(a, b):\n    if a:\n        return a + b\n    return b";
 
 #[test]
 fn no_kind_of_backend_is_left_out() {
@@ -48,7 +54,10 @@ async fn each_kind_of_backend_carries_out_a_conversation_in_spite_of_faults() {
         models.push((dialect, Provider::start(dialect).await));
     }
     let kinds: Vec<&str> = dialect::ALL.iter().map(|dialect| dialect.kind()).collect();
-    let backends = format!("--set=planner.backends={kinds:?}");
+    let backends = format!(
+        "--set=planner.backends={:?}",
+        [&["phrasebook"], &kinds[..]].concat()
+    );
     let mut settings: Vec<String> = models.iter().flat_map(settings).collect();
     settings.push(backends);
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
@@ -56,6 +65,10 @@ async fn each_kind_of_backend_carries_out_a_conversation_in_spite_of_faults() {
     for (dialect, provider) in &models {
         check_form(*dialect, provider, &up, &site).await;
         check_follow_up(*dialect, provider, &up, &site).await;
+    }
+    indent_in_editors(&desktop);
+    for (dialect, _) in &models {
+        check_editor(*dialect, &up, &mut desktop).await;
     }
 }
 
@@ -68,16 +81,22 @@ fn settings((dialect, provider): &(Dialect, Provider)) -> Vec<String> {
     ]
 }
 
-/// Fills the form, although the provider is busy first, and the model answers wrongly twice.
+/// Fills the form, although the provider is busy first, and the model answers wrongly three times.
 async fn check_form(dialect: Dialect, provider: &Provider, up: &AllInOne, site: &PageServer) {
     let kind = dialect.kind();
     site.go_to(&format!("membership.html?{kind}-1")).await;
-    provider.inject([Fault::Busy, Fault::Unknown, Fault::Nowhere]);
+    provider.inject([
+        Fault::Busy,
+        Fault::Unknown,
+        Fault::Nowhere,
+        Fault::BrokenOff,
+    ]);
     if dialect == Dialect::OpenAiComputer {
         provider.inject([
             Fault::Busy,
             Fault::Unknown,
             Fault::Nowhere,
+            Fault::BrokenOff,
             Fault::SafetyCheck,
         ]);
     }
@@ -124,6 +143,40 @@ async fn check_follow_up(dialect: Dialect, provider: &Provider, up: &AllInOne, s
         "{kind}: {path}: {ended:?}"
     );
     assert!(provider.requests().len() <= 2 * MAX_REQUESTS, "{kind}");
+}
+
+/// Makes editors indent each new line like the one before.
+fn indent_in_editors(desktop: &TestDesktop) {
+    let folder = Path::new(&desktop.environment()["XDG_CONFIG_HOME"]).join("glib-2.0/settings");
+    std::fs::create_dir_all(&folder).unwrap();
+    let settings = "[org/xfce/mousepad/preferences/view]\nauto-indent=true\n";
+    std::fs::write(folder.join("keyfile"), settings).unwrap();
+}
+
+/// Writes lines of code into a file that is open in an editor, and saves it.
+async fn check_editor(dialect: Dialect, up: &AllInOne, desktop: &mut TestDesktop) {
+    let name = format!("{}.py", dialect.kind());
+    let file = desktop.home().join(&name);
+    std::fs::write(&file, "").unwrap();
+    let path = file.to_string_lossy();
+    let editor = [
+        "GSETTINGS_BACKEND=keyfile",
+        "mousepad",
+        "--disable-server",
+        &path,
+    ];
+    desktop.open("env", &editor);
+    let wait = format!("wait for \"{name}\"");
+    let opened = up
+        .setup
+        .motorium(&["run", "--server", &up.url, "--planner", "phrasebook", &wait])
+        .await;
+    assert_eq!(opened.code, Some(0), "{opened:?}");
+    let ended = run(dialect, up, &[EDITOR_GOAL]).await;
+    let kind = dialect.kind();
+    assert_eq!(ended.code, Some(0), "{kind}: {ended:?}");
+    let saved = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(saved.trim_end(), LINES, "{kind}: {ended:?}");
 }
 
 async fn run(dialect: Dialect, up: &AllInOne, arguments: &[&str]) -> ProgramResult {

@@ -24,6 +24,8 @@ pub(super) enum Fault {
     Unknown,
     /// A click where nothing is.
     Nowhere,
+    /// An answer that breaks off.
+    BrokenOff,
     /// A decision with a safety check, where the protocol has them.
     SafetyCheck,
 }
@@ -33,6 +35,8 @@ struct Record {
     dialect: Dialect,
     faults: VecDeque<Fault>,
     requests: Vec<Value>,
+    /// Decisions about the file in the editor so far.
+    editing: usize,
     /// Texts and attached image of the conversation, where the provider keeps it.
     remembered: (String, Option<Rgb<u8>>),
 }
@@ -50,6 +54,7 @@ impl Provider {
             dialect,
             faults: VecDeque::new(),
             requests: Vec::new(),
+            editing: 0,
             remembered: (String::new(), None),
         }));
         let application = Router::new()
@@ -99,6 +104,11 @@ async fn answer(State(record): State<Arc<Mutex<Record>>>, uri: Uri, body: Bytes)
     let decision = match fault {
         Some(Fault::Unknown) => Move::Fly,
         Some(Fault::Nowhere) => Move::ClickNowhere,
+        Some(Fault::BrokenOff) => Move::BreakOff,
+        _ if sight.text.contains(super::EDITOR_GOAL) => {
+            record.editing += 1;
+            edit(record.editing)
+        }
         _ => decide(&sight),
     };
     let mut response = dialect.response(&decision, &sight, record.requests.len());
@@ -109,13 +119,23 @@ async fn answer(State(record): State<Arc<Mutex<Record>>>, uri: Uri, body: Bytes)
     Json(response).into_response()
 }
 
+/// Decides about the file that is open in an editor, which has the focus: its window looks the same at each step but for a sign
+/// in its title.
+fn edit(step: usize) -> Move {
+    match step {
+        1 => Move::Type(super::LINES.to_owned()),
+        2 => Move::Control('s'),
+        _ => Move::Done("return a + b"),
+    }
+}
+
 /// Decides by what is seen: fills the field, saves, and ends once it is saved.
 fn decide(sight: &Sight) -> Move {
     match sight.form() {
         Form::Empty(centre) => Move::Click("Your name", centre),
         Form::Focused => Move::Type(wanted(sight)),
         Form::Filled(centre) => Move::Click("Save", centre),
-        Form::Saved => Move::Done,
+        Form::Saved => Move::Done("Saved"),
         Form::NotThere => panic!("no form is on the screenshot:\n{}", sight.text),
     }
 }

@@ -48,7 +48,7 @@ async fn a_button_that_answers_late_is_clicked_once() {
     // Within the no-effect window of a click, which is a second. The last is clicked twice, with the pointer already there.
     let names = [
         "Amber", "Birch", "Cedar", "Damson", "Elder", "Fennel", "Ginger", "Hazel", "Juniper",
-        "Saffron", "Fennel",
+        "Saffron", "Sorrel", "Fennel",
     ];
     let run = click_all(&mut stage, &names).await;
     assert_eq!(run.events.retry_strategies(), [], "\n{}", run.events.text());
@@ -61,8 +61,8 @@ async fn a_button_that_answers_late_is_clicked_once() {
     assert_eq!(counts["fennel"], 2);
     assert_eq!(counts.values().sum::<usize>(), names.len(), "{counts:?}");
 
-    // Beyond it: one more click at most, and the answer is found.
-    let names = ["Lavender", "Mulberry", "Nutmeg", "Orchid"];
+    // Beyond it: one more click at most, and the answer is found. The last opens a tab, which covers the others.
+    let names = ["Lavender", "Mulberry", "Nutmeg", "Orchid", "Tansy"];
     let run = click_all(&mut stage, &names).await;
     let counts = click_counts(&stage);
     assert!(counts.values().all(|count| *count <= 2), "{counts:?}");
@@ -70,6 +70,7 @@ async fn a_button_that_answers_late_is_clicked_once() {
         counts["orchid"], 1,
         "the highlight shows that the click arrived"
     );
+    assert_eq!(counts["tansy"], 1, "one tab is opened");
     let found = run
         .events
         .verdicts()

@@ -116,6 +116,8 @@ struct DesktopState {
     pointer: CapturePoint,
     /// Points to which the pointer was moved.
     moves: Vec<(i32, i32)>,
+    /// Times within which changes after a known frame were to begin.
+    effect_windows: Vec<Duration>,
     /// Offsets of the next pointer moves; the last one is repeated.
     misses: VecDeque<(i32, i32)>,
     /// Answers to pointer checks.
@@ -505,6 +507,11 @@ impl SimulatedDesktop {
         self.state().moves.clone()
     }
 
+    /// Returns the times within which changes after a known frame were to begin.
+    pub(crate) fn effect_windows(&self) -> Vec<Duration> {
+        self.state().effect_windows.clone()
+    }
+
     /// Returns the annotated screenshots that the model received.
     pub(crate) fn shown_to_model(&self) -> Vec<Image> {
         self.state().shown_to_model.clone()
@@ -892,6 +899,10 @@ impl Perception for FakeServices {
         }
         drop(state);
         let since = request.since_frame.as_ref();
+        if since.is_some() {
+            let window = request.first_change_timeout;
+            self.0.state().effect_windows.push(window);
+        }
         let before = since.map(|since| self.0.changes_at(since)).transpose()?;
         let mut state = self.0.state();
         let flickers = state.flickers > 0;

@@ -602,14 +602,9 @@ impl ClausePlanner<'_> {
         if cursor.work.stage > 0 && !cursor.work.emptied {
             return self.entered(cursor, text, replace);
         }
+        let typing = actions::type_text(text.clone(), self.words);
         let Some(aim) = into else {
-            let typing = actions::type_text(text.clone(), self.words);
             return Ok(ClauseDecision::Act(vec![typing]));
-        };
-        // Editors complete brackets and indent lines as they are typed, so that a text of several lines arrives as another.
-        let typing = match literal(text).contains('\n') {
-            true => actions::paste(text.clone(), self.words),
-            false => actions::type_text(text.clone(), self.words),
         };
         let fields = self.locate_all(cursor, aim, Interaction::EnterText)?;
         if let [field] = fields.as_slice()
