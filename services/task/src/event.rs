@@ -334,7 +334,7 @@ impl Event {
 pub enum EventSource {
     /// A person, or the client of one: input to the task, or a manual action on its desktop.
     User,
-    /// What starts, recovers and ends run loops; also a kind of event that this version does not know.
+    /// Dispatch and recovery of runs, waits and transient failures; also a kind that this version does not know.
     Dispatcher,
     /// The run loop's own progress.
     RunLoop,
