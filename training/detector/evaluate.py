@@ -89,7 +89,7 @@ def _tables(figures: dict[str, Any]) -> str:
 def general_table(name: str, group: dict[str, Any]) -> str:
     head = [name, "images", "elements", "recall", "click accuracy", "clickable", "reachable", "false positives", "class accuracy"]
     columns = ["recall", "click_accuracy", "clickable", "reached", "false_positive_rate", "class_accuracy"]
-    return markdown_table(head, [[key, one["pictures"], one["elements"], *(_figure(one[column]) for column in columns)] for key, one in group.items()])
+    return markdown_table(head, [[key, one["images"], one["elements"], *(_figure(one[column]) for column in columns)] for key, one in group.items()])
 
 
 def _class_rows(per_class: dict[str, Any]) -> list[list]:

@@ -38,7 +38,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.images * self.samples % self.batch:
-            raise ValueError(f"{self.images} pictures of {self.samples} samples do not fill whole batches of {self.batch}")
+            raise ValueError(f"{self.images} images of {self.samples} samples do not fill whole batches of {self.batch}")
 
     @property
     def batches(self) -> int:

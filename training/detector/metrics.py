@@ -125,7 +125,7 @@ def _shorter(boxes: numpy.ndarray) -> numpy.ndarray:
 class OverallMetrics:
     """Metrics over all interactable elements."""
 
-    pictures: int
+    images: int
     elements: int
     recall: float
     click_accuracy: float

@@ -90,18 +90,18 @@ impl ApprovalScope {
 pub(super) async fn evidence_for(
     run: &mut RunContext,
     screen: &Screen,
-    matter: &ApprovalScope,
+    scope: &ApprovalScope,
     rules: &Policy,
 ) -> RunResult<ApprovalEvidence> {
-    let around = matter.target_area.map(with_surroundings);
-    let (mut look, _) = capture_fingerprint(run, screen, matter, rules).await?;
+    let around = scope.target_area.map(with_surroundings);
+    let (mut look, _) = capture_fingerprint(run, screen, scope, rules).await?;
     let mut looks = 0;
     loop {
         let shown = capture::capture_area(run, around).await?;
-        let (after, frame) = capture_fingerprint(run, screen, matter, rules).await?;
+        let (after, frame) = capture_fingerprint(run, screen, scope, rules).await?;
         looks += 1;
         if after == look || looks == MAX_CAPTURES {
-            let other = fingerprint_without_caret(run, screen, matter, rules, after, frame).await?;
+            let other = fingerprint_without_caret(run, screen, scope, rules, after, frame).await?;
             let fingerprint = after.or(other);
             return Ok(ApprovalEvidence { fingerprint, shown });
         }
@@ -113,30 +113,30 @@ pub(super) async fn evidence_for(
 pub(super) async fn area_fingerprint(
     run: &mut RunContext,
     screen: &Screen,
-    matter: &ApprovalScope,
+    scope: &ApprovalScope,
     rules: &Policy,
 ) -> RunResult<AreaFingerprint> {
-    let (look, _) = capture_fingerprint(run, screen, matter, rules).await?;
+    let (look, _) = capture_fingerprint(run, screen, scope, rules).await?;
     Ok(look)
 }
 
 async fn capture_fingerprint(
     run: &mut RunContext,
     screen: &Screen,
-    matter: &ApprovalScope,
+    scope: &ApprovalScope,
     rules: &Policy,
 ) -> RunResult<(AreaFingerprint, FrameId)> {
     let screen = screen.view().map(|view| view.latest_frame.bounds());
-    let area = screen.map_or(matter.target_area, |screen| matter.fingerprint_area(screen));
+    let area = screen.map_or(scope.target_area, |screen| scope.fingerprint_area(screen));
     let captured = capture::capture_area(run, area).await?;
     let mut hash = Sha256::new().chain_update(rules.version());
-    hash.update(&matter.content);
+    hash.update(&scope.content);
     if let (Some(_), Some(image)) = (area, &captured.image) {
         hash.update(image.sha256);
     }
-    let window = active_window(&captured.frame).filter(|_| matter.target_area.is_none());
+    let window = active_window(&captured.frame).filter(|_| scope.target_area.is_none());
     let texts = window.into_iter().flatten();
-    for text in texts.chain(matter.nearby_text.iter().map(String::as_str)) {
+    for text in texts.chain(scope.nearby_text.iter().map(String::as_str)) {
         hash.update(text);
         hash.update([0]);
     }
@@ -150,15 +150,15 @@ async fn capture_fingerprint(
 async fn fingerprint_without_caret(
     run: &mut RunContext,
     screen: &Screen,
-    matter: &ApprovalScope,
+    scope: &ApprovalScope,
     rules: &Policy,
     look: AreaFingerprint,
     frame: FrameId,
 ) -> RunResult<AreaFingerprint> {
-    let looks = matter.keyboard_focus.map_or(0, |_| CARET_CAPTURES);
+    let looks = scope.keyboard_focus.map_or(0, |_| CARET_CAPTURES);
     for _ in 0..looks {
         run.sleep(CARET_CAPTURE_INTERVAL).await?;
-        let (again, frame_again) = capture_fingerprint(run, screen, matter, rules).await?;
+        let (again, frame_again) = capture_fingerprint(run, screen, scope, rules).await?;
         if again != look {
             let only_a_caret = only_a_caret(run, frame, frame_again).await?;
             return Ok(if only_a_caret { again } else { look });

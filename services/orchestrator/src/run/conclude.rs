@@ -173,9 +173,9 @@ async fn has_late_change(run: &mut RunContext, screen: &Screen) -> RunResult<boo
         first_change_timeout: LATE_CHANGE_TIMEOUT,
         ..WaitForIdleRequest::default()
     };
-    let quiet = capture::wait_for_idle(run, Message::OperationAwaitLateChange, request).await?;
-    match quiet {
-        Ok(quiet) => Ok(quiet.changed),
+    let idle = capture::wait_for_idle(run, Message::OperationAwaitLateChange, request).await?;
+    match idle {
+        Ok(idle) => Ok(idle.changed),
         // Only in a replay of a recording from before further attempts.
         Err(report) if report.code != Code::NotFound && run.config.max_screen_failures == 0 => {
             Err(halt(run.task(), Message::OperationAwaitLateChange, report))

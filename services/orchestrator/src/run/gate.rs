@@ -163,7 +163,7 @@ impl Gate {
                 foreign,
             },
         };
-        let matter = ApprovalScope {
+        let scope = ApprovalScope {
             index: attempt.index,
             subject: ApprovalSubject::Action(attempt.planned.clone()),
             target_area: target_area(resolved, run.task().pointed_at()),
@@ -173,7 +173,7 @@ impl Gate {
             is_repeated: attempt.is_repeated(),
         };
         let is_approved = self
-            .with_approval(run, screen, &matter, &rules, concern)
+            .with_approval(run, screen, &scope, &rules, concern)
             .await?;
         Ok(if is_approved {
             granted
@@ -262,7 +262,7 @@ impl Gate {
             safety_checks,
             foreign,
         };
-        let matter = ApprovalScope {
+        let scope = ApprovalScope {
             index: intended.index,
             subject: ApprovalSubject::Call {
                 intent: intended.words(run.task().spec.message_language()),
@@ -274,7 +274,7 @@ impl Gate {
             is_repeated: false,
         };
         match self
-            .with_approval(run, screen, &matter, &rules, concern)
+            .with_approval(run, screen, &scope, &rules, concern)
             .await?
         {
             true => Ok(CallPermission::Granted),
@@ -303,19 +303,19 @@ impl Gate {
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
-        matter: &ApprovalScope,
+        scope: &ApprovalScope,
         rules: &Policy,
         concern: ApprovalReasons,
     ) -> RunResult<bool> {
         let step = run.task().open_step().map_or(0, |step| step.number);
-        let given = run.task().approval_for(step, matter.index).cloned();
+        let given = run.task().approval_for(step, scope.index).cloned();
         match given {
             Some(given) if given.state == ApprovalState::Approved => {
-                self.use_approval(run, screen, &given, matter, rules, &concern)
+                self.use_approval(run, screen, &given, scope, rules, &concern)
                     .await
             }
             _ => {
-                self.ask_for_approval(run, screen, step, matter, rules, concern)
+                self.ask_for_approval(run, screen, step, scope, rules, concern)
                     .await
             }
         }
@@ -327,16 +327,16 @@ impl Gate {
         run: &mut RunContext,
         screen: &mut Screen,
         given: &Approval,
-        matter: &ApprovalScope,
+        scope: &ApprovalScope,
         rules: &Policy,
         concern: &ApprovalReasons,
     ) -> RunResult<bool> {
-        let look = area_fingerprint(run, screen, matter, rules).await?;
+        let look = area_fingerprint(run, screen, scope, rules).await?;
         let wants_more = concern
             .names()
             .iter()
             .any(|name| !given.rules.contains(name));
-        let problem = if matter.is_repeated {
+        let problem = if scope.is_repeated {
             Message::ApprovalNotRepeated
         } else if run.now() >= given.expires_at {
             Message::ApprovalUsedTooLate
@@ -359,22 +359,22 @@ impl Gate {
         run: &mut RunContext,
         screen: &mut Screen,
         step: u32,
-        matter: &ApprovalScope,
+        scope: &ApprovalScope,
         rules: &Policy,
         concern: ApprovalReasons,
     ) -> RunResult<bool> {
         let before = run.task().approvals.iter();
-        let number = before.filter(|one| one.is_for(step, matter.index)).count() + 1;
-        let id = Approval::id(step, matter.index, number);
+        let number = before.filter(|one| one.is_for(step, scope.index)).count() + 1;
+        let id = Approval::id(step, scope.index, number);
         let ApprovalEvidence { fingerprint, shown } =
-            evidence_for(run, screen, matter, rules).await?;
+            evidence_for(run, screen, scope, rules).await?;
         let evidence = run
             .store_image(shown.image.as_ref(), &format!("approval-{id}"))
             .await?;
         let now = run.now();
         let approval = Approval {
             state: ApprovalState::Pending,
-            subject: matter.subject.clone(),
+            subject: scope.subject.clone(),
             rules: concern.names(),
             reason: reason(run.task(), &concern),
             safety_checks: concern.safety_checks,

@@ -386,13 +386,13 @@ impl Judge {
             ..WaitForIdleRequest::default()
         };
         let settling = Message::OperationSettle;
-        let quiet = match capture::wait_for_idle(run, settling, request).await? {
-            Ok(quiet) => quiet,
+        let idle = match capture::wait_for_idle(run, settling, request).await? {
+            Ok(idle) => idle,
             Err(report) => return Ok((self.cannot_judge(run, screen, report)?, false)),
         };
         let entered_into = action.entered_text().and_then(|_| run.task().entry_field());
         let near = target.or(entered_into).map(effect::near_area);
-        let noise = [quiet.background_motion.as_slice(), &ignore].concat();
+        let noise = [idle.background_motion.as_slice(), &ignore].concat();
         let (after, comparison) = match self
             .compare_after(run, screen, attempt, resolved, before, noise)
             .await?
@@ -408,7 +408,7 @@ impl Judge {
                 before,
                 after: &after,
                 comparison,
-                idle: &quiet,
+                idle: &idle,
                 background_motion: &background_motion,
                 language: run.task().spec.message_language(),
             },
@@ -427,7 +427,7 @@ impl Judge {
         }
         let is_nothing = matches!(judged.verdict, Verdict::NoEffect | Verdict::EndReached);
         let is_as_before = judged.change.regions.is_empty();
-        let passed = judged.verdict == Verdict::NoEffect && is_as_before && quiet.changed;
+        let passed = judged.verdict == Verdict::NoEffect && is_as_before && idle.changed;
         if !is_nothing || background_motion.is_empty() {
             return Ok((judged, passed));
         }

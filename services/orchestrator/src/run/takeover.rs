@@ -111,14 +111,14 @@ async fn record_human_input(
 fn observe_when_idle(run: &RunContext) -> PendingObservation {
     let perception = run.background_perception.0.clone();
     let request = capture::whole_screen(run, false, run.redactions_in(&CaptureArea::Display));
-    let quiet = WaitForIdleRequest {
+    let idle = WaitForIdleRequest {
         display: run.display(),
         first_change_timeout: Duration::from_millis(100),
         timeout: Duration::from_secs(1),
         ..WaitForIdleRequest::default()
     };
     let looking = tokio::spawn(async move {
-        perception.wait_for_idle(quiet).await.ok()?;
+        perception.wait_for_idle(idle).await.ok()?;
         perception.observe(request).await.ok()
     });
     AbortOnDropHandle::new(looking)

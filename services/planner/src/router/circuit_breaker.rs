@@ -196,7 +196,7 @@ where
     fn call(&mut self, request: Q) -> Self::Future {
         let attempt = match self.breaker.acquire() {
             Ok(attempt) => attempt,
-            Err(resting) => return Box::pin(std::future::ready(Err(resting))),
+            Err(refused) => return Box::pin(std::future::ready(Err(refused))),
         };
         let answer = self.inner.call(request);
         Box::pin(async move {
@@ -236,9 +236,9 @@ mod tests {
         assert!(!breaker.is_open());
         fails(&breaker);
         assert!(breaker.is_open());
-        let resting = breaker.acquire().err();
+        let refused = breaker.acquire().err();
         let remaining = Duration::from_secs(30);
-        assert_eq!(resting, Some(BackendError::CircuitOpen { remaining }));
+        assert_eq!(refused, Some(BackendError::CircuitOpen { remaining }));
 
         tokio::time::advance(Duration::from_secs(30)).await;
         let trial = breaker.acquire().ok().unwrap();

@@ -109,7 +109,7 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
         before,
         after,
         comparison,
-        idle: quiet,
+        idle,
         background_motion,
         language,
     } = evidence;
@@ -133,7 +133,7 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
             judge_by_share(action, change.changed_share > min_share)
         }
         (true, false) if action.kind() == ActionKind::Scroll => Verdict::EndReached,
-        (true, false) if !quiet.settled => Verdict::Unknown,
+        (true, false) if !idle.settled => Verdict::Unknown,
         (true, false) => Verdict::NoEffect,
         _ if has_shifted && !window_changed => Verdict::TargetMoved,
         _ if near_target || window_changed || goes_to_focus(action) => Verdict::Confirmed,
@@ -146,8 +146,8 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
         share_near_target,
         window_changed,
         explanation,
-        settled: quiet.settled,
-        settle_time: quiet.elapsed,
+        settled: idle.settled,
+        settle_time: idle.elapsed,
     }
 }
 
@@ -397,7 +397,7 @@ mod tests {
             regions: changed.iter().map(region).collect(),
             ..ChangeMap::default()
         };
-        let quiet = IdleReport {
+        let idle = IdleReport {
             settled,
             changed: !changed.is_empty(),
             elapsed: Duration::from_millis(100),
@@ -416,7 +416,7 @@ mod tests {
                     change,
                     measured_shares: vec![0.1],
                 },
-                idle: &quiet,
+                idle: &idle,
                 background_motion: &[],
                 language: Language::English,
             },
