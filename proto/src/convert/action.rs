@@ -38,6 +38,7 @@ impl From<TextAnchor> for wire::TextAnchor {
         let ordinal = match anchor.ordinal {
             None => 0,
             Some(Ordinal::Last) => -1,
+            // Sending must not fail. No screen has that many elements.
             Some(Ordinal::Nth(n)) => i32::try_from(n).unwrap_or(i32::MAX),
         };
         Self {

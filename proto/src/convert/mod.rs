@@ -83,6 +83,7 @@ pub fn duration(
 /// Converts a duration to a message. A duration beyond the range of the message (292 billion years) is capped.
 #[must_use]
 pub fn wire_duration(duration: Duration) -> prost_types::Duration {
+    // Sending must not fail, and a duration beyond this range is unlimited for any purpose.
     duration.try_into().unwrap_or(prost_types::Duration {
         seconds: i64::MAX,
         nanos: 0,

@@ -27,6 +27,7 @@ pub(super) fn user_images(images: Vec<UserImage>) -> Result<Vec<UserImage>, Fiel
 fn encoded_bytes(image: &UserImage) -> usize {
     match image.image.as_ref().map(|image| &image.content) {
         Some(ImageContent::Bytes(bytes)) => bytes.len(),
+        // A reference takes no room in the request.
         Some(ImageContent::BlobUri(_)) | None => 0,
     }
 }

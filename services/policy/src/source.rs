@@ -134,6 +134,7 @@ impl PolicySource {
         loop {
             tokio::select! {
                 () = shutdown.draining() => return,
+                // Polling also finds a file that an editor replaced instead of writing into it.
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
             let now = self.modified_times();

@@ -67,6 +67,7 @@ async fn run_in_process(
         None => new_task_name(),
     };
     let starting = Process::start(loaded, ProcessOptions::in_process(task.clone()));
+    // Starting may take long, and Ctrl-C has to work meanwhile.
     let process = tokio::select! {
         process = starting => process?,
         _ = signals.next() => return Ok(Exit::Cancelled),

@@ -124,6 +124,7 @@ impl TaskProgress {
 
     /// Processes the next event.
     pub(crate) fn apply(&mut self, event: &wire::Event) -> ProgressUpdate {
+        // The state decides and not the kind: the last event may have a kind that this version does not know.
         if let Some(outcome) = self.outcome(event) {
             return ProgressUpdate::Finished(outcome);
         }
@@ -390,6 +391,7 @@ impl TaskProgress {
             return ProgressUpdate::Nothing;
         };
         self.step.outcome.clone_from(&effect.explanation);
+        // Only this verdict is a problem for certain. A change elsewhere is often intended.
         self.step.trouble = effect.verdict() == EffectVerdict::NoEffect;
         ProgressUpdate::Nothing
     }

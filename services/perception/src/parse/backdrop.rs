@@ -131,6 +131,9 @@ fn obscured_by(
             backdrop.contains(tile_of(middle)) && !dialog.contains(middle)
         })
         .collect();
+    // A quantile for a control as well: 2 % of its pixels may be brighter, so that a pointer above it or a box that
+    // reaches slightly too far does not decide. A higher share would take bright controls with little text for dimmed
+    // ones.
     let is_dim = |&index: &usize| brightness.quantile(detections[index].bounds, 0.98) <= limit;
     let dim: Vec<usize> = around.iter().copied().filter(is_dim).collect();
     let is_evidence = |index: &&usize| detections[**index].confidence >= min_confidence;

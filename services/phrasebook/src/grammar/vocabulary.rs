@@ -59,10 +59,15 @@ pub enum Direction {
     Right,
 }
 
+/// A click.
 const LEFT: Verb = Verb::Click(Button::Left, 1);
+/// A double click.
 const DOUBLE: Verb = Verb::Click(Button::Left, 2);
+/// A triple click, which selects a line or paragraph.
 const TRIPLE: Verb = Verb::Click(Button::Left, 3);
+/// A click that opens the context menu.
 const RIGHT: Verb = Verb::Click(Button::Right, 1);
+/// A click with the middle button.
 const MIDDLE: Verb = Verb::Click(Button::Middle, 1);
 
 /// All verbs with their phrases.

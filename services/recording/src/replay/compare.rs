@@ -40,6 +40,7 @@ pub fn comparable(event: wire::Event) -> wire::Event {
             // It follows from the events, and recordings from before the field have none.
             finished.outcome.clear();
         }
+        // Durations are measured anew in a replay.
         Some(Kind::FunctionReturned(returned)) => returned.elapsed = None,
         Some(Kind::ApprovalRequested(wire::ApprovalRequested { approval: Some(it) })) => {
             it.create_time = None;
@@ -207,6 +208,7 @@ pub fn asked(method: &str) -> String {
 fn first(recorded: &Value, now: &Value, path: String) -> (String, String, String) {
     match (recorded, now) {
         (Value::Object(was), Value::Object(is)) => {
+            // Names of both, because a member may be new.
             let names = was.keys().chain(is.keys());
             for name in names {
                 let (one, other) = (was.get(name), is.get(name));

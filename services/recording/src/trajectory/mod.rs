@@ -113,6 +113,8 @@ impl Trajectory {
             match self.content(&file, &steps).await {
                 Ok(content) => counted.put(&file.path, content, self.changed_at()).await?,
                 Err(Missing::Gone(reason)) => {
+                    // A missing file does not stop the export. The manifest tells which ones are missing, so it is
+                    // written last.
                     missing.push(json!({"path": file.path, "reason": reason}));
                 }
                 Err(Missing::Failed(error)) => return Err(error),

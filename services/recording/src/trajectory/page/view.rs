@@ -208,6 +208,7 @@ impl<'a> TimelineRow<'a> {
 /// Formats the time of day.
 fn clock(at: std::time::SystemTime) -> String {
     let time = rfc3339(at);
+    // Position of the time within `2026-11-22T14:03:27Z`.
     time.get(11..19).unwrap_or_default().to_owned()
 }
 
