@@ -1,3 +1,8 @@
+//! Conversion of actions, their targets, texts and keys. Checks what holds on every desktop: counts, lengths and
+//! required targets.
+//!
+//! It does not check that a target is on a screen: the services do.
+
 use std::time::Duration;
 
 use super::{duration, element, require, wire_duration};

@@ -1,3 +1,7 @@
+//! Conversion of decisions, function calls and usage.
+//!
+//! It does not compare a decision with a screen: the planner does.
+
 use super::{into_messages, optional, sha256, try_from_messages};
 use crate::domain::decision::{
     Decision, FunctionCall, FunctionDeclaration, FunctionResult, Next, PlannedAction, SafetyCheck,

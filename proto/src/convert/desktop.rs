@@ -1,3 +1,7 @@
+//! Conversion of desktops, their platforms and leases.
+//!
+//! It does not check that a lease is valid: the Executor does.
+
 use super::{non_empty, time, wire_time};
 use crate::domain::desktop::{Desktop, Lease, Platform};
 use crate::domain::id::{DesktopEpoch, DesktopName, DisplayId};

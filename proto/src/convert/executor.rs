@@ -1,3 +1,7 @@
+//! Conversion of the requests and responses of the Executor, and of the files that it transfers.
+//!
+//! It does not enforce limits of the desktop or of the policy: the Executor does.
+
 use bytes::Bytes;
 
 use super::action::{button, key_names, keys};

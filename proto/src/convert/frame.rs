@@ -1,3 +1,7 @@
+//! Conversion of frames, displays and images.
+//!
+//! It does not decode the pixels of an image.
+
 use super::{into_messages, optional, require, sha256, time, try_from_messages, wire_time};
 use crate::domain::frame::{Cursor, Display, Frame, Image, ImageContent, Monitor, Window};
 use crate::domain::id::{DisplayId, FrameId};

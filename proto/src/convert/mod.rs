@@ -2,6 +2,8 @@
 //!
 //! Receiving validates required fields, ranges and formats, and errors name the field. Sending cannot fail. Messages with
 //! the fields of a domain type are converted by a table of their fields (module `tables`).
+//!
+//! Rules that depend on the state of a service are not checked here.
 
 #[macro_use]
 mod tables;

@@ -1,3 +1,7 @@
+//! Conversion of the requests and responses of Perception.
+//!
+//! It does not check that a display or frame exists: Perception does.
+
 use super::{
     display_name, duration, into_messages, non_empty, optional, require, try_from_messages,
     wire_duration,

@@ -1,3 +1,7 @@
+//! Conversion of a session's earlier tasks and messages, of files, and of the images of the user.
+//!
+//! It does not load images that are given by reference.
+
 use crate::domain::frame::ImageContent;
 use crate::domain::session::{
     EarlierMessage, EarlierTask, FileOrigin, MessageRole, TaskEnd, TaskFile, UserImage,

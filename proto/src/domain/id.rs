@@ -1,4 +1,6 @@
 //! Identifiers, parsed once. A value of one of these types is always well formed.
+//!
+//! It does not check that the named resource exists.
 
 use std::fmt;
 

@@ -3,6 +3,8 @@
 //! Accepts every spelling that planners use: xdotool's (`Return`, `Page_Down`, `super`), pyautogui's (`pagedown`,
 //! `altleft`), the upper-case names of computer-use tools (`CTRL`, `ARROWLEFT`) and `cmd`. Drivers decide how to press
 //! a key.
+//!
+//! Keyboard layouts are not known here.
 
 use std::fmt;
 

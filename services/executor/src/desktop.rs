@@ -6,6 +6,8 @@
 //!
 //! Invariant: whenever a lease starts, ends or is superseded, and on every release-all, the running action is stopped
 //! and the display's keys and buttons are released before another caller acts.
+//!
+//! It does not know how input reaches the display: each driver does.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};

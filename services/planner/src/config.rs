@@ -1,4 +1,6 @@
 //! Resolves the settings as written into the configured service.
+//!
+//! No provider is contacted.
 
 mod backend_kinds;
 mod providers;

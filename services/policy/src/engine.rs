@@ -1,8 +1,11 @@
 //! Policy engine: Cedar policies over [action contexts](super::ActionContext).
 //!
-//! Each action is authorised twice. It is denied if `perform` is denied, and requires approval if `performUnattended` is
-//! denied. A click whose `performUnverified` is denied has its pointer verified. An error during evaluation denies the action. Policies are validated against the schema when they are loaded, so
-//! that misspelt attributes are reported then.
+//! Each action is authorised twice. It is denied if `perform` is denied, and requires approval if `performUnattended`
+//! is denied. A click whose `performUnverified` is denied has its pointer verified. An error during evaluation denies
+//! the action. Policies are validated against the schema when they are loaded, so that misspelt attributes are reported
+//! then.
+//!
+//! It does not ask for approvals: its caller does.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::str::FromStr as _;

@@ -1,4 +1,6 @@
 //! A task's log in the store: encoding, decoding, and folding it into a task.
+//!
+//! It does not decide which events are appended: its callers do.
 
 use std::time::SystemTime;
 

@@ -1,6 +1,8 @@
 //! Summaries of the earlier tasks of a session, for the tasks that follow them.
 //!
 //! Each task is summarised from its log, and the summaries are bounded in number and size: they are part of every prompt.
+//!
+//! No model is asked.
 
 use motorium_messages::{Language, Message};
 use motorium_proto::domain::effect::Verdict;

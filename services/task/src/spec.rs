@@ -1,4 +1,6 @@
 //! The specification of a task: the goal, limits and options that the user gave when creating it.
+//!
+//! The limits are not enforced here but in `limits`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};

@@ -1,6 +1,8 @@
 //! `motorium run`: submits a task, shows every step and prints its answer.
 //!
 //! The task belongs to the command: it ends with it, unless it is detached.
+//!
+//! It does not show the events itself: `watch` does.
 
 use std::process::ExitCode;
 use std::time::Duration;

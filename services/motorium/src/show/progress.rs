@@ -2,6 +2,8 @@
 //!
 //! A [`TaskProgress`] gets the events in order and returns what to show: one line per finished step, and a short
 //! status in between.
+//!
+//! It does not print: its callers in `commands` do.
 
 use std::time::Duration;
 

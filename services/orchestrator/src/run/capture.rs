@@ -1,6 +1,8 @@
 //! Captures, observations and comparisons of the screen, with the redactions that the task and the hooks ask for.
 //!
 //! Nothing is remembered here; [`super::screen`] keeps the latest observation.
+//!
+//! It does not decide when the screen is captured.
 
 use motorium_messages::Message;
 use motorium_proto::domain::element::Scene;

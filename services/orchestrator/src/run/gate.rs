@@ -2,7 +2,7 @@
 //!
 //! An approval covers one action at one place on one screen, for the policy rules that required it
 //! ([`super::approval_evidence`]). The place is compared once more right before the approval is used. If anything
-//! differs, the approval is invalidated and the planner sees the current screen. Nothing is performed here.
+//! differs, the approval is invalidated and the planner sees the current screen. It does not perform anything.
 
 use std::time::{Duration, SystemTime};
 

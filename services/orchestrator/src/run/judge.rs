@@ -1,4 +1,7 @@
 //! Waits until the screen has settled after an action, and judges the action's effect.
+//!
+//! The retry that follows is not chosen here but in [`motorium_task::retry`]. Changes of the target under the pointer
+//! are examined in [`super::look`].
 
 use std::time::Duration;
 

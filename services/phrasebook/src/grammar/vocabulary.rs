@@ -1,4 +1,6 @@
 //! Vocabulary of the phrasebook, as tables. Lookup in a sentence is in `phrase`.
+//!
+//! The order of words is not described here: the parsers know it.
 
 use motorium_proto::domain::action::{Button, FramePart};
 use motorium_proto::domain::element::ElementKind;

@@ -1,5 +1,7 @@
 //! Fuzzy comparison of a searched text with a recognised line. Tolerated differences, in this order: case, width and
 //! spaces; punctuation; look-alike characters; more words on the same line; a truncated end; single wrong characters.
+//!
+//! Pure. It does not know elements: [`super`] ranks the matches on a screen.
 
 use std::ops::Range;
 

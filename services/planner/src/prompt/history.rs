@@ -1,6 +1,8 @@
 //! Earlier steps, one line each: `Step 2: clicked [3] (open the menu) → the screen changed`. Places are in the model's
 //! own coordinates: a model that is told `(980, 540)` in frame pixels and answers in thousandths would take it for
 //! another place.
+//!
+//! Screenshots of the steps are not part of the lines.
 
 use motorium_proto::domain::action::{Action, Button, ScrollAmount, Target, Text, WindowSelector};
 use motorium_proto::domain::decision::{PastAction, PastStep};

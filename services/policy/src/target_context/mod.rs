@@ -6,6 +6,8 @@
 //!
 //! Everything is derived from one screen. The meaning of a text comes from the lexicon (`motorium_text::lexicon`), and the
 //! attributes for policies are assembled in [`crate::context`].
+//!
+//! It does not decide: `engine` does.
 
 mod address;
 mod keyboard;

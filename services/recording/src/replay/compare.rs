@@ -1,6 +1,8 @@
 //! Comparison of recorded and replayed events and requests, with a description of the first difference.
 //!
 //! Times are ignored: timestamps, durations, and the remaining time limit.
+//!
+//! It does not read recordings: `folder` does.
 
 use bytes::Bytes;
 use motorium_proto::v1::common::{Element, Scene, UserImage};

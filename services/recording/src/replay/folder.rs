@@ -1,4 +1,6 @@
 //! An exported task, read from the disk.
+//!
+//! It does not replay anything: `player` does.
 
 use std::collections::HashMap;
 use std::fs;

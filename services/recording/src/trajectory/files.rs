@@ -1,4 +1,6 @@
 //! The files of an export and their sources.
+//!
+//! It does not write them.
 
 use std::collections::BTreeSet;
 

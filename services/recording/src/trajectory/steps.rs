@@ -2,6 +2,8 @@
 //!
 //! The lines of `steps.jsonl` are for programs: outcomes, verdicts and decisions have stable English names there. The page
 //! shows them in the task's language.
+//!
+//! It does not write files: `files` names them, and `page` renders the steps for people.
 
 use std::time::{Duration, SystemTime};
 

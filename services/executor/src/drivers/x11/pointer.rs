@@ -1,6 +1,8 @@
 //! Pointer gestures: moves, clicks, drags, scrolling.
 //!
 //! Timing and drag paths come from [`crate::drivers::gesture`].
+//!
+//! It does not check whether a gesture is allowed: the guard does.
 
 use std::time::{Duration, SystemTime};
 

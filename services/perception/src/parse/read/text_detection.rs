@@ -1,4 +1,6 @@
 //! Detects the text regions of an image.
+//!
+//! It does not read the text: `text_recognition` does.
 
 use std::path::Path;
 

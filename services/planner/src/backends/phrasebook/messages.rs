@@ -1,4 +1,6 @@
 //! Messages of the phrasebook for users, put together from the message catalogue.
+//!
+//! It does not decide when a message is given: the clause planner does.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Answers the run loop from the recording: clock readings, notes, and responses of the services.
+//!
+//! It does not compare events: `store` does, as they are appended.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,6 @@
 //! Data of the page templates, in the task's language. Field names are the templates' variables.
+//!
+//! It contains no markup: the templates do.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
