@@ -501,7 +501,7 @@ impl Desktop {
     /// Reads a file of the desktop's folder.
     ///
     /// # Errors
-    /// As [`Files::get`].
+    /// Fails under the conditions of [`Files::get`].
     pub async fn get_file(self: &Arc<Self>, name: String) -> Result<(FileInfo, Vec<u8>), Error> {
         let desktop = self.clone();
         Ok(blocking(move || desktop.files.get(&name)).await??)
@@ -510,7 +510,7 @@ impl Desktop {
     /// Returns the metadata of a file in the desktop's folder.
     ///
     /// # Errors
-    /// As [`Files::stat`].
+    /// Fails under the conditions of [`Files::stat`].
     pub async fn stat_file(self: &Arc<Self>, name: String) -> Result<Option<FileInfo>, Error> {
         let desktop = self.clone();
         Ok(blocking(move || desktop.files.stat(&name)).await??)

@@ -336,8 +336,8 @@ impl Event {
 pub enum EventSource {
     /// A person, or the client of one: input to the task, or a manual action on its desktop.
     User,
-    /// The dispatcher, which starts, recovers and ends run loops. Also stands for kinds of events that this version does not
-    /// know.
+    /// The dispatcher, which starts, recovers and ends run loops. Also stands for kinds of events that this version
+    /// does not know.
     Dispatcher,
     /// The run loop's own progress.
     RunLoop,

@@ -216,7 +216,7 @@ impl Gate {
         }
     }
 
-    /// As [`Gate::permission`], for a function call.
+    /// Applies the policy to a function call and requests approval where required.
     pub(super) async fn permission_to_call(
         &self,
         run: &mut RunContext,
@@ -465,7 +465,7 @@ impl Gate {
     }
 }
 
-/// As [`Gate::situation`], for a page with this URL.
+/// Returns the situation that the policy judges, on a page with this URL; `None` without an observation.
 fn situation_on(
     run: &RunContext,
     screen: &Screen,

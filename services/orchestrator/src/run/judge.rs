@@ -365,8 +365,8 @@ impl Judge {
         }
     }
 
-    /// Waits once until the screen has settled, and judges the action. Returns `true` as well if something changed that is as
-    /// before again.
+    /// Waits once until the screen has settled, and judges the action. The second value is true if the screen changed
+    /// meanwhile and then looked as before the action again, such as a button that was shown pressed.
     #[expect(
         clippy::too_many_arguments,
         reason = "the parts of a run that the judgement of one action touches"

@@ -28,7 +28,8 @@ const MIN_DIALOG_CONTRAST: u8 = 140;
 
 /// Maximum fraction of the dialog's brightness behind a dark backdrop. Usual backdrops let 0.4 to 0.6 through.
 const MAX_DARK_TRANSMISSION: f64 = 0.68;
-/// The same for a light backdrop, on the inverted image. Lower, because light pages without a backdrop have grey text.
+/// Maximum fraction of the dialog's brightness behind a light backdrop, on the inverted image. Lower, because light
+/// pages without a backdrop have grey text.
 const MAX_LIGHT_TRANSMISSION: f64 = 0.4;
 
 /// Side of a tile in pixels. Small enough to separate lines of text, large enough to be cheap.

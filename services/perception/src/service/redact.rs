@@ -128,7 +128,7 @@ impl Redactor {
         }
     }
 
-    /// As [`Self::redact_lines`], for an image that is not a capture.
+    /// Redacts the recognised text that matches in an image that is not a capture, and removes it from the result.
     pub(super) fn redact_image(&self, pixels: &mut Arc<RgbaImage>, parse: &mut Parse) {
         for hidden in self.remove_matching_lines(parse) {
             fill(Arc::make_mut(pixels), hidden);

@@ -20,11 +20,11 @@ pub(super) enum Verb {
     Toggle(bool),
     Hover,
     Type,
-    /// As [`Verb::Type`], but ambiguous: the text must be quoted or a field named.
+    /// An entry of text by an ambiguous verb, such as `write`: the text must be quoted or a field named.
     Write,
     /// A field, then its new text.
     Fill,
-    /// As [`Verb::Fill`], but the new text is required.
+    /// A field, then its new text, which is required.
     Set,
     Clear,
     Hold,

@@ -19,9 +19,9 @@ const MAX_QUOTE_CHARS: usize = 120;
 /// Format of positions on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CoordinateFormat {
-    /// As stored: elements by number, points in frame pixels.
+    /// The stored form: elements by number, points in frame pixels.
     Capture,
-    /// As the model sees them in its own images.
+    /// The model's form: positions on the images that it was sent.
     Model {
         image_spec: ImageSpec,
         /// Size of the current frame; also used for steps without their own size.

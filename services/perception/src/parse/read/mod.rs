@@ -74,7 +74,7 @@ pub trait Reader: Send + Sync + fmt::Debug {
     /// size. The region is inside the image; nothing outside it is scanned.
     ///
     /// # Errors
-    /// As [`Self::detect_text`].
+    /// Fails under the conditions of [`Self::detect_text`].
     fn detect_text_in(
         &self,
         pixels: &RgbaImage,
@@ -87,7 +87,7 @@ pub trait Reader: Send + Sync + fmt::Debug {
     /// returns the number of boxes that were not in the cache.
     ///
     /// # Errors
-    /// As [`Self::detect_text`].
+    /// Fails under the conditions of [`Self::detect_text`].
     fn recognise(
         &self,
         pixels: &RgbaImage,
@@ -98,7 +98,7 @@ pub trait Reader: Send + Sync + fmt::Debug {
     /// Loads the models that the first call would load.
     ///
     /// # Errors
-    /// As [`Self::detect_text`].
+    /// Fails under the conditions of [`Self::detect_text`].
     fn warm_up(&self) -> Result<(), Error>;
 }
 

@@ -73,7 +73,7 @@ impl TextDetector {
     /// Detects text in the region `within`, at the resolution used for the whole image.
     ///
     /// # Errors
-    /// As [`Self::detect_all`].
+    /// Fails under the conditions of [`Self::detect_all`].
     pub(super) fn detect_in(
         &mut self,
         pixels: &RgbaImage,
