@@ -148,6 +148,7 @@ fn next(next: Option<wire::decision::Next>) -> Result<Next, FieldError> {
     use wire::decision::Next as Wire;
 
     Ok(match next {
+        // A decision to act without actions would repeat the same step for ever.
         Some(Wire::Act(act)) => Next::Act(at_least_one(
             "act.actions",
             try_from_messages("act.actions", act.actions)?,

@@ -46,6 +46,7 @@ impl From<Platform> for wire::Platform {
 pub(super) fn platform(number: i32) -> Platform {
     use wire::Platform as Wire;
 
+    // No error: a client that is older than the server can still use the desktop.
     match Wire::try_from(number).unwrap_or_default() {
         Wire::Unspecified => Platform::Unknown,
         Wire::Linux => Platform::Linux,

@@ -287,6 +287,7 @@ impl TryFrom<wire::GetCapabilitiesResponse> for Capabilities {
             applications: response.applications,
             url_patterns: response.url_patterns,
             forbidden_chords: response.forbidden_chords,
+            // Zero stands for no limit. An invalid negative value is treated alike.
             max_actions_per_second: (response.max_actions_per_second > 0.0)
                 .then_some(response.max_actions_per_second),
             secrets: response.secrets,

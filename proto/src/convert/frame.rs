@@ -77,6 +77,7 @@ impl TryFrom<wire::Window> for Window {
             id: window.id,
             title: window.title,
             application: window.application,
+            // Windows of other machines and of some toolkits announce no process.
             process: (window.process_id != 0).then_some(window.process_id),
             bounds: require("bounds", window.bounds)?,
             active: window.active,

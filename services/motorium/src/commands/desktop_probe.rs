@@ -82,6 +82,7 @@ async fn captured(
     let around = |distance: i32| CapturePoint::new(centre.x + distance, centre.y + distance);
     let request = CaptureRequest {
         display: Some(display.clone()),
+        // A small area in the middle: the frame and the shadow of the window are not part of it.
         area: CaptureArea::Region(CaptureRect::new(around(-8), around(8))),
         omit_cursor: true,
         image: Some(ImageOptions::default()),
@@ -144,6 +145,7 @@ async fn acted(
         )
         .await,
     ];
+    // Without the keyboard focus the word would be typed into another window.
     if window.has_keyboard().await {
         let word = Action::TypeText {
             text: Text::Literal(WORD.to_owned()),

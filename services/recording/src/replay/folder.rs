@@ -101,6 +101,7 @@ impl ExportFolder {
 
     fn read_files(&mut self) {
         for (path, artifact) in self.log.iter().flat_map(artifact_files) {
+            // A missing file is noticed when the replay asks for it, if it does.
             let Ok(content) = fs::read(self.root.join(&path)) else {
                 continue;
             };
@@ -132,6 +133,7 @@ impl ExportFolder {
             .into_iter()
             .flatten();
         let mut files: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
+        // The names are numbered in the order of the runs.
         files.sort();
         for path in files {
             let content = fs::read(&path).map_err(Error::file(&path))?;

@@ -95,6 +95,7 @@ pub(super) fn of(
         source: FileSource::Page,
     });
     let mut seen = BTreeSet::new();
+    // An artifact that several events reference is exported once.
     files.retain(|file| seen.insert(file.path.clone()));
     files
 }
@@ -170,6 +171,7 @@ pub fn safe_file_name(name: &str) -> String {
         .chars()
         .map(|letter| if is_plain(letter) { letter } else { '_' })
         .collect();
+    // Names that begin with a dot are hidden, and `..` is the parent folder.
     let mut cut = cleaned.trim_start_matches('.').to_owned();
     // Cut from the front, which keeps the extension.
     while cut.len() > MAX_NAME_BYTES {

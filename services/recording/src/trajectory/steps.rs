@@ -131,6 +131,7 @@ impl ExportedStep {
             number: recorded.step,
             at: recorded
                 .at
+                // The event is written after the observation, which is part of the step.
                 .checked_sub(observed.elapsed)
                 .unwrap_or(recorded.at),
             ended_at: None,
@@ -230,6 +231,7 @@ impl ExportedStep {
     }
 
     fn act(&mut self, id: &str) -> Option<&mut ActionSummary> {
+        // Latest first: results belong to the actions that were started last.
         let mut acts = self.actions.iter_mut().rev();
         acts.find(|act| act.intended.action_id.as_str() == id)
     }
