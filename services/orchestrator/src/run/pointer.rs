@@ -100,7 +100,7 @@ fn point_box(point: CapturePoint) -> CaptureRect {
     CaptureRect::new(point, point).inflate(half, half)
 }
 
-/// What requires the pointer to be checked before a click, besides the planned click itself.
+/// Reasons to check the pointer before a click, besides the planned click itself.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PointerRequirement {
     /// True if a person approved the click. Such clicks are always checked, because the approver saw the screen without the
