@@ -2,6 +2,8 @@
 //!
 //! Each service has its own error enum and one function that maps it to an [`ErrorReport`]; this module does the rest.
 //! Every status that a Motorium service returns has `google.rpc.ErrorInfo`.
+//!
+//! The reasons of a single service are not declared here, except those that its callers tell apart.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -209,7 +209,7 @@ impl TestDesktop {
     /// Starts listening for all mouse and keyboard input.
     ///
     /// # Panics
-    /// As [`Desktop::listen_for_keys`].
+    /// Panics under the conditions of [`Desktop::listen_for_keys`].
     #[must_use]
     pub fn listen(&self) -> InputListener {
         InputListener::on(&self.display)
@@ -227,7 +227,7 @@ impl TestDesktop {
     /// Displaces the pointer after each of its moves, by the offset that `push` returns for the number of the move (from 0).
     ///
     /// # Panics
-    /// As [`Desktop::listen_for_keys`].
+    /// Panics under the conditions of [`Desktop::listen_for_keys`].
     #[must_use]
     pub fn disturb_pointer(
         &self,

@@ -61,7 +61,7 @@ impl PendingPlanRequest {
     /// Answers with a decision and a safety check of the model's provider.
     ///
     /// # Panics
-    /// As [`PendingPlanRequest::decide`].
+    /// Panics under the conditions of [`PendingPlanRequest::decide`].
     pub fn decide_with_safety_check(self, next: Next, check: SafetyCheck) {
         self.send(Decision {
             safety_checks: vec![check],
@@ -72,7 +72,7 @@ impl PendingPlanRequest {
     /// Answers with a decision and a suspected prompt injection in the element that contains `quote`.
     ///
     /// # Panics
-    /// As [`PendingPlanRequest::decide`], and if no element contains `quote`.
+    /// Panics under the conditions of [`PendingPlanRequest::decide`], and if no element contains `quote`.
     pub fn decide_with_injection(self, next: Next, quote: &str) {
         let mut elements = self.request.scene.elements.iter();
         // Which text recognition model is used depends on the processor, and not all of them recognise every space.

@@ -81,8 +81,8 @@ impl TestSetup {
         command
     }
 
-    /// As [`Setup::command`], ignoring SIGXFSZ: with a file size limit, writes fail as on a full disk instead of ending the
-    /// program.
+    /// Returns a command for one of the programs that ignores SIGXFSZ. With a file size limit, writes then fail as on a
+    /// full disk instead of ending the program.
     #[must_use]
     pub fn command_with_file_size_limit(&self, program: &str) -> std::process::Command {
         let mut command = programs::command("sh", &self.environment);

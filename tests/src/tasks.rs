@@ -63,7 +63,7 @@ pub async fn follow(client: &Client<Channel>, task: &str) -> Vec<wire::Event> {
 /// Creates a task and watches it to its end.
 ///
 /// # Panics
-/// As [`follow`], and if the task is refused.
+/// Panics under the conditions of [`follow`], and if the task is refused.
 pub async fn run_task(client: &Client<Channel>, goal: &str) -> Vec<wire::Event> {
     let task = client
         .create_task(goal)

@@ -101,7 +101,7 @@ impl Testbed {
     /// Continues a created task with these decisions, as [`Testbed::run_task`].
     ///
     /// # Panics
-    /// As [`Testbed::run_task`].
+    /// Panics under the conditions of [`Testbed::run_task`].
     pub async fn continue_task(
         &mut self,
         name: String,

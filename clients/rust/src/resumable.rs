@@ -20,6 +20,8 @@ use crate::Result;
 const MAX_ATTEMPTS: u32 = 8;
 /// Backoff before the first retry, doubled each time up to [`MAX_BACKOFF`], with jitter.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
+/// Maximum backoff between two attempts.
+// A server that restarts is found again within seconds, and many clients do not overload it meanwhile.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 /// Default time without a message after which a server counts as silent.
 // Two heartbeats of 15 s are missing, and the third one is late.

@@ -1,3 +1,8 @@
+//! Conversion of actions, their targets, texts and keys. Checks what holds on every desktop: counts, lengths and
+//! required targets.
+//!
+//! It does not check that a target is on a screen: the services do.
+
 use std::time::Duration;
 
 use super::{duration, element, require, wire_duration};
@@ -38,6 +43,7 @@ impl From<TextAnchor> for wire::TextAnchor {
         let ordinal = match anchor.ordinal {
             None => 0,
             Some(Ordinal::Last) => -1,
+            // Sending must not fail. No screen has that many elements.
             Some(Ordinal::Nth(n)) => i32::try_from(n).unwrap_or(i32::MAX),
         };
         Self {
@@ -209,6 +215,7 @@ impl From<Text> for wire::TextInput {
 fn click<T: Aim>(click: wire::ClickAction) -> Result<Action<T>, FieldError> {
     let count = match click.count {
         0 => 1,
+        // Applications know double and triple clicks; more clicks are several actions.
         n @ 1..=3 => n as u8,
         n => {
             return Err(FieldError::new(
@@ -232,6 +239,7 @@ fn drag<T: Aim>(drag: wire::DragAction) -> Result<Action<T>, FieldError> {
         .enumerate()
         .map(|(index, point)| aim(&format!("path[{index}]"), Some(point)))
         .collect::<Result<_, _>>()?;
+    // With one point there is no movement, and applications take the drag for a click.
     if path.len() < 2 {
         return Err(FieldError::new(
             "path",
@@ -253,6 +261,7 @@ fn scroll<T: Aim>(scroll: wire::ScrollAction) -> Result<Action<T>, FieldError> {
     let unit = Wire::try_from(scroll.unit)
         .map_err(|_| FieldError::new("unit", format!("has the unknown value {}", scroll.unit)))?;
     let (x, y) = (scroll.x, scroll.y);
+    // A scroll by nothing is a mistake of the caller, which would otherwise look like a scroll without effect.
     if (x, y) == (0, 0) {
         return Err(FieldError::new("y", "must not be zero together with `x`"));
     }
@@ -316,6 +325,7 @@ fn from_wire<T: Aim>(action: wire::Action) -> Result<Action<T>, FieldError> {
             "key_chord",
             chord(&a.keys).map(|keys| Action::KeyChord {
                 keys,
+                // Zero is the default of the contract: the field was not set.
                 repeat: a.repeat.max(1),
             }),
         ),

@@ -1,3 +1,7 @@
+//! Conversion of decisions, function calls and usage.
+//!
+//! It does not compare a decision with a screen: the planner does.
+
 use super::{into_messages, optional, sha256, try_from_messages};
 use crate::domain::decision::{
     Decision, FunctionCall, FunctionDeclaration, FunctionResult, Next, PlannedAction, SafetyCheck,
@@ -144,6 +148,7 @@ fn next(next: Option<wire::decision::Next>) -> Result<Next, FieldError> {
     use wire::decision::Next as Wire;
 
     Ok(match next {
+        // A decision to act without actions would repeat the same step for ever.
         Some(Wire::Act(act)) => Next::Act(at_least_one(
             "act.actions",
             try_from_messages("act.actions", act.actions)?,

@@ -1,3 +1,7 @@
+//! Conversion of desktops, their platforms and leases.
+//!
+//! It does not check that a lease is valid: the Executor does.
+
 use super::{non_empty, time, wire_time};
 use crate::domain::desktop::{Desktop, Lease, Platform};
 use crate::domain::id::{DesktopEpoch, DesktopName, DisplayId};
@@ -42,6 +46,7 @@ impl From<Platform> for wire::Platform {
 pub(super) fn platform(number: i32) -> Platform {
     use wire::Platform as Wire;
 
+    // No error: a client that is older than the server can still use the desktop.
     match Wire::try_from(number).unwrap_or_default() {
         Wire::Unspecified => Platform::Unknown,
         Wire::Linux => Platform::Linux,

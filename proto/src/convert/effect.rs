@@ -1,3 +1,7 @@
+//! Conversion of the outcomes and effects of actions.
+//!
+//! Only tables: the effects are judged in the task crate.
+
 use crate::domain::effect::{
     ActionOutcome, ActionResult, ChangeMap, ChangedRegion, Effect, Verdict,
 };

@@ -1,3 +1,7 @@
+//! Conversion of elements, their states and relations.
+//!
+//! References between elements are not checked here.
+
 use super::require;
 use crate::domain::element::{
     Element, ElementKind, ElementSource, ElementState, Relation, RelationKind, Scene,

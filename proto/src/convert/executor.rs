@@ -1,3 +1,7 @@
+//! Conversion of the requests and responses of the Executor, and of the files that it transfers.
+//!
+//! It does not enforce limits of the desktop or of the policy: the Executor does.
+
 use bytes::Bytes;
 
 use super::action::{button, key_names, keys};
@@ -283,6 +287,7 @@ impl TryFrom<wire::GetCapabilitiesResponse> for Capabilities {
             applications: response.applications,
             url_patterns: response.url_patterns,
             forbidden_chords: response.forbidden_chords,
+            // Zero stands for no limit. An invalid negative value is treated alike.
             max_actions_per_second: (response.max_actions_per_second > 0.0)
                 .then_some(response.max_actions_per_second),
             secrets: response.secrets,

@@ -1,3 +1,7 @@
+//! Conversion of frames, displays and images.
+//!
+//! It does not decode the pixels of an image.
+
 use super::{into_messages, optional, require, sha256, time, try_from_messages, wire_time};
 use crate::domain::frame::{Cursor, Display, Frame, Image, ImageContent, Monitor, Window};
 use crate::domain::id::{DisplayId, FrameId};
@@ -73,6 +77,7 @@ impl TryFrom<wire::Window> for Window {
             id: window.id,
             title: window.title,
             application: window.application,
+            // Windows of other machines and of some toolkits announce no process.
             process: (window.process_id != 0).then_some(window.process_id),
             bounds: require("bounds", window.bounds)?,
             active: window.active,

@@ -1,3 +1,7 @@
+//! Conversion of points, boxes and sizes. Checks that boxes are not inverted and sizes not empty.
+//!
+//! It does not convert between coordinate spaces: `motorium_imaging::space` does.
+
 use crate::domain::geometry::{
     CapturePoint, CaptureRect, CaptureSize, LogicalSize, NormalisedRect,
 };

@@ -2,6 +2,8 @@
 //!
 //! Receiving validates required fields, ranges and formats, and errors name the field. Sending cannot fail. Messages with
 //! the fields of a domain type are converted by a table of their fields (module `tables`).
+//!
+//! Rules that depend on the state of a service are not checked here.
 
 #[macro_use]
 mod tables;
@@ -83,6 +85,7 @@ pub fn duration(
 /// Converts a duration to a message. A duration beyond the range of the message (292 billion years) is capped.
 #[must_use]
 pub fn wire_duration(duration: Duration) -> prost_types::Duration {
+    // Sending must not fail, and a duration beyond this range is unlimited for any purpose.
     duration.try_into().unwrap_or(prost_types::Duration {
         seconds: i64::MAX,
         nanos: 0,

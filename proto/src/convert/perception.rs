@@ -1,3 +1,7 @@
+//! Conversion of the requests and responses of Perception.
+//!
+//! It does not check that a display or frame exists: Perception does.
+
 use super::{
     display_name, duration, into_messages, non_empty, optional, require, try_from_messages,
     wire_duration,
@@ -32,6 +36,7 @@ impl TryFrom<wire::ImageOptions> for ImageOptions {
             )
         })?;
         let quality = match options.quality {
+            // Zero is the value of a field that was not set, and no quality of JPEG.
             0 => DEFAULT_QUALITY,
             quality @ 1..=100 => quality as u8,
             other => {
@@ -308,6 +313,7 @@ impl TryFrom<wire::CompareRequest> for CompareRequest {
 
     fn try_from(request: wire::CompareRequest) -> Result<Self, FieldError> {
         let threshold = match request.threshold {
+            // Zero is the value of a field that was not set.
             0 => CompareRequest::DEFAULT_THRESHOLD,
             threshold => u8::try_from(threshold).map_err(|_| {
                 FieldError::new("threshold", format!("is {threshold}; must be at most 255"))

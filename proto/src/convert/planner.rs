@@ -1,3 +1,8 @@
+//! Conversion of the requests and responses of the Planner. Checks goals, and the number and sizes of the images of the
+//! user.
+//!
+//! It does not choose a backend: the Planner does.
+
 use super::decision::usage;
 use super::session::user_images;
 use super::{desktop, into_messages, non_empty, optional, require, try_from_messages};

@@ -1,3 +1,7 @@
+//! Conversion of a session's earlier tasks and messages, of files, and of the images of the user.
+//!
+//! It does not load images that are given by reference.
+
 use crate::domain::frame::ImageContent;
 use crate::domain::session::{
     EarlierMessage, EarlierTask, FileOrigin, MessageRole, TaskEnd, TaskFile, UserImage,
@@ -27,6 +31,7 @@ pub(super) fn user_images(images: Vec<UserImage>) -> Result<Vec<UserImage>, Fiel
 fn encoded_bytes(image: &UserImage) -> usize {
     match image.image.as_ref().map(|image| &image.content) {
         Some(ImageContent::Bytes(bytes)) => bytes.len(),
+        // A reference takes no room in the request.
         Some(ImageContent::BlobUri(_)) | None => 0,
     }
 }

@@ -1,4 +1,6 @@
 //! Conversions in both directions, expanded from tables of fields.
+//!
+//! A conversion with rules of its own does not fit into a table: it is written out in the module of its type.
 
 /// Implements both conversions between messages and the domain types that have the same fields. Each field has a kind:
 ///

@@ -1,4 +1,6 @@
 //! Decisions of a planner, and the history that it receives.
+//!
+//! They are not compared with a screen here: the planner does that.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Elements of a frame, and the scene that has them in reading order.
+//!
+//! Elements are not found here: Perception does that.
 
 use std::fmt;
 

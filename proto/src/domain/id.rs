@@ -1,4 +1,6 @@
 //! Identifiers, parsed once. A value of one of these types is always well formed.
+//!
+//! It does not check that the named resource exists.
 
 use std::fmt;
 
@@ -14,6 +16,7 @@ fn check_segment(field: &str, segment: &str) -> Result<(), FieldError> {
         && segment
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        // A leading hyphen would be taken for an option on a command line.
         && !segment.starts_with('-')
         && !segment.ends_with('-');
     if well_formed {

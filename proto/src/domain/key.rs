@@ -3,6 +3,8 @@
 //! Accepts every spelling that planners use: xdotool's (`Return`, `Page_Down`, `super`), pyautogui's (`pagedown`,
 //! `altleft`), the upper-case names of computer-use tools (`CTRL`, `ARROWLEFT`) and `cmd`. Drivers decide how to press
 //! a key.
+//!
+//! Keyboard layouts are not known here.
 
 use std::fmt;
 
@@ -117,6 +119,7 @@ impl Key {
     /// If no key has this name; the error quotes it.
     pub fn parse(field: &str, name: &str) -> Result<Key, FieldError> {
         let mut characters = name.chars();
+        // A single character is itself and keeps its case; names are folded below.
         if let (Some(character), None) = (characters.next(), characters.next())
             && !character.is_control()
             && character != ' '
@@ -131,6 +134,7 @@ impl Key {
         let function = folded
             .strip_prefix('f')
             .and_then(|digits| digits.parse::<u8>().ok());
+        // After the single characters, so that `f` is a letter. Keyboards and X11 have no more than F24.
         if let Some(number @ 1..=24) = function {
             return Ok(Key::Function(number));
         }

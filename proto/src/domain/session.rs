@@ -58,7 +58,7 @@ pub enum FileOrigin {
     Attached,
     /// A result of the task.
     Saved,
-    /// To be saved by the task, under this name.
+    /// A result that the task still has to save, under this name.
     Wanted,
 }
 

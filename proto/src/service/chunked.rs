@@ -68,6 +68,7 @@ pub(crate) async fn join<T: Chunked>(
         let Some(Part::Chunk(chunk)) = T::part(message) else {
             return Err(FieldError::new("chunk", "every message after the first has one").into());
         };
+        // Checked before the chunk is kept, so that a sender cannot exceed the limit in memory.
         if content.len() + chunk.len() > max_bytes {
             let problem = format!("the file is larger than {max_bytes} bytes");
             return Err(FieldError::new("chunk", problem).into());

@@ -1,4 +1,6 @@
 //! The Planner service: its definition and its types.
+//!
+//! It contains no implementation of the service.
 
 use std::time::Duration;
 

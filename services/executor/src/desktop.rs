@@ -6,6 +6,8 @@
 //!
 //! Invariant: whenever a lease starts, ends or is superseded, and on every release-all, the running action is stopped
 //! and the display's keys and buttons are released before another caller acts.
+//!
+//! It does not know how input reaches the display: each driver does.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -499,7 +501,7 @@ impl Desktop {
     /// Reads a file of the desktop's folder.
     ///
     /// # Errors
-    /// As [`Files::get`].
+    /// Fails under the conditions of [`Files::get`].
     pub async fn get_file(self: &Arc<Self>, name: String) -> Result<(FileInfo, Vec<u8>), Error> {
         let desktop = self.clone();
         Ok(blocking(move || desktop.files.get(&name)).await??)
@@ -508,7 +510,7 @@ impl Desktop {
     /// Returns the metadata of a file in the desktop's folder.
     ///
     /// # Errors
-    /// As [`Files::stat`].
+    /// Fails under the conditions of [`Files::stat`].
     pub async fn stat_file(self: &Arc<Self>, name: String) -> Result<Option<FileInfo>, Error> {
         let desktop = self.clone();
         Ok(blocking(move || desktop.files.stat(&name)).await??)

@@ -188,7 +188,7 @@ pub struct Upright {
 /// Decodes as [`decode`], and applies the EXIF orientation: cameras store photos lying on their side.
 ///
 /// # Errors
-/// As for [`decode`].
+/// Fails under the conditions of [`decode`].
 pub fn decode_upright(data: &[u8]) -> Result<Upright, CodecError> {
     let format = known_format(data)?;
     let mut reader = ImageReader::with_format(Cursor::new(data), format);
@@ -251,7 +251,7 @@ fn flatten_on_white(pixels: &mut RgbaImage) {
 /// Returns the width and height stated in the header of an image.
 ///
 /// # Errors
-/// As for [`decode`], as far as the header shows it.
+/// Fails under the conditions of [`decode`], as far as the header shows it.
 pub fn dimensions(data: &[u8]) -> Result<(u32, u32), CodecError> {
     let format = known_format(data)?;
     let mut reader = ImageReader::with_format(Cursor::new(data), format);
@@ -340,7 +340,8 @@ pub fn from_bgrx(
     Ok(pixels)
 }
 
-/// As [`from_bgrx`], into an existing image: allocating the memory costs more than the conversion.
+/// Converts rows of an X11 image into an existing image, in the format of [`from_bgrx`]. Reusing the memory saves more
+/// than the conversion costs.
 ///
 /// # Errors
 /// If the buffer is smaller than its rows.

@@ -2,6 +2,8 @@
 //!
 //! [`crate::difference`] measures visible change; this module finds what must be parsed again. A difference of a single
 //! bit counts, so everything outside the boxes is identical.
+//!
+//! It does not judge whether a difference is visible.
 
 use image::RgbaImage;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};

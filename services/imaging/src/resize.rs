@@ -1,6 +1,8 @@
 //! Crops and scales regions of a frame.
 //!
 //! The size is chosen elsewhere (see [`crate::space::fit`]); here it is exact.
+//!
+//! It does not encode images: [`crate::codec`] does.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -73,7 +73,7 @@ impl DisplaySpace {
     /// Creates the space of a display as Perception describes it.
     ///
     /// # Errors
-    /// As for [`DisplaySpace::new`].
+    /// Fails under the conditions of [`DisplaySpace::new`].
     pub fn from_display(display: &Display) -> Result<Self, SpaceError> {
         Self::new(display.size, display.scale)
     }

@@ -26,9 +26,11 @@ use crate::server::MemoryConnector;
 
 mod size_limit;
 
-/// Interval and number of TCP probes after which a connection counts as lost: with the idle time before them, about a minute. The
-/// system's own defaults take more than ten.
+/// Interval of the TCP probes on an idle connection.
 const TCP_PROBE_INTERVAL: Duration = Duration::from_secs(10);
+/// Number of unanswered TCP probes after which a connection counts as lost.
+// With the idle time before them, a lost connection is noticed within about a minute. The system's own defaults take
+// more than ten.
 const TCP_PROBES: u32 = 3;
 
 /// Resolved configuration of a channel.

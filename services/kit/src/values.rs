@@ -1,4 +1,6 @@
 //! Typed values that are written as text in a configuration.
+//!
+//! They do not read files or the environment.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

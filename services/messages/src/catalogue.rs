@@ -1,4 +1,6 @@
 //! Texts of the messages in each language.
+//!
+//! Their ids and arguments are not declared here but in `message`.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,6 @@
 //! Declarations of all messages: ids and named arguments. The texts are in `locales/`.
+//!
+//! No language is chosen here: `catalogue` does that.
 
 use fluent_bundle::FluentArgs;
 

@@ -1,4 +1,7 @@
-//! Command-line arguments.
+//! Command-line arguments of `motorium`: its commands, their options and the help texts.
+//!
+//! Only the form of the arguments is checked here. Each command is carried out, and compares them with the
+//! configuration and the server, in its own module of `commands`.
 
 use std::path::PathBuf;
 use std::time::Duration;

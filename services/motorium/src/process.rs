@@ -194,6 +194,7 @@ impl Process {
             let server = builder(&common, listen)?.service(service, FILE_DESCRIPTOR_SET);
             servers.push(("executor", server.start(&shutdown).await?));
         }
+        // Last, when every service answers: an unfinished task of an earlier process continues at once.
         let working = orchestrator.start();
         Ok(Self {
             servers,
@@ -244,6 +245,7 @@ impl Process {
     /// If a server ended on its own.
     pub(crate) async fn until_shutdown(self) -> Result<(), Error> {
         self.shutdown.draining().await;
+        // Tasks first: they release their desktops through services that still run.
         let _ = self.run_loop.await;
         let mut ended = Ok(());
         for (_, running) in self.servers {

@@ -104,6 +104,7 @@ struct CaughtSignal(Option<tokio::signal::unix::Signal>);
 #[cfg(unix)]
 impl CaughtSignal {
     fn listen(kind: tokio::signal::unix::SignalKind, ignored: u64) -> io::Result<Self> {
+        // The mask starts with signal 1 at its lowest bit.
         let bit = 1 << (kind.as_raw_value() - 1);
         if ignored & bit != 0 {
             return Ok(Self(None));
@@ -116,6 +117,7 @@ impl CaughtSignal {
             Some(signal) => {
                 signal.recv().await;
             }
+            // An ignored signal never arrives.
             None => std::future::pending().await,
         }
     }

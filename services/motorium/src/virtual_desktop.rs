@@ -128,6 +128,7 @@ fn environment(display: &str, bus: &str, home: &Path) -> BTreeMap<String, String
 /// Creates a command whose process is killed when this one ends.
 fn tied_command(program: &str) -> Command {
     let mut command = Command::new("setpriv");
+    // `kill_on_drop` alone does not help if this process is killed.
     command.args(["--pdeathsig", "KILL", "--", program]);
     command
         .stdin(Stdio::null())
@@ -155,6 +156,7 @@ async fn start_server((width, height): (u16, u16)) -> Result<(Child, String), Er
         "Xvfb" => command.args(["-screen", "0", &format!("{width}x{height}x24")]),
         _ => command
             .args(["-geometry", &format!("{width}x{height}"), "-depth", "24"])
+            // No port for viewers: nothing outside of this process connects to the desktop.
             .args(["-SecurityTypes", "None", "-rfbport", "-1"]),
     };
     let (child, number) = first_line(command, program).await?;
@@ -163,6 +165,7 @@ async fn start_server((width, height): (u16, u16)) -> Result<(Child, String), Er
 
 async fn start_bus() -> Result<(Child, String), Error> {
     let mut command = tied_command("dbus-daemon");
+    // In the foreground, so that the process that is started is the bus itself and can be ended.
     command.args(["--session", "--nofork", "--nopidfile", "--print-address=1"]);
     first_line(command, "dbus-daemon").await
 }

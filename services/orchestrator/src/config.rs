@@ -1,4 +1,6 @@
 //! Settings of the Orchestrator as written, and the validated configuration derived from them.
+//!
+//! Modules that use a setting do not validate it again.
 
 mod attempts;
 

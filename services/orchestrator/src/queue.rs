@@ -95,6 +95,7 @@ async fn position(store: &dyn TaskStore, name: &TaskName, now: SystemTime) -> Re
     Ok(u32::try_from(ahead).unwrap_or(u32::MAX).saturating_add(1))
 }
 
+/// States of the tasks in the queue: those that have not started.
 const PENDING: [i32; 1] = [State::Pending as i32];
 /// Owner of no lease: a task that is leased by any orchestrator is not in the queue.
 const NO_OWNER: &str = "";

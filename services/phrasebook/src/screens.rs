@@ -17,6 +17,7 @@ use motorium_proto::domain::geometry::{
 };
 use motorium_proto::domain::id::{DisplayId, ElementId, FrameId};
 
+/// Size of the frame. Thousandths of its width are pixels, which keeps the expected positions in tests readable.
 const SIZE: CaptureSize = CaptureSize::new(1000, 800);
 
 /// A frame and its elements.

@@ -1,4 +1,6 @@
 //! Resolves the settings as written into the configured service.
+//!
+//! No provider is contacted.
 
 mod backend_kinds;
 mod providers;
@@ -163,7 +165,7 @@ impl Settings {
     /// Builds the configured service with this environment.
     ///
     /// # Errors
-    /// As [`Settings::resolve`].
+    /// If the settings are invalid, as for [`Settings::resolve`].
     pub fn resolve_in(&self, environment: &Environment) -> Result<PlannerService, Error> {
         let workshop = BackendFactory::new(self, environment)?;
         let mut backends: Vec<Arc<dyn Backend>> = Vec::with_capacity(self.backends.len());

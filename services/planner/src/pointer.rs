@@ -1,4 +1,6 @@
 //! Checks whether the pointer is on its target: by geometry, or by a model that sees the annotated screenshot.
+//!
+//! It does not move the pointer: the Executor does.
 
 use std::sync::Arc;
 

@@ -51,12 +51,14 @@ pub(super) fn decoded(text: &str) -> Vec<String> {
     let words = words
         .chain(parts)
         .filter(|word| word.len() >= MIN_ENCODED_CHARS);
+    // Base64 first: a word of hexadecimal digits is often valid Base64 as well, but seldom readable when decoded so.
     let words = words.filter_map(|word| from_base64(word).or_else(|| from_hex(word)));
     percent.into_iter().chain(words).collect()
 }
 
 fn percent_decoded(text: &str) -> Option<String> {
     let mut read = text.to_owned();
+    // An address within an address is encoded once more.
     for _ in 0..MAX_PERCENT_LAYERS {
         let again = percent_decode_str(&read).decode_utf8_lossy().into_owned();
         if again == read {
@@ -98,6 +100,7 @@ fn readable(bytes: Vec<u8>) -> Option<String> {
         .chars()
         .filter(|letter| letter.is_alphanumeric())
         .count();
+    // Random words decode to control characters or to little text; a message for a planner does not.
     (letters >= MIN_DECODED_CHARS && text.chars().all(is_plain)).then_some(text)
 }
 
@@ -139,6 +142,7 @@ fn without_digit_gaps(text: &str) -> String {
         at > 0
             && matches!(letters[at], ' ' | '\u{a0}' | '\u{2009}' | '\u{202f}')
             && is_digit(at - 1)
+            // Exactly three digits follow a gap that groups. A year or a second number has two or four.
             && (1..=3).all(|next| is_digit(at + next))
             && !is_digit(at + 4)
     };
@@ -150,6 +154,7 @@ fn without_digit_gaps(text: &str) -> String {
 
 fn values_of(word: &str, min_chars: usize) -> BTreeSet<String> {
     let word = word.trim_matches(VALUE_DELIMITERS);
+    // The end of a sentence is not part of its last value.
     let word = word.trim_end_matches(['.', ',']);
     let is_amount = word.starts_with(|letter: char| letter.is_ascii_digit())
         && word
@@ -195,7 +200,9 @@ fn amounts(word: &str) -> Vec<String> {
         return vec![plain(word, "")];
     };
     match last.len() {
+        // A second separator before it: the last one groups thousands as well.
         3 if whole.contains(['.', ',', '\'', '’']) => vec![plain(word, "")],
+        // One separator before three digits groups thousands in one notation and starts the decimals in another.
         3 => vec![plain(word, ""), plain(whole, last)],
         _ => vec![plain(whole, last)],
     }

@@ -1,8 +1,10 @@
 //! Policy engine: Cedar policies over [action contexts](super::ActionContext).
 //!
-//! Each action is authorised twice. It is denied if `perform` is denied, and requires approval if `performUnattended` is
-//! denied. A click whose `performUnverified` is denied has its pointer verified. An error during evaluation denies the action. Policies are validated against the schema when they are loaded, so
-//! that misspelt attributes are reported then.
+//! An action is denied if `perform` is denied, and requires approval if `performUnattended` is denied. A click whose `performUnverified` is denied has its pointer verified. An error during evaluation denies
+//! the action. Policies are validated against the schema when they are loaded, so that misspelt attributes are reported
+//! then.
+//!
+//! It does not ask for approvals: its caller does.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::str::FromStr as _;
@@ -133,6 +135,7 @@ impl Policy {
         };
         let refused = self.denying_rules(&asked, "perform");
         if let Some(rules) = refused {
+            // Denial comes first: a person cannot approve what the policy forbids.
             return PolicyDecision::Deny(rules);
         }
         match self.denying_rules(&asked, "performUnattended") {
@@ -155,6 +158,7 @@ impl Policy {
             .map_err(|error| with_causes(&*error))
             .and_then(|request| self.authorize(&request, "performUnverified"))
         else {
+            // A check that is not needed costs a moment; a missing one could click elsewhere.
             return true;
         };
         let has_failed = response.diagnostics().errors().next().is_some();
@@ -180,6 +184,7 @@ impl Policy {
         let denying = response.decision() == Decision::Deny;
         let rules = response.diagnostics().reason().filter(|_| denying);
         let mut rules: Vec<PolicyRule> = rules.map(|id| self.rule(id)).collect();
+        // Cedar returns them in no fixed order. Approvals and logs of equal decisions have to be equal.
         rules.sort_by(|one, other| one.id.cmp(&other.id));
         rules.extend(problems);
         if rules.is_empty() {

@@ -129,6 +129,7 @@ fn evict_oldest_half(known: &mut StringInterner<BufferBackend>, max_len: usize) 
     if known.len() > max_len {
         *known = known
             .iter()
+            // Half at once, because the texts are copied: dropping them one by one would copy all for every new text.
             .skip(max_len / 2)
             .map(|(_, text)| text)
             .collect();
@@ -155,6 +156,7 @@ impl TextSources<'_> {
             found.extend(self.copied("", &decoded));
         }
         if found.is_empty() {
+            // Only if nothing longer was found: a short value adds nothing to a part that contains it.
             found.extend(self.value(argument));
         }
         found
@@ -244,6 +246,7 @@ impl OverlapSearch {
             })
             .collect();
         let mut runs: HashMap<Vec<char>, Vec<usize>> = HashMap::new();
+        // Runs of a fixed length are looked up in a hash map. Overlapping ones mark a longer copy completely.
         for length in [MIN_COPIED_RUN, MIN_COPIED_IDEOGRAPHS] {
             for (start, run) in row.windows(length).enumerate() {
                 let reaches_in = start + length > own && (start < own || start >= begins);
@@ -297,6 +300,7 @@ impl OverlapSearch {
         let own = self.own();
         for part in copied.into_iter().filter(|part| part.end > own) {
             for mark in &mut self.marks[part] {
+                // The first source stays: screens are compared before all others.
                 mark.get_or_insert_with(|| origin.clone());
             }
         }

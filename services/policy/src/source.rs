@@ -1,6 +1,8 @@
 //! Loading of policies: built-in ones by name, or files, which are reloaded when they change.
 //!
 //! An invalid file at startup is an error. An invalid file later is logged once, and the previous policy stays active.
+//!
+//! It does not evaluate policies: `engine` does.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -134,6 +136,7 @@ impl PolicySource {
         loop {
             tokio::select! {
                 () = shutdown.draining() => return,
+                // Polling also finds a file that an editor replaced instead of writing into it.
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
             let now = self.modified_times();

@@ -1,4 +1,6 @@
 //! A task's log in the store: encoding, decoding, and folding it into a task.
+//!
+//! It does not decide which events are appended: its callers do.
 
 use std::time::SystemTime;
 
@@ -106,6 +108,7 @@ pub async fn read_messages(
             after = row.seq;
             events.push(message(row)?);
         }
+        // A short batch is the last one, which saves a query for an empty one.
         if count < EVENT_BATCH_SIZE as usize {
             return Ok(events);
         }
@@ -183,6 +186,8 @@ pub async fn extend<E: From<Error>>(
                 let has_grown = true;
                 return Ok(Extension { task, has_grown });
             }
+            // Another writer was first. Decide again on its events; each conflict means that one of the writers got
+            // ahead.
             Err(motorium_store::Error::Conflict { .. }) => {}
             Err(error) => return Err(Error::Store(error).into()),
         }

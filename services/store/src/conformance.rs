@@ -70,8 +70,11 @@ macro_rules! task_store_conformance {
 
 type Store = Arc<dyn TaskStore>;
 
+/// State of a task that waits for an owner. The store itself gives states no meaning.
 const PENDING: i32 = 1;
+/// State of a task that has an owner.
 const RUNNING: i32 = 2;
+/// Duration of a lease on the timeline of the tests.
 const TTL: Duration = Duration::from_secs(15);
 
 /// Returns a time, in seconds from the start of the test's own timeline.
@@ -1154,6 +1157,7 @@ pub async fn numbers_events_without_gaps_for_many_at_once(store: Store) {
 }
 
 pub async fn claims_each_task_once_for_many_at_once(store: Store) {
+    // More tasks than claimants, so that every claimant competes several times.
     const TASKS: usize = 12;
     for number in 0..TASKS {
         created(&store, &format!("t{number}")).await;

@@ -1,4 +1,6 @@
 //! Errors of the store, and their mapping to error reports.
+//!
+//! Errors of a database are not classified here: the module of the database does that.
 
 use std::path::PathBuf;
 

@@ -24,6 +24,7 @@ const USER: &str = "postgres";
 /// Timeout for the start of the server.
 // Generous, because the tests run on loaded machines; reached only if the server is broken.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
+/// Interval at which the start of the server is checked. Short against the second that a start takes.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A running server.

@@ -1,4 +1,6 @@
 //! The task store interface, independent of the database.
+//!
+//! A store does not interpret the bodies of events: the crate `motorium_recording` encodes and decodes them.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};

@@ -118,6 +118,7 @@ pub fn doubts(task: &Task, is_supported: bool) -> Vec<String> {
     let Some(decision) = task.steps.last().and_then(|step| step.decision.as_ref()) else {
         return Vec::new();
     };
+    // The second look is asked for once: a model that insists would be asked for ever.
     let was_asked = task.second_looks > 0;
     if decision.model.is_empty() || (is_supported && was_asked) {
         return Vec::new();
@@ -172,6 +173,7 @@ fn json_contains(json: &Value, wanted: &Value) -> bool {
         (Value::Array(elements), Value::Array(wanted)) => wanted
             .iter()
             .all(|value| elements.iter().any(|element| json_contains(element, value))),
+        // As floating point, because a model writes `1.0` for `1`.
         (Value::Number(number), Value::Number(wanted)) => number.as_f64() == wanted.as_f64(),
         _ => json == wanted,
     }

@@ -2,6 +2,8 @@
 //!
 //! The stored form is the API message `Event`, because users' tools read the log as well. It additionally keeps a
 //! decision's `conversation` and the content of attachments. [`public_view`] removes both before an event leaves the process.
+//!
+//! What an event changes is not described here but in `fold`.
 
 use std::time::{Duration, SystemTime};
 
@@ -334,7 +336,8 @@ impl Event {
 pub enum EventSource {
     /// A person, or the client of one: input to the task, or a manual action on its desktop.
     User,
-    /// Dispatch and recovery of runs, waits and transient failures; also a kind that this version does not know.
+    /// The dispatcher, which starts, recovers and ends run loops. Also stands for kinds of events that this version
+    /// does not know.
     Dispatcher,
     /// The run loop's own progress.
     RunLoop,

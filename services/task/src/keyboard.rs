@@ -74,6 +74,7 @@ impl KeyboardHistory {
         };
         self.focus_may_have_moved |= with_keys && text.contains(['\t', '\n']);
         match text.rsplit_once('\n') {
+            // A line break submits the line; what follows it is the new one.
             Some((_, last)) => last.clone_into(&mut self.line),
             None => self.line.push_str(text),
         }
@@ -90,11 +91,13 @@ impl KeyboardHistory {
                 self.line.pop();
             }),
             [Key::Delete | Key::Home | Key::End | Key::Left | Key::Right] => {}
+            // The content of the clipboard is not known here, so the line contains an unknown part.
             [Key::Control, Key::Character('v')] => self.line.push(UNKNOWN_INPUT),
             [Key::Control, Key::Character(letter)]
                 if EDITING_LETTERS.contains(&letter.to_lowercase().to_string().as_str()) => {}
             keys => {
                 self.focus_may_have_moved = true;
+                // Enter submits the line, and other control keys such as Ctrl-D and Ctrl-U may discard it.
                 if keys.contains(&Key::Enter) || matches!(keys, [Key::Control, ..]) {
                     self.line.clear();
                 }

@@ -1,6 +1,8 @@
 //! Enforcement of a task's limits, and the limits that remain.
 //!
 //! The limits themselves are part of the specification ([`crate::spec`]).
+//!
+//! Pure: it does not stop anything, the run does.
 
 use std::time::SystemTime;
 

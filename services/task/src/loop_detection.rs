@@ -59,6 +59,7 @@ pub fn notice(task: &Task) -> Option<LoopNotice> {
     if waits {
         return None;
     }
+    // Each measure is tried once, the least intrusive first. A person is asked last.
     let measure = match earlier.last().map(|last| last.measure) {
         None => Mitigation::NotifyPlanner,
         Some(Mitigation::NotifyPlanner) => Mitigation::BlockActions,
@@ -229,6 +230,8 @@ fn pattern(rounds: &[Round]) -> Option<(LoopPattern, String)> {
     if same >= MIN_REPETITIONS {
         return Some((LoopPattern::Repetition, last.intents.clone()));
     }
+    // Shortest period first: two turns of a sequence of two are a sequence of four as well. Period 1 is a repetition,
+    // found above.
     if let Some(period) = (2..=MAX_CYCLE_LENGTH).find(|period| is_cycle(rounds, *period)) {
         let turn: Vec<&str> = rounds[rounds.len() - period..]
             .iter()

@@ -107,8 +107,10 @@ fn next_action(step: &StepRecord) -> Option<usize> {
     }
     match step.actions.last() {
         None => Some(0),
+        // A retry comes before the next action, which was planned on its success.
         Some(last) if last.retry_due.is_some() => Some(step.actions.len() - 1),
         Some(last) if last.performed() => Some(step.actions.len()),
+        // The last action was not performed. The actions after it were planned on its success.
         Some(_) => None,
     }
 }

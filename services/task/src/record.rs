@@ -1,4 +1,6 @@
 //! A step of a task and its actions, folded from the log.
+//!
+//! Only the fold changes it.
 
 use std::time::SystemTime;
 

@@ -170,6 +170,7 @@ pub fn other_point(point: CapturePoint, target: CaptureRect) -> Option<CapturePo
         )
     };
     let distance = |other: &CapturePoint| (*other - point).to_i64().square_length();
+    // Quarter points are apart from the centre and from the offsets tried before, and clear of the edges.
     [place(1, 2), place(3, 2), place(2, 1), place(2, 3)]
         .into_iter()
         .max_by_key(distance)

@@ -62,6 +62,7 @@ fn state(element: &Element) -> [u8; 6] {
         placeholder,
     } = element.state;
     [checked, selected, disabled, focused, expanded, placeholder]
+        // Unknown is a value of its own and not the same as false.
         .map(|known| known.map_or(2, u8::from))
 }
 
@@ -88,6 +89,7 @@ pub fn minute_of_time(text: &str) -> Option<u64> {
         let hour = pair[0].chars().rev().take_while(char::is_ascii_digit);
         let digits = pair[1].chars().take_while(char::is_ascii_digit);
         let minute: String = digits.collect();
+        // Exactly two digits of minutes below 60: `16:9` is a ratio and `3:75` a score.
         let is_time = (1..=2).contains(&hour.count()) && minute.len() == 2;
         minute.parse().ok().filter(|minute| is_time && *minute < 60)
     })

@@ -82,6 +82,7 @@ impl SecretFields {
             {
                 one = one.union(&self.confirmed.swap_remove(touching));
             }
+            // Merging redacts more than necessary. Dropping a box would show a secret.
             if self.confirmed.len() == MAX_BOXES
                 && let Some(last) = self.confirmed.pop()
             {

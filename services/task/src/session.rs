@@ -1,6 +1,8 @@
 //! Summaries of the earlier tasks of a session, for the tasks that follow them.
 //!
 //! Each task is summarised from its log, and the summaries are bounded in number and size: they are part of every prompt.
+//!
+//! No model is asked.
 
 use motorium_messages::{Language, Message};
 use motorium_proto::domain::effect::Verdict;
@@ -16,11 +18,13 @@ pub const MAX_EARLIER_TASKS: usize = 8;
 const MAX_TOTAL_CHARS: usize = 8_000;
 /// Maximum length of a goal and of an answer in characters: several sentences.
 const MAX_TEXT_CHARS: usize = 1_000;
-/// Maximum length of a message, of extracted data and of a line of an action in characters.
+/// Maximum length of a message and of extracted data in characters.
 const MAX_DATA_CHARS: usize = 1_000;
+/// Maximum length of the line of an action in characters: one sentence.
 const MAX_LINE_CHARS: usize = 160;
-/// Maximum number of messages and of lines of actions. The last ones tell how the task left the desktop.
+/// Maximum number of messages. The last ones tell what the user wants now.
 const MAX_MESSAGES: usize = 6;
+/// Maximum number of lines of actions. The last ones tell how the task left the desktop.
 const MAX_ACTIONS: usize = 12;
 
 /// Summarises a task that has ended. `None` if it has not, or if it never started.
@@ -152,6 +156,7 @@ fn action_line(action: &ActionRecord, language: Language) -> String {
 /// Returns the last entries; an ellipsis stands for those before.
 fn last(mut lines: Vec<String>, max: usize) -> Vec<String> {
     if lines.len() > max {
+        // One line more than the surplus, for the ellipsis.
         lines.drain(..=lines.len() - max);
         lines.insert(0, "…".to_owned());
     }

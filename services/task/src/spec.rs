@@ -1,4 +1,6 @@
 //! The specification of a task: the goal, limits and options that the user gave when creating it.
+//!
+//! The limits are not enforced here but in `limits`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -21,9 +23,12 @@ pub const DEFAULT_MAX_STEPS: u32 = 80;
 /// Default of `limits.max_duration`. About 6 s a step at the default number of steps.
 pub const DEFAULT_MAX_DURATION: Duration = Duration::from_secs(8 * 60);
 
-/// Maximum number of messages of a conversation that a task continues, and of their characters together. A longer history
-/// does not fit into a prompt anyway, and is part of every read of the task.
+/// Maximum number of messages of a conversation that a task continues. A longer history does not fit into a prompt
+/// anyway, and is part of every read of the task.
 const MAX_EARLIER_MESSAGES: usize = 100;
+/// Maximum number of characters of these messages together.
+// Four times as many as a prompt gets. A higher limit makes every read of the task larger, a lower one refuses
+// histories of which only the end would be used.
 const MAX_EARLIER_MESSAGE_CHARS: usize = 32_768;
 /// Maximum number of their characters in a prompt: as much as of the earlier tasks of a session.
 const MAX_PROMPT_MESSAGE_CHARS: usize = 8_000;

@@ -1,4 +1,6 @@
 //! Conversion of a task to the API messages `Task` and `Step`.
+//!
+//! Pure: it does not read the store.
 
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::decision::Next;

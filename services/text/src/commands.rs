@@ -51,6 +51,7 @@ pub fn has_hidden_program(line: &str, runners: &[String]) -> bool {
 }
 
 fn is_hidden(word: &str) -> bool {
+    // A double slash belongs to an address, not to a path.
     let names_a_file = word.contains('/') && !word.contains("//");
     let is_the_machines = SYSTEM_PROGRAM_DIRS
         .iter()
@@ -80,12 +81,14 @@ pub fn command_after_prompt(line: &str) -> Option<&str> {
 
 /// Returns true if a line overwrites a file by redirection.
 pub fn overwrites(line: &str) -> bool {
+    // Every second part lies outside of quotes.
     let quoted = line.split(['\'', '"']).step_by(2);
     quoted
         .flat_map(|plain| plain.match_indices('>').map(move |(at, _)| (plain, at)))
         .any(|(plain, at)| {
             let (before, after) = (&plain[..at], &plain[at + 1..]);
             let is_arrow =
+                // `>>` appends, `->`, `=>` and `<>` are arrows or comparisons, and `>&` joins streams.
                 before.ends_with(['>', '-', '=', '<']) || after.starts_with(['>', '&', '=']);
             let target = after.trim_start_matches('|').trim_start();
             !is_arrow

@@ -126,6 +126,7 @@ static ASCII: LazyLock<[String; 128]> = LazyLock::new(|| {
 });
 
 /// Currency signs and codes of prices.
+// `US$` stands before `$`, which also is its end.
 const CURRENCIES: [&str; 16] = [
     "US$", "$", "€", "£", "¥", "￥", "₹", "₽", "₩", "USD", "EUR", "GBP", "CNY", "RMB", "元", "円",
 ];
@@ -154,6 +155,7 @@ pub fn without_leetspeak(text: &str) -> Option<String> {
         let known = LEET_SUBSTITUTIONS
             .iter()
             .find(|(written, _)| *written == letter);
+        // Only beside a letter: `1` in `10:30` is a digit.
         let beside = is_letter(at + 1) || (at > 0 && is_letter(at - 1));
         known.filter(|_| beside).map_or(letter, |(_, meant)| *meant)
     };
@@ -198,6 +200,7 @@ fn normalise(text: &str) -> String {
     // Apostrophes are removed, because they do not separate words.
     let small = small.replace(['\'', '’', '`'], "");
     // The skeleton of a letter with a stroke is the letter and a mark.
+    // After lower case: the skeleton of a capital `I` is the letter `l`.
     let alike = skeleton(&small).filter(|letter| !is_ignorable(*letter));
     alike.flat_map(char::to_lowercase).collect()
 }

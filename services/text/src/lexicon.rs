@@ -206,6 +206,7 @@ impl Lexicon {
 
     /// Returns the meanings of a text as written, and with digits and signs read as letters (`D3lete`).
     fn meanings_of(&self, text: &str, is_label: bool) -> Meanings {
+        // Both readings count, so that a digit can only add a meaning: `4` in `Delete 4 files` takes none away.
         let mut meanings = self.found_in(&NormalisedText::of(text), is_label);
         if let Some(undisguised) = fold::without_leetspeak(text) {
             meanings.extend(self.found_in(&NormalisedText::of(&undisguised), is_label));
@@ -218,6 +219,8 @@ impl Lexicon {
             let plain = known
                 .not
                 .iter()
+                // Exceptions are removed and do not end the search, because the same text may have another word: `Pay
+                // for order history`.
                 .fold(plain.clone(), |plain, not| plain.without(not));
             known.matches(&plain, is_label)
         });

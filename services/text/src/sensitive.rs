@@ -47,6 +47,7 @@ fn has_card_number(text: &str) -> bool {
 /// Returns whether a card number starts and ends at group boundaries of a digit sequence.
 fn has_card_among(text: &str) -> bool {
     let mut digits = String::new();
+    // A card begins and ends at a gap. Digits of a date or a check code beside it would spoil the check digit.
     let mut edges = vec![0];
     for group in text.split([' ', '-']) {
         digits.push_str(group);

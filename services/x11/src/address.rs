@@ -1,4 +1,6 @@
 //! Names of displays, the sockets that they stand for, and the authentication to their servers.
+//!
+//! No display is opened here: `connection` does that.
 
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};

@@ -1,4 +1,6 @@
 //! A connection to one screen of one display.
+//!
+//! A broken connection is not reopened: its owner opens a new one.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;

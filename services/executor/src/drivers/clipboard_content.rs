@@ -3,6 +3,8 @@
 //! The content of an X selection is served by its owner. A process that ends would take it along, so it hands the
 //! content to another process. This is the form in which it is passed on: a line of JSON that describes the
 //! representations, followed by their bytes.
+//!
+//! It does not talk to a display: the driver does.
 
 use std::io::{BufRead, Error, ErrorKind, Read, Result, Write};
 

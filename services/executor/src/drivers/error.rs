@@ -1,4 +1,6 @@
 //! Errors of drivers.
+//!
+//! They are not mapped to gRPC statuses here but in the error of the service.
 
 use std::time::Duration;
 

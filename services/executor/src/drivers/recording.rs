@@ -2,6 +2,8 @@
 //!
 //! The file survives the process: it shows what a display would have received, even from a process that was killed.
 //! Secrets appear by name.
+//!
+//! It never touches a display.
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -80,7 +80,7 @@ impl LeaseState {
     /// Extends the lease of `epoch` to `ttl` from now.
     ///
     /// # Errors
-    /// As [`LeaseState::check`].
+    /// Fails under the conditions of [`LeaseState::check`].
     pub fn renew(
         &mut self,
         epoch: DesktopEpoch,

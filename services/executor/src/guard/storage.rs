@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-/// Accessible to this user only: the files tell what was done on a desktop.
+/// Mode of the folder. Only this user has access: the files tell what was done on a desktop.
 const FOLDER_MODE: u32 = 0o700;
+/// Mode of the files, for the same reason.
 const FILE_MODE: u32 = 0o600;
 
 /// An error of the folder or a file in it.

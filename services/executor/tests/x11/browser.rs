@@ -600,7 +600,7 @@ async fn beforeunload_dialog_is_reported_as_an_error() {
         .await;
 }
 
-/// As `motorium act --in-process refresh`: the driver is as old as its first action.
+/// The case of `motorium act --in-process refresh`: the driver is started for its first action.
 #[tokio::test]
 async fn a_driver_that_was_just_started_reaches_the_browser() {
     let scene = BrowserFixture::start(&[("/", "here")]).await;

@@ -112,7 +112,7 @@ async fn check_restored(target: &str, content: &[u8]) {
     .await;
 }
 
-/// As `motorium act type`, which ends: what was on the clipboard stays there, held by another process.
+/// The case of `motorium act type`: its process ends, and another one keeps what was on the clipboard before.
 #[tokio::test]
 async fn previous_clipboard_content_outlives_the_driver_process() {
     let mut desktop = Desktop::start("us").await;

@@ -106,7 +106,7 @@ async fn check_editor(layout: &str) {
     tally.judge(&format!("editor, {layout}"));
 }
 
-/// As an application that is busy with its start: it reads everything once it is done, and the action waits for it.
+/// An application that is busy with its start reads everything once it has started, and the action waits for it.
 #[tokio::test]
 async fn typing_waits_for_an_unresponsive_application() {
     let desktop = Desktop::start("us").await;

@@ -1,4 +1,6 @@
 //! Brightness, edges and ink of an image before marks are drawn on it.
+//!
+//! It does not follow what is drawn later.
 
 use image::RgbaImage;
 use multiversion::multiversion;

@@ -12,7 +12,9 @@ pub(super) struct ColourScheme {
     pub(super) text: Rgba<u8>,
 }
 
+/// Numbers on dark fills.
 const WHITE: Rgba<u8> = rgb(0xffffff);
+/// Numbers on bright fills.
 const BLACK: Rgba<u8> = rgb(0x000000);
 
 /// Red used only for the pointer overlay.

@@ -1,4 +1,6 @@
 //! Draws numbered boxes over a screenshot.
+//!
+//! It does not choose the elements: `select` does. Their list for a prompt is written in `prompt`.
 
 use image::RgbaImage;
 use motorium_proto::domain::element::Element;

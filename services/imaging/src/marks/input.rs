@@ -22,9 +22,11 @@ pub const TARGET_MARGIN: i32 = 3;
 const LINE: f32 = 3.0;
 /// Opacity of the halo: what is below it stays legible.
 const HALO_OPACITY: f32 = 0.45;
-/// A yellow and a red that are rare on desktops; with the white edge they are seen on any background.
+/// Colour of the halo. This yellow is rare on desktops.
 const HALO_COLOUR: Rgba<u8> = Rgba([255, 214, 10, 255]);
+/// Colour of ripples and target boxes. This red is rare on desktops.
 const INPUT_COLOUR: Rgba<u8> = Rgba([229, 24, 82, 255]);
+/// Colour of the edge around them. With it they can be seen on red backgrounds as well.
 const EDGE_COLOUR: Rgba<u8> = Rgba([255, 255, 255, 255]);
 
 /// Draws the halo around the pointer. Draw the pointer over it.

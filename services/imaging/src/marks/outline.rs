@@ -3,6 +3,8 @@
 //! An outline is outside its box. Where elements are closer than the outlines are thick, outlines are thin, boxes that
 //! overlap slightly (lines of text with boxes that are too tall) are separated halfway, and an outline skips the ink of
 //! every element that it crosses.
+//!
+//! The numbers are not placed here but in `label_placement`.
 
 use image::{Rgba, RgbaImage};
 

@@ -20,11 +20,17 @@ pub const ARROW_OFFSET: i32 = 80;
 /// Label at the arrow's tail.
 pub const LABEL: &str = "mouse pointer";
 
-// As the ring: these sizes, in pixels, are known to work for pointer checks by models.
+// These sizes were used when pointer checks by models were tried. Smaller parts get lost when a model scales its image
+// down, and larger ones hide more of the screen.
+/// Thickness of the arrow's shaft, in pixels.
 const SHAFT_THICKNESS: f32 = 4.0;
+/// Length of the arrow's head, in pixels.
 const HEAD_LENGTH: f32 = 14.0;
+/// Half of the width of the arrow's head, in pixels.
 const HEAD_HALF_WIDTH: f32 = 8.0;
+/// Size of the font of the label, in pixels.
 const TEXT_SIZE: f32 = 18.0;
+/// Space around the text of the label, in pixels.
 const TEXT_PADDING: i32 = 4;
 
 type Vector = Vector2D<f32, ModelPx>;

@@ -10,6 +10,8 @@
 //!
 //! Invariant: an element is exactly one line, whatever its text contains. Screen text cannot end its quotes, start a
 //! new line, or hide behind invisible characters.
+//!
+//! It does not choose the elements: `select` does.
 
 use std::fmt::{Display, Write as _};
 

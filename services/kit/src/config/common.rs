@@ -1,4 +1,6 @@
 //! Settings common to all servers: the data folder, logging, and the protection of listeners.
+//!
+//! The settings of a single service are not here: each service has its own section.
 
 use std::fs;
 use std::path::{Path, PathBuf};

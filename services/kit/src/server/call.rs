@@ -1,4 +1,6 @@
 //! Middleware that every call passes between the connection and its handler.
+//!
+//! It does not decode messages: tonic does.
 
 use std::convert::Infallible;
 use std::future::Future;

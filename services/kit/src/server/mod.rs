@@ -80,6 +80,7 @@ impl Config {
             tls: None,
             token: None,
             limits: Limits::default(),
+            // Below the 30 s after which the service files in `deploy/` and Kubernetes kill a process by default.
             grace_period: Duration::from_secs(20),
         }
     }

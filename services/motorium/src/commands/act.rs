@@ -184,12 +184,15 @@ pub(super) async fn perform(
         display: lease.display.clone(),
         epoch: lease.epoch,
     };
+    // Released in any case, so that the next command need not wait until the lease expires. A second signal stops
+    // waiting.
     let released = tokio::select! {
         released = executor.release_desktop(release) => released,
         () = interrupted.stopping() => Ok(()),
     };
     let performed = match performed {
         Some(performed) => performed,
+        // The journal of the Executor knows how far the action came, although its call was dropped.
         None => tokio::select! {
             ended = interrupted_outcome(executor, lease.display, action_id) => ended,
             () = interrupted.stopping() => {

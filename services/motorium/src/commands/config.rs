@@ -1,4 +1,6 @@
 //! `motorium config`: prints the effective configuration with the source of each value, or the reference of all keys.
+//!
+//! It does not change the configuration.
 
 use std::process::ExitCode;
 

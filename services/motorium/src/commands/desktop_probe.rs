@@ -34,10 +34,12 @@ const SIZE: (u16, u16) = (320, 160);
 const COLOUR: [u8; 3] = [0x2f, 0x9e, 0x44];
 /// Difference of a colour channel that a capture may have, for example on a display with 16 bits per pixel.
 const COLOUR_TOLERANCE: u8 = 8;
+/// Word that is typed into the window.
 const WORD: &str = "motorium";
 /// Time for the window to appear, or for an input to arrive.
 // A loaded machine maps a window and delivers input within a few hundred milliseconds.
 const EVENT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Interval at which the window looks for events. Short against the time in which an input arrives.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Checks the window manager and tries a capture, a click and a word.
@@ -80,6 +82,7 @@ async fn captured(
     let around = |distance: i32| CapturePoint::new(centre.x + distance, centre.y + distance);
     let request = CaptureRequest {
         display: Some(display.clone()),
+        // A small area in the middle: the frame and the shadow of the window are not part of it.
         area: CaptureArea::Region(CaptureRect::new(around(-8), around(8))),
         omit_cursor: true,
         image: Some(ImageOptions::default()),
@@ -142,6 +145,7 @@ async fn acted(
         )
         .await,
     ];
+    // Without the keyboard focus the word would be typed into another window.
     if window.has_keyboard().await {
         let word = Action::TypeText {
             text: Text::Literal(WORD.to_owned()),

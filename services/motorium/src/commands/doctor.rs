@@ -1,4 +1,6 @@
 //! `motorium doctor`: checks this machine for missing requirements, shows how to install them, and tries the display.
+//!
+//! It does not install anything itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,6 +2,8 @@
 //!
 //! Images of the user within it become attachments of the task, so that they are put on the desktop and shown to the model
 //! like any other. A message names the ones that it had.
+//!
+//! An image that is only named by an address is not downloaded: it is an error.
 
 use std::fs;
 use std::path::Path;

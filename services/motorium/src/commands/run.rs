@@ -1,6 +1,8 @@
 //! `motorium run`: submits a task, shows every step and prints its answer.
 //!
 //! The task belongs to the command: it ends with it, unless it is detached.
+//!
+//! It does not show the events itself: `watch` does.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -67,6 +69,7 @@ async fn run_in_process(
         None => new_task_name(),
     };
     let starting = Process::start(loaded, ProcessOptions::in_process(task.clone()));
+    // Starting may take long, and Ctrl-C has to work meanwhile.
     let process = tokio::select! {
         process = starting => process?,
         _ = signals.next() => return Ok(Exit::Cancelled),

@@ -1,4 +1,6 @@
 //! `motorium tasks`: lists, shows and controls tasks.
+//!
+//! It does not create tasks: `motorium run` does.
 
 use std::process::ExitCode;
 

@@ -145,6 +145,7 @@ impl<'a> Watcher<'a> {
     async fn step(&mut self, updates: &mut Updates) -> Result<Option<Exit>, Error> {
         tokio::select! {
             biased;
+            // A failed cancellation comes first: no event would tell of it.
             cancelled = finished(&mut self.cancelling) => {
                 cancelled.map_err(Error::Service)?;
                 Ok(None)
@@ -164,6 +165,7 @@ impl<'a> Watcher<'a> {
             self.screen.remark(&message);
             return Some(Exit::Cancelled);
         }
+        // The task is being cancelled already, and the user does not want to wait for its end.
         if self.exit.is_some() {
             return Some(Exit::Cancelled);
         }
@@ -201,6 +203,7 @@ impl<'a> Watcher<'a> {
                 return Ok(None);
             }
         };
+        // The request was answered at another client, or the task stopped waiting for it.
         if self.open.is_some() && event.state() != State::AwaitingUser {
             self.open = None;
             self.screen.end_prompt();
@@ -253,6 +256,7 @@ impl<'a> Watcher<'a> {
         }
         match self.options.responder {
             Responder::Terminal => {
+                // What was typed before does not answer a request that was not shown yet.
                 self.typed.discard();
                 self.screen.prompt(&request);
                 self.open = Some(request);
@@ -277,6 +281,7 @@ impl<'a> Watcher<'a> {
         let task = self.connection.client.get_task(self.task).await;
         let task = task.map_err(Error::Service)?;
         let waiting = task.user_request.unwrap_or_default();
+        // The message as well, because a question has no approval to tell it from the next one.
         Ok(waiting.message == request.message() && waiting.approval == request.approval())
     }
 

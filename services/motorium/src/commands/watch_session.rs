@@ -1,4 +1,6 @@
 //! `motorium tasks watch --session`: shows all tasks of a session as they run.
+//!
+//! It does not answer requests: it shows the command that does.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

@@ -2,6 +2,8 @@
 //!
 //! A [`TaskProgress`] gets the events in order and returns what to show: one line per finished step, and a short
 //! status in between.
+//!
+//! It does not print: its callers in `commands` do.
 
 use std::time::Duration;
 
@@ -124,6 +126,7 @@ impl TaskProgress {
 
     /// Processes the next event.
     pub(crate) fn apply(&mut self, event: &wire::Event) -> ProgressUpdate {
+        // The state decides and not the kind: the last event may have a kind that this version does not know.
         if let Some(outcome) = self.outcome(event) {
             return ProgressUpdate::Finished(outcome);
         }
@@ -390,6 +393,7 @@ impl TaskProgress {
             return ProgressUpdate::Nothing;
         };
         self.step.outcome.clone_from(&effect.explanation);
+        // Only this verdict is a problem for certain. A change elsewhere is often intended.
         self.step.trouble = effect.verdict() == EffectVerdict::NoEffect;
         ProgressUpdate::Nothing
     }

@@ -24,7 +24,7 @@ pub(crate) enum Request {
 /// The meaning of a typed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PromptReply {
-    /// Nothing that answers the request: show it again.
+    /// The line does not answer the request, which is shown again.
     Repeat,
     /// The requested action is done.
     Acknowledge,

@@ -1,4 +1,6 @@
 //! Tables for terminals, in the language of their caller: that of the task they are about, or else of the terminal.
+//!
+//! It does not print: its callers do.
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};

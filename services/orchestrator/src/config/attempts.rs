@@ -1,4 +1,6 @@
 //! Settings of how an action is aimed, judged and retried.
+//!
+//! The settings are not applied here but in `run` and in [`motorium_task::retry`].
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! User commands on tasks: create, cancel, pause, resume, message, acknowledge. Each appends its events at most once.
+//!
+//! They do not act on a desktop themselves: the run of the task reacts to the events.
 
 use std::time::{Duration, SystemTime};
 

@@ -92,6 +92,7 @@ impl HookPoint {
 pub struct HookPoints(u16);
 
 impl HookPoints {
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
     #[must_use]

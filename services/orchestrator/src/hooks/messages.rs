@@ -1,4 +1,6 @@
 //! Conversion between hook types and their proto messages.
+//!
+//! No hook is called here.
 
 use motorium_proto::convert::wire_duration;
 use motorium_proto::domain::decision::Usage;

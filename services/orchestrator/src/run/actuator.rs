@@ -23,7 +23,7 @@ use motorium_task::{Lifecycle, Task};
 /// Maximum time to wait for a running action whose call broke off; afterwards its outcome counts as unknown.
 // Longer than typing a usual text takes, so that most actions can report their outcome.
 const RUNNING_ACTION_TIMEOUT: Duration = Duration::from_secs(5);
-/// As [`RUNNING_ACTION_TIMEOUT`], when the task is ending.
+/// Maximum time to wait for a running action when the task is ending.
 // The user waits for the end, and a stopped action reports within a few milliseconds.
 const STOPPED_ACTION_TIMEOUT: Duration = Duration::from_millis(500);
 /// Interval between lookups of a running action.

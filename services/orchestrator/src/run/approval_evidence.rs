@@ -25,8 +25,10 @@ use motorium_task::effect::is_caret;
 // An area that differs three times in a row is animated and cannot be approved reliably.
 const MAX_CAPTURES: u32 = 3;
 /// Number of captures in which a caret is searched for.
-// Carets blink every 300 to 600 ms, so two captures 400 ms apart show both states.
+// Two show both states of a blinking caret.
 const CARET_CAPTURES: u32 = 2;
+/// Time between the captures in which a caret is searched for.
+// Carets blink every 300 to 600 ms.
 const CARET_CAPTURE_INTERVAL: Duration = Duration::from_millis(400);
 /// Margin around a focused field in which its focus ring is drawn, in pixels. Also covers a field that was targeted by
 /// its label.

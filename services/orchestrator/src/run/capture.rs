@@ -1,6 +1,8 @@
 //! Captures, observations and comparisons of the screen, with the redactions that the task and the hooks ask for.
 //!
 //! Nothing is remembered here; [`super::screen`] keeps the latest observation.
+//!
+//! It does not decide when the screen is captured.
 
 use motorium_messages::Message;
 use motorium_proto::domain::element::Scene;
@@ -32,7 +34,8 @@ pub(super) async fn observe_screen(run: &mut RunContext, image: bool) -> RunResu
     observe_as(run, request).await
 }
 
-/// As [`observe_screen`], without an image, for texts that have to be found: a screen that cannot be parsed ends the task.
+/// Captures and parses the whole screen without an image, to look for texts in it. A screen that cannot be parsed ends
+/// the task.
 pub(super) async fn read_screen(run: &mut RunContext) -> RunResult<Observation> {
     hooks::before_screenshot(run).await?;
     let request = whole_screen(run, false, run.redactions_in(&CaptureArea::Display));
@@ -190,7 +193,7 @@ pub(super) async fn capture_frame(
     Ok(captured.frame)
 }
 
-/// As [`capture_frame`]. The error is for the caller to judge.
+/// Captures the screen without the pointer, and returns errors to the caller unless they end the task.
 pub(super) async fn try_capture_frame(
     run: &mut RunContext,
     redacted: &[CaptureRect],

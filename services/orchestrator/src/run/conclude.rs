@@ -1,4 +1,6 @@
 //! Concludes a task: verifies a claim of success, fetches results, and waits for the user.
+//!
+//! It does not judge single actions: [`super::judge`] does.
 
 use motorium_messages::{Message, join_clauses};
 use motorium_proto::domain::action::{Target, TextAnchor};

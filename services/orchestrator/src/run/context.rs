@@ -133,7 +133,7 @@ impl RunContext {
         self.interrupts.guard(self.task(), work).await
     }
 
-    /// As [`RunContext::guard`], and also until the task is paused.
+    /// Awaits `work` until the task is paused, stopped, taken over or out of time.
     pub(super) async fn guard_unless_paused<T>(
         &self,
         work: impl Future<Output = T>,
@@ -161,7 +161,8 @@ impl RunContext {
         answer.map_err(|report| halt(self.task(), operation, report))
     }
 
-    /// As [`RunContext::call`], but returns permanent errors to the caller.
+    /// Calls a service and retries while it is unavailable, like [`RunContext::call`]. Returns permanent errors to the
+    /// caller.
     pub(super) async fn try_call<T, F>(
         &mut self,
         operation: Message<'static>,

@@ -1,4 +1,6 @@
 //! Asks the planner what to do on the current screen.
+//!
+//! The decision is not judged or carried out here: [`super::gate`] and [`super::actuator`] do that.
 
 use bytes::Bytes;
 use motorium_messages::{Language, Message};

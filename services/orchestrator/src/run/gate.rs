@@ -2,7 +2,7 @@
 //!
 //! An approval covers one action at one place on one screen, for the policy rules that required it
 //! ([`super::approval_evidence`]). The place is compared once more right before the approval is used. If anything
-//! differs, the approval is invalidated and the planner sees the current screen. Nothing is performed here.
+//! differs, the approval is invalidated and the planner sees the current screen. It does not perform anything.
 
 use std::time::{Duration, SystemTime};
 
@@ -216,7 +216,7 @@ impl Gate {
         }
     }
 
-    /// As [`Gate::permission`], for a function call.
+    /// Applies the policy to a function call and requests approval where required.
     pub(super) async fn permission_to_call(
         &self,
         run: &mut RunContext,
@@ -465,7 +465,7 @@ impl Gate {
     }
 }
 
-/// As [`Gate::situation`], for a page with this URL.
+/// Returns the situation that the policy judges, on a page with this URL; `None` without an observation.
 fn situation_on(
     run: &RunContext,
     screen: &Screen,

@@ -56,7 +56,7 @@ impl Interrupts {
         }
     }
 
-    /// As [`Interrupts::guard`], and also until the task is paused.
+    /// Awaits `work` until the task is paused, stopped, taken over or out of time.
     pub(super) async fn guard_unless_paused<T>(
         &self,
         task: &Task,

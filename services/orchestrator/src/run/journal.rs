@@ -2,6 +2,8 @@
 //!
 //! Invariant: the task in memory is the fold of the stored events followed by the deferred ones. Deferred events are
 //! stored together with the next recorded one, in order. Nothing is appended to a task that has ended.
+//!
+//! It does not decide which events happen: the run loop does.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,7 @@
 //! Waits until the screen has settled after an action, and judges the action's effect.
+//!
+//! The retry that follows is not chosen here but in [`motorium_task::retry`]. Changes of the target under the pointer
+//! are examined in [`super::look`].
 
 use std::time::Duration;
 
@@ -94,11 +97,18 @@ pub struct EffectWindows {
 
 impl Default for EffectWindows {
     fn default() -> Self {
+        // An action without effect costs its whole window, and an effect that begins later is taken for none.
         Self {
+            // A program has to be loaded and started before it draws its first window.
             open: Duration::from_secs(5),
+            // A page is requested over a network first.
             navigate: Duration::from_secs(2),
+            // Longer than for keys, because a click is the only action that is performed again: a window that is too
+            // short would click a slow button twice.
             click: Duration::from_secs(1),
+            // Keys and text are never sent again. A second check with twice the window finds a late effect.
             input: Duration::from_millis(600),
+            // A scroll or a move is drawn with the next frames, or changes nothing.
             other: Duration::from_millis(300),
         }
     }
@@ -107,7 +117,8 @@ impl Default for EffectWindows {
 impl EffectWindows {
     /// Returns the timeouts for an action kind: its window, and time for the screen to settle after a change at its end.
     fn timeouts(self, kind: ActionKind) -> SettleTimeouts {
-        // What takes long to begin is also long in motion.
+        // What takes long to begin is also long in motion. With the default windows, the times to settle (in
+        // milliseconds) make the totals that docs/effects.md lists: 2.5 s for a click as well as for keys.
         let (first_change, settling) = match kind {
             ActionKind::OpenApplication | ActionKind::OpenUrl => (self.open, 5000),
             ActionKind::GoToUrl
@@ -354,8 +365,8 @@ impl Judge {
         }
     }
 
-    /// Waits once until the screen has settled, and judges the action. Returns `true` as well if something changed that is as
-    /// before again.
+    /// Waits once until the screen has settled, and judges the action. The second value is true if the screen changed
+    /// meanwhile and then looked as before the action again, such as a button that was shown pressed.
     #[expect(
         clippy::too_many_arguments,
         reason = "the parts of a run that the judgement of one action touches"

@@ -1,9 +1,12 @@
-//! Tells what a click did from the look that its target takes on under the pointer.
+//! Distinguishes the effect of a click from changes that the pointer alone causes on its target, such as a highlight.
 //!
-//! A dead button lights up, is pressed and keeps a focus ring, all within its own box; a toggle changes there as well. The pointer
-//! is moved to a free spot beside the target: what goes with it was only a look. It is moved back afterwards, because the next
-//! action may refer to its position. A text field that was clicked for its own sake has a caret, and what was taken for a field
-//! without one is a dead control. Other targets than clicks are not examined.
+//! A button without a function is highlighted, drawn pressed and given a focus ring like any other. All of that lies
+//! within its own box, and so does the effect of a toggle. The pointer is therefore moved to a free spot beside the
+//! target. A change that disappears with it was only the look of the target under the pointer. The pointer is moved
+//! back afterwards, because the next action may refer to its position.
+//!
+//! A text field that was clicked to focus it shows a caret. A supposed field without a caret is a control without a
+//! function. Actions other than clicks are not examined.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Preparation before the first step: leases the desktop, settles what a crash left open, and puts attachments.
+//!
+//! No step is made here: the run loop does that.
 
 use motorium_messages::Message;
 use motorium_proto::domain::effect::ActionResult;

@@ -1,4 +1,6 @@
 //! Recorded settings of a run: configuration on which its decisions depend.
+//!
+//! Other settings are not recorded.
 
 use std::time::Duration;
 

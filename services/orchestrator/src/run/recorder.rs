@@ -1,4 +1,6 @@
 //! Keeps what a run produces besides events: stored files and the times of a step's stages.
+//!
+//! Events are not kept here but in [`super::journal`].
 
 use bytes::Bytes;
 use motorium_messages::Message;

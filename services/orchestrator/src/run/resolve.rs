@@ -1,4 +1,6 @@
 //! Resolves the targets of actions to points on the current screen.
+//!
+//! Targets in words are not matched here: the Planner does that.
 
 use motorium_imaging::space::denormalise;
 use motorium_messages::Message;

@@ -1,6 +1,8 @@
 //! Calls the hooks of one run, records their answers, and replays them.
 //!
 //! The calls that the loop makes at its hook points are in [`super::hooks`]; the decisions of hooks are in [`crate::hooks`].
+//!
+//! It does not know how a hook is reached.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

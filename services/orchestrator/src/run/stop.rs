@@ -19,7 +19,7 @@ struct StopState {
     stop: Option<StopReason>,
     /// The event that paused the task, until the loop acknowledges it.
     paused: Option<EventSeq>,
-    /// As `paused`, when a person took over the desktop.
+    /// The event with which a person took over the desktop, until the loop acknowledges it.
     taken_over: Option<EventSeq>,
 }
 

@@ -113,7 +113,10 @@ fn observe_when_idle(run: &RunContext) -> PendingObservation {
     let request = capture::whole_screen(run, false, run.redactions_in(&CaptureArea::Display));
     let idle = WaitForIdleRequest {
         display: run.display(),
+        // Only an input that changes something needs a wait. If nothing has begun after 100 ms, the screen is captured
+        // as it is, because the observation has to be ready before the person's next click.
         first_change_timeout: Duration::from_millis(100),
+        // A screen that goes on moving is observed after a second all the same: a later observation describes no click.
         timeout: Duration::from_secs(1),
         ..WaitForIdleRequest::default()
     };

@@ -251,7 +251,7 @@ async fn invalid_desktop_registrations_are_refused_by_field() {
     );
 }
 
-/// As in `motorium up`: one desktop in the same process, and others that register.
+/// The arrangement of `motorium up`: one desktop in the same process, and others that register.
 #[tokio::test]
 async fn local_services_serve_only_desktops_without_endpoints() {
     let (far, served) = elsewhere().await;

@@ -55,7 +55,7 @@ pub(crate) async fn check(cluster: &Cluster, task: &str) -> TempDir {
     check_after(cluster, task, 1).await
 }
 
-/// As [`check`], for a task with this number of events outside of its runs.
+/// Asserts that the replay of an ended task matches, and covers every event except `before` ones, which no run wrote.
 pub(crate) async fn check_after(cluster: &Cluster, task: &str, before: usize) -> TempDir {
     let folder = exported(cluster, task).await;
     let verdict = replayed(folder.path()).await;

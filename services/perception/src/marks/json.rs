@@ -1,4 +1,6 @@
 //! JSON output of a scene: our own format, and the format of OmniParser for existing clients.
+//!
+//! It is written only: no scene is read from it.
 
 use std::collections::BTreeMap;
 

@@ -28,7 +28,8 @@ const MIN_DIALOG_CONTRAST: u8 = 140;
 
 /// Maximum fraction of the dialog's brightness behind a dark backdrop. Usual backdrops let 0.4 to 0.6 through.
 const MAX_DARK_TRANSMISSION: f64 = 0.68;
-/// The same for a light backdrop, on the inverted image. Lower, because light pages without a backdrop have grey text.
+/// Maximum fraction of the dialog's brightness behind a light backdrop, on the inverted image. Lower, because light
+/// pages without a backdrop have grey text.
 const MAX_LIGHT_TRANSMISSION: f64 = 0.4;
 
 /// Side of a tile in pixels. Small enough to separate lines of text, large enough to be cheap.
@@ -131,6 +132,9 @@ fn obscured_by(
             backdrop.contains(tile_of(middle)) && !dialog.contains(middle)
         })
         .collect();
+    // A quantile for a control as well: 2 % of its pixels may be brighter, so that a pointer above it or a box that
+    // reaches slightly too far does not decide. A higher share would take bright controls with little text for dimmed
+    // ones.
     let is_dim = |&index: &usize| brightness.quantile(detections[index].bounds, 0.98) <= limit;
     let dim: Vec<usize> = around.iter().copied().filter(is_dim).collect();
     let is_evidence = |index: &&usize| detections[**index].confidence >= min_confidence;

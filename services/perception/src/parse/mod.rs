@@ -69,7 +69,7 @@ pub trait Parser: Send + Sync + fmt::Debug {
     /// Loads the models that the first call would load.
     ///
     /// # Errors
-    /// As [`Self::parse`].
+    /// Fails under the conditions of [`Self::parse`].
     fn warm_up(&self) -> Result<(), Error>;
 
     /// Maximum number of concurrent calls of [`Self::parse`].

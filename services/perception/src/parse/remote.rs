@@ -2,6 +2,8 @@
 //!
 //! The response contains merged elements. They are split into boxes and lines again, so that marks, ids and redaction
 //! work as for any other parser.
+//!
+//! The other service does not capture the screen: it only parses the images that it is sent.
 
 use std::fmt;
 use std::sync::Arc;

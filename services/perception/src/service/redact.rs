@@ -27,9 +27,10 @@ const REDACTION_COLOUR: Rgba<u8> = Rgba([0, 0, 0, u8::MAX]);
 // Bounds the work of one capture; a screen has a few fields with secrets.
 const MAX_REDACTIONS: usize = 64;
 
-/// Maximum decoration that a window manager draws around a window, in pixels at scale 1. The title bar is above the
-/// window.
+/// Maximum height of the title bar that a window manager draws above a window, in pixels at scale 1.
+// More than common themes need: a strip of desktop that is redacted as well is better than a title that is not.
 const TITLE_BAR: f64 = 40.0;
+/// Maximum width of the border that a window manager draws around a window, in pixels at scale 1.
 const BORDER: f64 = 8.0;
 
 /// Maximum memory of a compiled pattern; a request must not exhaust the service's memory.
@@ -127,7 +128,7 @@ impl Redactor {
         }
     }
 
-    /// As [`Self::redact_lines`], for an image that is not a capture.
+    /// Redacts the recognised text that matches in an image that is not a capture, and removes it from the result.
     pub(super) fn redact_image(&self, pixels: &mut Arc<RgbaImage>, parse: &mut Parse) {
         for hidden in self.remove_matching_lines(parse) {
             fill(Arc::make_mut(pixels), hidden);

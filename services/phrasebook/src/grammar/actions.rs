@@ -1,4 +1,6 @@
 //! Parsers for the clauses that press keys, scroll, wait, drag and check.
+//!
+//! Pure: no key is pressed here.
 
 use motorium_proto::domain::action::Button;
 

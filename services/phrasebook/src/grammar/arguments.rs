@@ -1,4 +1,6 @@
 //! Arguments of a verb, and the instructions that a clause is parsed to.
+//!
+//! It does not know the verbs: each has a parser of its own.
 
 use motorium_proto::domain::key::Key;
 

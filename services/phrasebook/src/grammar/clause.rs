@@ -1,4 +1,6 @@
 //! Parser for one fragment: finds the verb and passes the arguments to that verb's parser.
+//!
+//! Sentences are not split into fragments here: `sentence` does that.
 
 use motorium_messages::Language;
 use motorium_proto::domain::action::Button;

@@ -1,5 +1,7 @@
 //! The instruction that a clause gives, as data. Every instruction prints as a canonical sentence (`type "Alice" into the
 //! text field "Name"`) that parses to the same instruction.
+//!
+//! It does not know the screen: the matcher finds the targets.
 
 use std::fmt;
 use std::time::Duration;

@@ -132,7 +132,7 @@ pub fn parse(goal: &str) -> Result<Vec<Clause>, ParseError> {
 /// goals that are not understood name none.
 ///
 /// # Errors
-/// As [`parse`], for the goal itself.
+/// [`ParseError`] for the first clause of the goal itself that cannot be parsed.
 pub fn parse_following<'a>(
     earlier: impl IntoIterator<Item = &'a str>,
     goal: &str,

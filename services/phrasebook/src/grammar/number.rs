@@ -1,4 +1,6 @@
 //! Numbers, counts and durations, in digits and in words of both languages.
+//!
+//! It does not know what is counted.
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! A cursor over the tokens of a goal, consumed from both ends. It keeps the goal's text, so that unquoted words can be
 //! returned as they were written.
+//!
+//! It does not split the goal into tokens: `token` does.
 
 use motorium_proto::domain::action::Text;
 

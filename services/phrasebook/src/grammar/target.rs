@@ -2,6 +2,8 @@
 //!
 //! Unquoted words may belong to the text or qualify it (`First Name`, `Search button`); both readings are kept, and
 //! the matcher decides between them on the screen.
+//!
+//! The screen is not known here.
 
 use motorium_proto::domain::action::FramePart;
 

@@ -1,4 +1,6 @@
 //! Parsers for the clauses that enter, replace, clear, copy and paste text.
+//!
+//! Pure: the fields are not looked up on a screen here, the matcher does that.
 
 use motorium_proto::domain::action::Text;
 use motorium_proto::domain::element::ElementKind;

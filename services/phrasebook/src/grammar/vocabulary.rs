@@ -1,4 +1,6 @@
 //! Vocabulary of the phrasebook, as tables. Lookup in a sentence is in `phrase`.
+//!
+//! The order of words is not described here: the parsers know it.
 
 use motorium_proto::domain::action::{Button, FramePart};
 use motorium_proto::domain::element::ElementKind;
@@ -18,11 +20,11 @@ pub(super) enum Verb {
     Toggle(bool),
     Hover,
     Type,
-    /// As [`Verb::Type`], but ambiguous: the text must be quoted or a field named.
+    /// An entry of text by an ambiguous verb, such as `write`: the text must be quoted or a field named.
     Write,
     /// A field, then its new text.
     Fill,
-    /// As [`Verb::Fill`], but the new text is required.
+    /// A field, then its new text, which is required.
     Set,
     Clear,
     Hold,
@@ -59,10 +61,15 @@ pub enum Direction {
     Right,
 }
 
+/// A click.
 const LEFT: Verb = Verb::Click(Button::Left, 1);
+/// A double click.
 const DOUBLE: Verb = Verb::Click(Button::Left, 2);
+/// A triple click, which selects a line or paragraph.
 const TRIPLE: Verb = Verb::Click(Button::Left, 3);
+/// A click that opens the context menu.
 const RIGHT: Verb = Verb::Click(Button::Right, 1);
+/// A click with the middle button.
 const MIDDLE: Verb = Verb::Click(Button::Middle, 1);
 
 /// All verbs with their phrases.

@@ -16,7 +16,8 @@ const MAX_LABEL_DISTANCE_BELOW: f64 = 2.5;
 /// Minimum gap between two labels for a field between them, in line heights. An unstyled browser form has 0.8 between
 /// labels left of their fields and 1.8 between labels above them.
 const MIN_FIELD_GAP: f64 = 1.5;
-/// As [`MIN_FIELD_GAP`], for labels with a colon, which are more often left of their fields.
+/// Minimum gap between two labels with colons for a field between them, in line heights. Larger than [`MIN_FIELD_GAP`],
+/// because labels with a colon are more often left of their fields.
 const MIN_FIELD_GAP_AFTER_COLON: f64 = 2.3;
 
 /// Returns every field that matches the query.

@@ -456,11 +456,18 @@ impl ScreenIndex<'_> {
 }
 
 /// Rank bonus for the same case: enough to tell two equally good matches apart.
+// Larger than the step from `Exact` to `AlphanumericOnly` (0.02): a line with the right case and other punctuation
+// ranks above the same words in another case. Every other step between tiers is larger than the bonus or depends on the
+// line.
 const SAME_CASE_BONUS: f64 = 0.03;
-// Rank bonuses for the kind. An exact kind outweighs one tier of text match (0.1); an element of unknown kind ranks between
-// a compatible and a wrong one.
+/// Rank bonus for exactly the wanted kind.
+// Twice the distance between two of the lower tiers of text match (0.1): the kind outweighs one tier and not two.
 const KIND_EXACT: f64 = 0.2;
+/// Rank bonus for a kind that detection confuses with the wanted one, or that people call by its name.
+// One tier: it makes up for a text that matches one tier worse.
 const KIND_COMPATIBLE: f64 = 0.1;
+/// Rank bonus for text of unknown kind, which may be any control.
+// Between a compatible kind and a wrong one.
 const KIND_UNKNOWN: f64 = 0.05;
 
 /// Returns the rank bonus of an element for a wanted kind.
@@ -532,8 +539,11 @@ fn element_match(
     score: f64,
     part: Option<CaptureRect>,
 ) -> ElementMatch {
-    // Tie-breakers below the differences between tiers: what can be used and is on top is more likely meant.
+    // An element that can be used and is on top is more likely meant. Being interactable and being enabled weigh less
+    // than one tier of text match (0.1).
     let interactable = if item.element.interactable { 0.04 } else { 0.0 };
+    // One layer (0.06) weighs less than a tier, too. Two layers (0.12) weigh more: an element of a modal dialog ranks
+    // above one in an inactive window whose text matches one tier better.
     let layer = match item.layer {
         StackingLayer::Behind => 0.0,
         StackingLayer::Active => 0.06,

@@ -1,5 +1,7 @@
 //! Splits lines of text at the toggles between their labels: `[x] Two-factor login [ ] Newsletter` is often read as one
 //! line that runs across the second box.
+//!
+//! Pure: only boxes and texts are used, not pixels.
 
 use std::ops::Range;
 

@@ -1,4 +1,6 @@
 //! Index of a frame's elements for queries: boxes in pixels, folded texts, and the window of each element.
+//!
+//! The search itself is not here but in [`super`].
 
 use std::ops::Range;
 

@@ -1,5 +1,7 @@
 //! Fuzzy comparison of a searched text with a recognised line. Tolerated differences, in this order: case, width and
 //! spaces; punctuation; look-alike characters; more words on the same line; a truncated end; single wrong characters.
+//!
+//! Pure. It does not know elements: [`super`] ranks the matches on a screen.
 
 use std::ops::Range;
 
@@ -8,6 +10,18 @@ use motorium_text::fold::width_and_case;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Quality of a match, from the weakest to the strongest.
+///
+/// | tier | score | tolerates |
+/// |---|---|---|
+/// | `Exact` | 1.00 | case, width and spaces |
+/// | `AlphanumericOnly` | 0.98 | punctuation as well |
+/// | `LookAlike` | 0.92 | look-alike characters as well |
+/// | `WholeWords` | 0.80 to 0.88 | other words on the same line |
+/// | `Prefix` | 0.70 to 0.78 | another end of the line, or a truncated one |
+/// | `Fuzzy` | 0.64 to 0.68 | one wrong character in five |
+// Scores of two tiers are at least 0.02 apart, which is more than the matcher's tolerance for equal ranks (0.015), so
+// that the tier decides first. Within a tier the score grows by up to 0.08 with the matched share of the line: `Save`
+// names a button `Save file` better than a line of ten words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MatchTier {
     Fuzzy,
@@ -220,7 +234,7 @@ pub(super) fn compare(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> 
     if wanted.is_empty() || line.is_empty() {
         return Vec::new();
     }
-    // Scores of different tiers are at least 0.02 apart, so that the tier decides before the share of the line does.
+    // A match of the whole line has the fixed score of its tier; see `MatchTier`.
     let whole = |tier, score| {
         vec![TextMatch {
             tier,
@@ -238,6 +252,7 @@ pub(super) fn compare(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> 
     if bare_wanted.skeleton().text() == bare_line.skeleton().text() {
         return whole(MatchTier::LookAlike, 0.92);
     }
+    // Strongest tier first: the first attempt with a match is taken, and the weaker ones are not compared with it.
     let attempts = [
         whole_words(wanted, line),
         whole_words(&bare_wanted, &bare_line),
@@ -261,6 +276,7 @@ fn share(part: usize, whole: usize) -> f64 {
 fn whole_words(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> {
     let is_words =
         |range: &Range<usize>| line.word_begins(range.start) && line.word_begins(range.end);
+    // The score of the tier `WholeWords`; see `MatchTier`.
     let score = 0.80 + 0.08 * share(wanted.len(), line.len());
     let likeness = |range| TextMatch {
         tier: MatchTier::WholeWords,
@@ -281,6 +297,7 @@ fn prefix(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> {
             .occurrences(wanted)
             .first()
             .is_some_and(|range| range.start == 0);
+    // The score of the tier `Prefix`; see `MatchTier`.
     let score = 0.70 + 0.08 * share(wanted.len(), line.len());
     let range = line.graphemes_of(0..line.len());
     if begins {
@@ -305,6 +322,7 @@ fn ellipsis_prefix(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> {
     };
     let kept_length = kept.chars().count();
     let is_cut = kept_length > MIN_PREFIX && wanted.starts_with(kept);
+    // The share is that of the text here, because the line is the shorter one.
     let score = 0.70 + 0.08 * share(kept_length, wanted.chars().count());
     if is_cut {
         vec![TextMatch {
@@ -331,6 +349,7 @@ fn fuzzy(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> {
             range: line.graphemes_of(0..line.len()),
         }];
     }
+    // Windows of one character more or less: a recognition error often merges two characters or splits one.
     let lengths = wanted.len().saturating_sub(1).max(1)..=wanted.len() + 1;
     let windows = lengths.flat_map(|length| {
         (0..line.len().saturating_sub(length)).map(move |start| start..start + length)
@@ -343,7 +362,7 @@ fn fuzzy(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> {
                 characters: line.characters[range.clone()].to_vec(),
             };
             fuzzy_score(wanted, &part.text(), &part.digits(), allowed)
-                // A part of a line ranks below a whole line.
+                // A part of a line ranks below a whole line, and does not fall below 0.64.
                 .map(|score| (score - 0.02, range))
         })
         .max_by(|a, b| a.0.total_cmp(&b.0));
@@ -361,6 +380,7 @@ fn fuzzy_score(wanted: &FoldedText, text: &str, digits: &str, allowed: usize) ->
     let close = text.chars().count().abs_diff(wanted.len()) <= allowed
         && wanted.digits() == digits
         && strsim::damerau_levenshtein(&wanted_text, text) <= allowed;
+    // The score of the tier `Fuzzy`; see `MatchTier`.
     close.then(|| 0.60 + 0.08 * strsim::normalized_damerau_levenshtein(&wanted_text, text))
 }
 

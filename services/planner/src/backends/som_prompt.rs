@@ -1,5 +1,7 @@
 //! Shared parts of the dialects that show a model an annotated screenshot with a list of elements and expect one JSON
 //! object: prompt, images and parser. The request format is up to each dialect.
+//!
+//! No request is sent here.
 
 use motorium_imaging::marks;
 use motorium_proto::domain::element::Element;

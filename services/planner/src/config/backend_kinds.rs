@@ -1,4 +1,6 @@
 //! The kinds of backends, by their names in the configuration.
+//!
+//! The backends are not implemented here but in `backends`.
 
 use std::path::PathBuf;
 use std::sync::Arc;

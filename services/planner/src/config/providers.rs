@@ -1,4 +1,6 @@
 //! Providers of models: `[planner.providers.NAME]`. Three are built in; users can change them or add others.
+//!
+//! No request is sent here.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

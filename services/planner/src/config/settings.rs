@@ -1,4 +1,6 @@
 //! The section `[planner]` as written.
+//!
+//! They are not validated here: [`super`] does that.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

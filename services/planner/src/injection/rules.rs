@@ -1,4 +1,6 @@
 //! The parsed lists and rules of `words.toml`.
+//!
+//! It does not search texts: [`super`] does.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,6 @@
 //! Token prices. Costs are in millionths of a US dollar (integers), so that a ledger adds up exactly.
+//!
+//! Tokens are not counted here: `tokens` reads them from responses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,8 @@
 //! Earlier steps, one line each: `Step 2: clicked [3] (open the menu) → the screen changed`. Places are in the model's
 //! own coordinates: a model that is told `(980, 540)` in frame pixels and answers in thousandths would take it for
 //! another place.
+//!
+//! Screenshots of the steps are not part of the lines.
 
 use motorium_proto::domain::action::{Action, Button, ScrollAmount, Target, Text, WindowSelector};
 use motorium_proto::domain::decision::{PastAction, PastStep};
@@ -17,9 +19,9 @@ const MAX_QUOTE_CHARS: usize = 120;
 /// Format of positions on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CoordinateFormat {
-    /// As stored: elements by number, points in frame pixels.
+    /// The stored form: elements by number, points in frame pixels.
     Capture,
-    /// As the model sees them in its own images.
+    /// The model's form: positions on the images that it was sent.
     Model {
         image_spec: ImageSpec,
         /// Size of the current frame; also used for steps without their own size.

@@ -3,6 +3,8 @@
 //!
 //! Models write letters in either case and mean the key: with a modifier, `S` is the key `s`. A single letter keeps its
 //! case, because a capital may be intended.
+//!
+//! The key table itself is not here but in [`motorium_proto::domain::key`].
 
 use motorium_proto::domain::key::Key;
 use motorium_proto::limits::MAX_CHORD_KEYS;

@@ -1,5 +1,7 @@
 //! Checks that what a model names exists: elements, points, functions, applications. Nothing is corrected; problems
 //! become messages for the model.
+//!
+//! It does not parse responses: each dialect does.
 
 use std::fmt::Write as _;
 

@@ -80,6 +80,7 @@ pub(super) fn meanings_of_address(words: &Lexicon, address: &str) -> Meanings {
         .chain(query)
         .map(|piece| percent_decode_str(&piece).decode_utf8_lossy().into_owned())
         .flat_map(|piece| words.meanings_of_sentence(&piece))
+        // An address names a password page without asking for a password.
         .filter(|meaning| meaning != "password")
         .chain(runs)
         .collect()
@@ -98,6 +99,7 @@ fn address(text: &str) -> Option<Url> {
     url.ok().filter(|url| {
         let host = url.host_str().unwrap_or_default();
         let ending = host.rsplit_once('.').map(|(_, ending)| ending);
+        // The shortest top-level domains have two letters. A file name or a number with a point is no address.
         ending.is_some_and(|ending| ending.len() >= 2 && ending.chars().all(char::is_alphabetic))
     })
 }

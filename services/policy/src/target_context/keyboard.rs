@@ -154,11 +154,13 @@ impl TargetContext<'_> {
     ) -> bool {
         let asks = |text: &str| words.meanings_of_sentence(text).contains("password");
         if in_terminal {
+            // A terminal asks on its last line. Questions further up have been answered.
             return self.last_lines().first().is_some_and(|line| asks(line));
         }
         if asks(&self.label()) {
             return true;
         }
+        // A tab within the text moves on to a field that is not known yet. The name of a secret contains none.
         let moves_on = argument.contains('\t') && !argument.starts_with("secret:");
         (self.is_focus_unknown() || moves_on)
             && self

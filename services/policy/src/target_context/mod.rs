@@ -6,6 +6,8 @@
 //!
 //! Everything is derived from one screen. The meaning of a text comes from the lexicon (`motorium_text::lexicon`), and the
 //! attributes for policies are assembled in [`crate::context`].
+//!
+//! It does not decide: `engine` does.
 
 mod address;
 mod keyboard;
@@ -268,6 +270,7 @@ fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<String> {
 /// Returns true if a text has no words, only a symbol or a letter such as `✓` or `Y`.
 fn has_no_words(text: &str) -> bool {
     let plain = NormalisedText::of(text);
+    // A single letter is a symbol or a mnemonic. One ideograph may be a word, such as `删`.
     plain.characters.is_empty() && plain.words.iter().map(String::len).sum::<usize>() < 2
 }
 
@@ -278,6 +281,7 @@ fn element_at<'a>(circumstances: &ActionInputs<'a>, bounds: CaptureRect) -> Opti
     let placed = placed.map(|element| (element, bounds_on_display(element, circumstances.frame)));
     placed
         .filter(|(_, other)| other.contains(centre) || bounds.contains(other.center()))
+        // The smallest box is the control itself; larger ones are the panes around it.
         .min_by_key(|(_, other)| i64::from(other.width()) * i64::from(other.height()))
         .map(|(element, _)| element)
 }
@@ -286,6 +290,7 @@ fn element_at<'a>(circumstances: &ActionInputs<'a>, bounds: CaptureRect) -> Opti
 /// between separate labels.
 fn touches(own: CaptureRect, other: CaptureRect) -> bool {
     let height = own.height().min(other.height()).max(1);
+    // Boxes on one line share at least half of the height of the lower one; text of the next line shares less.
     let in_line = own.min.y.max(other.min.y) + height / 2 <= own.max.y.min(other.max.y);
     let gap = own.min.x.max(other.min.x) - own.max.x.min(other.max.x);
     in_line && gap <= height / 3
@@ -310,5 +315,6 @@ fn is_sentence(text: &str) -> bool {
 /// Returns true if a window is a dialog: it is modal, or covers less than half of the screen.
 fn is_dialog(window: &Window, frame: &Frame) -> bool {
     let area = |bounds: CaptureRect| i64::from(bounds.width()) * i64::from(bounds.height());
+    // The modal hint is optional. A dialog seldom covers half of the screen.
     window.modal || area(window.bounds) * 2 < area(frame.bounds())
 }

@@ -158,6 +158,7 @@ impl RecentScreens {
             return;
         };
         self.0.push_back((frame.id.clone(), hash(frame, scene)));
+        // A request refers to a recent screen; an older one is recorded in full again.
         if self.0.len() > MAX_RECENT_SCREENS {
             self.0.pop_front();
         }
@@ -169,11 +170,13 @@ impl RecentScreens {
         if let Some(conversation) = question.conversation()
             && !conversation.is_empty()
         {
+            // A conversation grows with every step. A hash is enough to compare it.
             *conversation = Bytes::copy_from_slice(&Sha256::digest(&conversation[..]));
         }
         let Some((Some(frame), scene)) = question.screen() else {
             return;
         };
+        // Latest first: a frame that was observed twice keeps its id and may have another scene.
         let known = self.0.iter().rev().find(|(id, _)| *id == frame.id);
         if known.is_some_and(|(_, known_hash)| *known_hash == hash(frame, scene)) {
             let id = frame.id.clone();

@@ -117,6 +117,7 @@ impl NoteBuffer {
         }
         self.plain.clear();
         self.last = 0;
+        // Checked after each compression only, so that the limit is exceeded by one buffer at most.
         self.overflowed |= self.compressed.len() > MAX_PENDING_BYTES;
         if self.overflowed {
             self.compressed = Vec::new();

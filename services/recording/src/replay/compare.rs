@@ -1,6 +1,8 @@
 //! Comparison of recorded and replayed events and requests, with a description of the first difference.
 //!
 //! Times are ignored: timestamps, durations, and the remaining time limit.
+//!
+//! It does not read recordings: `folder` does.
 
 use bytes::Bytes;
 use motorium_proto::v1::common::{Element, Scene, UserImage};
@@ -40,6 +42,7 @@ pub fn comparable(event: wire::Event) -> wire::Event {
             // It follows from the events, and recordings from before the field have none.
             finished.outcome.clear();
         }
+        // Durations are measured anew in a replay.
         Some(Kind::FunctionReturned(returned)) => returned.elapsed = None,
         Some(Kind::ApprovalRequested(wire::ApprovalRequested { approval: Some(it) })) => {
             it.create_time = None;
@@ -207,6 +210,7 @@ pub fn asked(method: &str) -> String {
 fn first(recorded: &Value, now: &Value, path: String) -> (String, String, String) {
     match (recorded, now) {
         (Value::Object(was), Value::Object(is)) => {
+            // Names of both, because a member may be new.
             let names = was.keys().chain(is.keys());
             for name in names {
                 let (one, other) = (was.get(name), is.get(name));

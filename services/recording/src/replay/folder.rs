@@ -1,4 +1,6 @@
 //! An exported task, read from the disk.
+//!
+//! It does not replay anything: `player` does.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,7 +21,8 @@ use super::compare;
 use super::difference::Difference;
 use crate::recording::{OBSERVE, RUN, TRUNCATED, decode_recording};
 use crate::trajectory::{
-    Error, FORMAT, MANIFEST, RECORDING, SCENE, artifact_files, json, safe_file_name,
+    Error, FORMAT, MANIFEST, RECORDING, SCENE, artifact_files, attachment_file_name, json,
+    safe_file_name,
 };
 use motorium_task::Task;
 use motorium_task::event::{Artifact, Event, RecordedEvent, hex};
@@ -99,6 +102,7 @@ impl ExportFolder {
 
     fn read_files(&mut self) {
         for (path, artifact) in self.log.iter().flat_map(artifact_files) {
+            // A missing file is noticed when the replay asks for it, if it does.
             let Ok(content) = fs::read(self.root.join(&path)) else {
                 continue;
             };
@@ -130,6 +134,7 @@ impl ExportFolder {
             .into_iter()
             .flatten();
         let mut files: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
+        // The names are numbered in the order of the runs.
         files.sort();
         for path in files {
             let content = fs::read(&path).map_err(Error::file(&path))?;
@@ -408,7 +413,13 @@ fn fill_attachments(root: &Path, event: &mut wire::Event) {
 }
 
 fn attachment_path(root: &Path, name: &str) -> PathBuf {
-    root.join("attachments").join(safe_file_name(name))
+    let folder = root.join("attachments");
+    let path = folder.join(attachment_file_name(name));
+    if path.exists() {
+        return path;
+    }
+    // Exports of earlier versions.
+    folder.join(safe_file_name(name))
 }
 
 /// Returns the attachments that an event brings.

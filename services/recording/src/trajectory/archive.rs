@@ -60,6 +60,7 @@ impl FileSink for ArchiveSink {
         let mut header = Header::new_ustar();
         header.set_path(path).map_err(Error::Archive)?;
         header.set_entry_type(EntryType::Regular);
+        // Readable for everyone who gets the archive; no file of an export is a program.
         header.set_mode(0o644);
         header.set_size(size);
         header.set_mtime(changed_at);
@@ -74,6 +75,7 @@ impl FileSink for ArchiveSink {
 
     async fn finish(mut self) -> Result<(), Error> {
         self.pad().await?;
+        // Two empty blocks mark the end of a tar archive.
         self.send(Bytes::from_static(&[0; 2 * BLOCK_BYTES])).await
     }
 }
@@ -89,6 +91,7 @@ pub fn unpack(archive: impl Read, folder: &Path) -> Result<(), Error> {
     for entry in archive.entries().map_err(Error::Archive)? {
         let mut entry = entry.map_err(Error::Archive)?;
         let inside = entry.path().map_err(Error::Archive)?.into_owned();
+        // The archive may be forged: neither `..`, nor an absolute path, nor a link is followed.
         let leads_inside = inside
             .components()
             .all(|part| matches!(part, Component::Normal(_)));

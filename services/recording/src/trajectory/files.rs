@@ -1,10 +1,13 @@
 //! The files of an export and their sources.
+//!
+//! It does not write them.
 
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use serde::Serialize as _;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::steps::{self, StepFile, Steps};
 use super::{answer, json, runs};
@@ -82,7 +85,7 @@ pub(super) fn of(
         .iter()
         .chain(&task.message_attachments);
     files.extend(attached.map(|attachment| ExportedFile {
-        path: format!("attachments/{}", safe_file_name(&attachment.name)),
+        path: format!("attachments/{}", attachment_file_name(&attachment.name)),
         source: match &attachment.content {
             AttachmentContent::Inline(data) => FileSource::Inline(data.clone()),
             AttachmentContent::Upload(sha256) => FileSource::Blob(*sha256),
@@ -93,6 +96,7 @@ pub(super) fn of(
         source: FileSource::Page,
     });
     let mut seen = BTreeSet::new();
+    // An artifact that several events reference is exported once.
     files.retain(|file| seen.insert(file.path.clone()));
     files
 }
@@ -161,6 +165,21 @@ fn within<'a>(
         .collect()
 }
 
+/// Returns the file name of an attachment: safe, and another one for each name.
+///
+/// The names of a task's attachments differ, but `a b.pdf` and `a_b.pdf` have the same safe name.
+pub fn attachment_file_name(name: &str) -> String {
+    let safe = safe_file_name(name);
+    if safe == name {
+        return safe;
+    }
+    let hash = Sha256::digest(name);
+    format!(
+        "{:02x}{:02x}{:02x}{:02x}-{safe}",
+        hash[0], hash[1], hash[2], hash[3]
+    )
+}
+
 /// Returns a file name that is valid on every system and contains no path.
 pub fn safe_file_name(name: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '_');
@@ -168,6 +187,7 @@ pub fn safe_file_name(name: &str) -> String {
         .chars()
         .map(|letter| if is_plain(letter) { letter } else { '_' })
         .collect();
+    // Names that begin with a dot are hidden, and `..` is the parent folder.
     let mut cut = cleaned.trim_start_matches('.').to_owned();
     // Cut from the front, which keeps the extension.
     while cut.len() > MAX_NAME_BYTES {
@@ -213,5 +233,15 @@ mod tests {
         check("发票 1.pdf", "发票_1.pdf");
         check("...", "file");
         assert!(safe_file_name(&"x".repeat(500)).len() <= MAX_NAME_BYTES);
+    }
+
+    #[test]
+    fn attachments_with_different_names_have_different_files() {
+        assert_eq!(attachment_file_name("a_b.pdf"), "a_b.pdf");
+        let other = attachment_file_name("a b.pdf");
+        assert!(other.ends_with("-a_b.pdf"), "{other}");
+        assert_ne!(other, attachment_file_name("a/b.pdf"));
+        let long = attachment_file_name(&"x".repeat(500));
+        assert_ne!(long, attachment_file_name(&"x".repeat(501)));
     }
 }

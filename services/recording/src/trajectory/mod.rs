@@ -31,7 +31,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use archive::unpack;
 pub use error::Error;
-pub use files::{FORMAT, artifact_files, safe_file_name};
+pub use files::{FORMAT, artifact_files, attachment_file_name, safe_file_name};
 pub use runs::FOLDER as RECORDING;
 
 use self::files::{ExportedFile, FileSource};
@@ -113,6 +113,8 @@ impl Trajectory {
             match self.content(&file, &steps).await {
                 Ok(content) => counted.put(&file.path, content, self.changed_at()).await?,
                 Err(Missing::Gone(reason)) => {
+                    // A missing file does not stop the export. The manifest tells which ones are missing, so it is
+                    // written last.
                     missing.push(json!({"path": file.path, "reason": reason}));
                 }
                 Err(Missing::Failed(error)) => return Err(error),

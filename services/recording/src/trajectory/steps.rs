@@ -2,6 +2,8 @@
 //!
 //! The lines of `steps.jsonl` are for programs: outcomes, verdicts and decisions have stable English names there. The page
 //! shows them in the task's language.
+//!
+//! It does not write files: `files` names them, and `page` renders the steps for people.
 
 use std::time::{Duration, SystemTime};
 
@@ -129,6 +131,7 @@ impl ExportedStep {
             number: recorded.step,
             at: recorded
                 .at
+                // The event is written after the observation, which is part of the step.
                 .checked_sub(observed.elapsed)
                 .unwrap_or(recorded.at),
             ended_at: None,
@@ -228,6 +231,7 @@ impl ExportedStep {
     }
 
     fn act(&mut self, id: &str) -> Option<&mut ActionSummary> {
+        // Latest first: results belong to the actions that were started last.
         let mut acts = self.actions.iter_mut().rev();
         acts.find(|act| act.intended.action_id.as_str() == id)
     }

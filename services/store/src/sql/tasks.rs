@@ -1,4 +1,6 @@
 //! Queries for tasks, their events and their leases.
+//!
+//! Only statements that every database understands. `sqlite` and `postgres` have the rest.
 
 use std::time::{Duration, SystemTime};
 

@@ -202,12 +202,19 @@ async fn forget_expired(connection: &mut Connection, now: SystemTime) -> sqlx::R
 
 /// Primary result codes of SQLite.
 mod code {
-    pub(super) const BUSY_TIMEOUT: i32 = 5;
+    /// `SQLITE_BUSY`: another connection held the lock for longer than the busy timeout.
+    pub(super) const BUSY: i32 = 5;
+    /// `SQLITE_LOCKED`: another statement holds the table.
     pub(super) const LOCKED: i32 = 6;
+    /// `SQLITE_READONLY`: the file or its folder cannot be written.
     pub(super) const READONLY: i32 = 8;
+    /// `SQLITE_CORRUPT`: the file is damaged.
     pub(super) const CORRUPT: i32 = 11;
+    /// `SQLITE_FULL`: no space is left on the disk.
     pub(super) const FULL: i32 = 13;
+    /// `SQLITE_CANTOPEN`: the file cannot be opened.
     pub(super) const CANTOPEN: i32 = 14;
+    /// `SQLITE_NOTADB`: the file is no database.
     pub(super) const NOTADB: i32 = 26;
 }
 
@@ -220,7 +227,7 @@ fn failure(file: &Path, error: sqlx::Error) -> Error {
     let detail = database.map_or_else(|| error.to_string(), |error| error.message().to_owned());
     let path = file.to_owned();
     match code {
-        Some(code::BUSY_TIMEOUT | code::LOCKED) => Error::Busy { path },
+        Some(code::BUSY | code::LOCKED) => Error::Busy { path },
         Some(code::FULL) => Error::Full { path },
         Some(code::READONLY | code::CANTOPEN) => Error::Unwritable { path, detail },
         Some(code::CORRUPT | code::NOTADB) => Error::Corrupt { path, detail },

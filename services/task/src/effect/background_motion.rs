@@ -74,6 +74,7 @@ impl BackgroundMotion {
             place.idle_observations += 1;
         }
         if change.size_differs {
+            // Another size means another layout, in which the old places say nothing.
             self.regions.clear();
             return;
         }
@@ -87,6 +88,7 @@ impl BackgroundMotion {
     pub fn add(&mut self, changed: &[CaptureRect]) {
         for &bounds in changed {
             let mut known = self.regions.iter_mut();
+            // Parts that change in turn, such as the digits of a clock, belong to one region.
             match known.find(|place| place.is_near(bounds)) {
                 Some(place) => place.grow(bounds),
                 None => self.regions.push(MotionRegion {
@@ -99,12 +101,14 @@ impl BackgroundMotion {
             }
         }
         let surplus = self.regions.len().saturating_sub(MAX_REGIONS);
+        // New regions are at the end, so the oldest are the first.
         self.regions.drain(..surplus);
     }
 
     /// Returns the regions that must not be taken for an effect.
     #[must_use]
     pub fn noise(&self) -> Vec<CaptureRect> {
+        // A large region has to change twice: a single change may be the late effect of an action.
         let is_noise = |place: &&MotionRegion| is_small(place.bounds) || place.change_count > 1;
         self.regions
             .iter()

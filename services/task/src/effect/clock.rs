@@ -44,6 +44,7 @@ fn shows_current_time(text: &str, now: SystemTime) -> bool {
         return false;
     };
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Only the minute within a quarter of an hour is compared: it is the same in every time zone.
     let ahead = (minute + TIME_ZONE_STEP_MINUTES - now.as_secs() / 60 % TIME_ZONE_STEP_MINUTES)
         % TIME_ZONE_STEP_MINUTES;
     ahead <= TOLERANCE_MINUTES || ahead >= TIME_ZONE_STEP_MINUTES - TOLERANCE_MINUTES

@@ -120,6 +120,7 @@ pub fn element_at<'a>(
         .iter()
         .map(|element| (element, bounds_on_display(element, frame)))
         .filter(|(_, bounds)| bounds.contains(point))
+        // Boxes are nested; the smallest one is the control and not the pane around it.
         .min_by_key(|(_, bounds)| i64::from(bounds.width()) * i64::from(bounds.height()))
 }
 

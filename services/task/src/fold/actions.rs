@@ -1,4 +1,6 @@
 //! Folds decisions, actions, retries and effects into a task.
+//!
+//! Pure: it does not perform anything.
 
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
 use motorium_proto::domain::decision::Decision;

@@ -1,4 +1,6 @@
 //! Folds messages, approvals and manual actions of people into a task.
+//!
+//! Pure: times come with the events.
 
 use std::time::SystemTime;
 

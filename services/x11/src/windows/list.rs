@@ -1,4 +1,6 @@
 //! The list of all windows that a person sees.
+//!
+//! It does not change windows.
 
 use std::collections::{HashMap, HashSet};
 

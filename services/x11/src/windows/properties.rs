@@ -1,4 +1,6 @@
 //! Attributes and properties of windows.
+//!
+//! It does not list windows: `list` does.
 
 use x11rb::connection::Connection as _;
 use x11rb::cookie::Cookie;

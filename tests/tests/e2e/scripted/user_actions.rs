@@ -166,7 +166,7 @@ async fn wants_approval(stage: &mut Testbed, next: Next) -> (WatchedTask, wire::
     asks_to(stage, next).await
 }
 
-/// As [`wants_approval`], without reloading the page.
+/// Starts a task with this first decision and waits for its approval request, without reloading the page.
 async fn asks_to(stage: &mut Testbed, next: Next) -> (WatchedTask, wire::Approval) {
     let name = stage.create_task(task("buy it")).await;
     let watched = WatchedTask::follow(&stage.client(), name);

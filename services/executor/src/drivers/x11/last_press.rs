@@ -155,8 +155,9 @@ impl<'a> SettingsReader<'a> {
 
     /// Returns the name of the next setting, and its value if it is a number.
     fn next(&mut self) -> Option<(&'a [u8], Option<u32>)> {
-        /// Types of settings.
+        /// Type of a setting with a number, as numbered by the XSETTINGS protocol.
         const INTEGER: u8 = 0;
+        /// Type of a setting with a text.
         const STRING: u8 = 1;
         let kind = self.take(2)?[0];
         let length = self.short()?;

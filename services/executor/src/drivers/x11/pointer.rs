@@ -1,6 +1,8 @@
 //! Pointer gestures: moves, clicks, drags, scrolling.
 //!
 //! Timing and drag paths come from [`crate::drivers::gesture`].
+//!
+//! It does not check whether a gesture is allowed: the guard does.
 
 use std::time::{Duration, SystemTime};
 
@@ -31,10 +33,13 @@ const DROP_TIMEOUT: Duration = Duration::from_secs(2);
 // A drop takes several messages of some milliseconds each.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Wheel buttons of the core protocol.
+/// Button by which the core protocol reports a notch of the wheel upwards.
 pub(super) const WHEEL_UP: u8 = 4;
+/// Button of a notch downwards.
 pub(super) const WHEEL_DOWN: u8 = 5;
+/// Button of a notch to the left.
 pub(super) const WHEEL_LEFT: u8 = 6;
+/// Button of a notch to the right.
 pub(super) const WHEEL_RIGHT: u8 = 7;
 
 impl XTestInput {

@@ -1,4 +1,6 @@
 //! The events that this driver sent, by which they are distinguished from user input when they come back.
+//!
+//! It does not read input: `human_input` does.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

@@ -17,9 +17,9 @@ const MAX_LENGTH_WITH_REMAPS: usize = 100;
 /// A part of a text with its input method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TextSegment {
-    /// As keys: the layout has every character; newline and tab are keys.
+    /// Typed as keys: the layout has every character; newline and tab are keys.
     Keys(String),
-    /// As keys, after remapping the missing characters.
+    /// Typed as keys, after the missing characters were mapped to unused keys.
     Remapped { text: String, missing: Vec<char> },
     /// Through the clipboard.
     Pasted(String),

@@ -1,4 +1,6 @@
 //! The focused window, and activating windows.
+//!
+//! The list of all windows is not made here but in the crate `motorium_x11`.
 
 use std::time::Duration;
 

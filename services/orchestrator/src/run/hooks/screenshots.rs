@@ -23,8 +23,8 @@ pub(in crate::run) async fn before_screenshot(run: &mut RunContext) -> RunResult
     Ok(())
 }
 
-/// As [`before_screenshot`], for the observation of the next step, while captures of this step are still
-/// compared. Returns `None` if a hook denies it.
+/// Asks the hooks for redactions of the observation for the next step. Captures of this step are still compared
+/// meanwhile and keep their own redactions. Returns `None` if a hook denies the screenshot.
 pub(in crate::run) async fn before_next_screenshot(
     run: &mut RunContext,
 ) -> RunResult<Option<Vec<Redaction>>> {

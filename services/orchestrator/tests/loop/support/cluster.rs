@@ -230,12 +230,12 @@ impl Cluster {
         Self::start_until(script, None).await
     }
 
-    /// As [`Cluster::start`], but the orchestrator stops at this crash point.
+    /// Starts a cluster whose orchestrator stops at this crash point.
     pub(crate) async fn start_until(script: Vec<Next>, point: Option<CrashPoint>) -> Self {
         Self::start_until_with(script, point, |_| {}).await
     }
 
-    /// As above, with changed settings.
+    /// Starts a cluster with changed settings, whose orchestrator stops at this crash point.
     pub(crate) async fn start_until_with(
         script: Vec<Next>,
         point: Option<CrashPoint>,
@@ -247,12 +247,12 @@ impl Cluster {
         cluster
     }
 
-    /// As above, with changed settings.
+    /// Starts a cluster with changed settings.
     pub(crate) async fn start_with(script: Vec<Next>, change: impl FnOnce(&mut Settings)) -> Self {
         Self::start_until_with(script, None, change).await
     }
 
-    /// As [`Cluster::start`], with these hooks.
+    /// Starts a cluster with these hooks.
     pub(crate) async fn start_hooked<const N: usize>(
         script: Vec<Next>,
         hooks: [Arc<dyn Hook>; N],
@@ -260,7 +260,7 @@ impl Cluster {
         Self::start_hooked_with(script, hooks, |_| {}).await
     }
 
-    /// As above, with changed settings.
+    /// Starts a cluster with these hooks and changed settings.
     pub(crate) async fn start_hooked_with<const N: usize>(
         script: Vec<Next>,
         hooks: [Arc<dyn Hook>; N],
@@ -373,7 +373,7 @@ impl Cluster {
         self.start_process("local", None).await;
     }
 
-    /// As [`Cluster::start_again`], configured with a different desktop.
+    /// Starts the orchestrator again on the same store, configured with a different desktop.
     pub(crate) async fn start_without_desktop(&mut self) {
         self.start_process("another", None).await;
     }
@@ -428,7 +428,7 @@ impl Cluster {
         self.follow(&name).await
     }
 
-    /// As [`Cluster::carry_out`], for this template.
+    /// Creates a task from this template and follows it to its end.
     pub(crate) async fn carry_out_with(&self, task: wire::Task) -> TaskEvents {
         let name = self.create_with(task).await;
         self.follow(&name).await

@@ -41,7 +41,7 @@ pub(crate) fn click_text(text: &str) -> PlannedAction {
     }
 }
 
-/// As [`click`], but not repeatable.
+/// Returns a click on this element that may not be repeated.
 pub(crate) fn click_once(element: u32) -> PlannedAction {
     PlannedAction {
         repeatable: false,

@@ -364,7 +364,7 @@ impl SimulatedDesktop {
         self.state().lights_up = Some((element, content));
     }
 
-    /// As [`World::light_up`], but some frames after the pointer has arrived.
+    /// Highlights this element some frames after the pointer has arrived on it.
     pub(crate) fn light_up_in_some_frames(&self, element: u32, content: Option<&'static str>) {
         self.light_up(element, content);
         self.state().takes_frames = true;

@@ -1,4 +1,6 @@
 //! The connection as capture needs it: checked pixel format, extensions, layout events; and the failures on it.
+//!
+//! Captures are not made here but in `session`.
 
 use std::sync::Arc;
 

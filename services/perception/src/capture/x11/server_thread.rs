@@ -3,6 +3,8 @@
 //! X calls block, so they run on their own thread; a single owner also prevents interleaving. Jobs arrive as closures
 //! over the open connection and run in order. Between jobs the thread sleeps until the server or a caller wakes it. A
 //! broken connection is dropped at once and reopened by the next job.
+//!
+//! The thread does not know what its jobs do: `session` has the operations.
 
 use std::os::fd::AsFd as _;
 use std::sync::Arc;

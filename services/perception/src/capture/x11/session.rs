@@ -1,4 +1,6 @@
 //! Operations on an open connection: layout, captures, and change reports.
+//!
+//! It does not reconnect: [`super::server_thread`] opens a new connection.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -1,4 +1,6 @@
 //! Classifies icons into about 270 everyday meanings.
+//!
+//! It does not find the icons: the detector does.
 
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! Predicts the visible states of controls: checked, selected, disabled, focused, expanded, and whether the text is a
 //! placeholder.
+//!
+//! It does not find the controls: the detector does.
 
 use std::collections::HashMap;
 

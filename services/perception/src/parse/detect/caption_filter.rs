@@ -14,8 +14,9 @@ use super::postprocess::{Candidate, Sides};
 const MAX_GAP: f32 = 4.0;
 /// Maximum misalignment of the left and right edges of fields in one form, as a fraction of the width.
 const ALIGNMENT_TOLERANCE: f32 = 0.05;
-/// Indices into [`Sides`].
+/// Index of the upper side in [`Sides`].
 const TOP: usize = 1;
+/// Index of the lower side in [`Sides`].
 const BOTTOM: usize = 3;
 
 /// Returns the candidates without captions.

@@ -18,9 +18,13 @@ pub(super) const SCALES: [f64; 2] = [0.5, 0.25];
 /// Scale of the full-size pass.
 const FULL_SIZE: f64 = 1.0;
 
-/// Minimum long and short side, as multiples of the large size, of elements that are taken from the smallest scale:
-/// panes, text that fills a screen.
+/// Minimum long side of elements that are taken from the smallest scale, as a multiple of the large size: panes, text
+/// that fills a screen.
+// 800 pixels at a large size of 400.
 const HUGE: f32 = 2.0;
+/// Minimum short side of elements that are taken from the smallest scale, as a multiple of the large size.
+// 150 pixels at a large size of 400. A thinner element would be less than 38 pixels high in a copy at a quarter of the
+// size, where its box is off by too large a part of that; the copy at half size has it.
 const HUGE_ACROSS: f32 = 0.375;
 
 /// Minimum score of a box in either pass to influence the other.

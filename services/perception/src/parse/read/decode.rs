@@ -6,7 +6,7 @@
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct DecodedLine {
     pub(super) text: String,
-    /// As in [`super::TextLine`].
+    /// Centre of each character, as a fraction of the width; empty if unknown.
     pub(super) char_positions: Vec<f32>,
     /// Mean probability of the characters; 0 for none.
     pub(super) confidence: f32,

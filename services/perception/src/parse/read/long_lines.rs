@@ -2,6 +2,8 @@
 //!
 //! The model's memory grows with the square of the width (attention); a line across a large screen would take
 //! gigabytes.
+//!
+//! It does not recognise the pieces: `text_recognition` does.
 
 use image::RgbaImage;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};

@@ -74,7 +74,7 @@ pub trait Reader: Send + Sync + fmt::Debug {
     /// size. The region is inside the image; nothing outside it is scanned.
     ///
     /// # Errors
-    /// As [`Self::detect_text`].
+    /// Fails under the conditions of [`Self::detect_text`].
     fn detect_text_in(
         &self,
         pixels: &RgbaImage,
@@ -87,7 +87,7 @@ pub trait Reader: Send + Sync + fmt::Debug {
     /// returns the number of boxes that were not in the cache.
     ///
     /// # Errors
-    /// As [`Self::detect_text`].
+    /// Fails under the conditions of [`Self::detect_text`].
     fn recognise(
         &self,
         pixels: &RgbaImage,
@@ -98,7 +98,7 @@ pub trait Reader: Send + Sync + fmt::Debug {
     /// Loads the models that the first call would load.
     ///
     /// # Errors
-    /// As [`Self::detect_text`].
+    /// Fails under the conditions of [`Self::detect_text`].
     fn warm_up(&self) -> Result<(), Error>;
 }
 
@@ -150,8 +150,13 @@ impl Default for ReadSettings {
         // More than four threads gain little on one image, and each recognition worker has its own buffers.
         Self {
             threads: cores.min(4),
+            // A Full HD screen is read at its own size. Larger screens are scaled down, and read again at more if their
+            // text is small.
             text_detection_max_side: 1920,
+            // A lower threshold keeps text that was guessed from icons and edges; a higher one drops small and pale
+            // text.
             min_confidence: 0.5,
+            // A page full of text has about 150 lines, so that about a hundred such pages are kept.
             cache_lines: 16_384,
         }
     }

@@ -1,4 +1,6 @@
 //! Detects the text regions of an image.
+//!
+//! It does not read the text: `text_recognition` does.
 
 use std::path::Path;
 
@@ -71,7 +73,7 @@ impl TextDetector {
     /// Detects text in the region `within`, at the resolution used for the whole image.
     ///
     /// # Errors
-    /// As [`Self::detect_all`].
+    /// Fails under the conditions of [`Self::detect_all`].
     pub(super) fn detect_in(
         &mut self,
         pixels: &RgbaImage,

@@ -2,6 +2,8 @@
 //!
 //! The time per line is proportional to its width, and batching gains nothing on a CPU (measured). Every line therefore
 //! runs alone at its exact width on one of several single-threaded sessions. A single line uses all threads.
+//!
+//! It does not find the lines: `text_detection` does.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

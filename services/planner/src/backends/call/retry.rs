@@ -19,7 +19,7 @@ pub struct RetryPolicy {
 }
 
 impl Default for RetryPolicy {
-    /// As in the providers' own clients.
+    /// Returns the retries that the providers' own clients make by default.
     fn default() -> Self {
         Self {
             max_retries: 2,

@@ -1,6 +1,8 @@
 //! Helpers for dialects that use a chat endpoint (`/v1/chat/completions`) with their own prompts.
 //!
 //! - [`history_text`]: earlier steps as text
+//!
+//! No request is sent here: each dialect does that.
 
 pub(super) mod history_text;
 

@@ -1,5 +1,7 @@
 //! The conversation between two steps. It is stored as Anthropic messages: the model's turns verbatim, images by
 //! checksum. The caller receives it and passes it back with the next step.
+//!
+//! No request is sent here.
 
 use motorium_proto::domain::decision::PastStep;
 use serde::{Deserialize, Serialize};

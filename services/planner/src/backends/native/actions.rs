@@ -1,4 +1,6 @@
 //! Converts model coordinates into actions, each with a description of its purpose.
+//!
+//! It does not parse responses: each dialect does.
 
 use std::time::Duration;
 

@@ -3,6 +3,8 @@
 //!
 //! Actions are parsed in order up to the first invalid one. The valid ones are performed, and the model is told of the
 //! error.
+//!
+//! It does not talk to the provider.
 
 use std::time::Duration;
 

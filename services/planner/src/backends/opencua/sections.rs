@@ -1,4 +1,6 @@
 //! The sections of a response: headings of the second level, and the last fenced block as the code.
+//!
+//! It does not parse the code: `pyautogui` does.
 
 /// A response by section; absent sections are empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,4 +1,6 @@
 //! Messages of the phrasebook for users, put together from the message catalogue.
+//!
+//! It does not decide when a message is given: the clause planner does.
 
 use std::time::Duration;
 
@@ -69,7 +71,7 @@ impl Messages {
         self.not_found_named(words, &thing, nearest)
     }
 
-    /// As [`Self::not_found`], for something that is no element.
+    /// Returns that a named thing other than an element is not on the screen, with the texts closest to its name.
     pub(super) fn not_found_named(self, words: &str, thing: &str, nearest: &[String]) -> String {
         let listed = self.listed(nearest.iter().map(String::as_str));
         match nearest.is_empty() {

@@ -1,4 +1,6 @@
 //! Meaning of each supported function.
+//!
+//! No Python is executed: a function that is not in the table is an error for the model.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Calls with literal arguments, and their assignment to parameters.
+//!
+//! No expression is evaluated: anything but a literal is refused.
 
 use motorium_proto::error::FieldError;
 use ruff_python_ast::{Expr, ExprCall, ExprUnaryOp, Number, UnaryOp};

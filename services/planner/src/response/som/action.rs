@@ -1,4 +1,6 @@
 //! A single action of a response.
+//!
+//! It does not parse the object around the action: [`super`] does.
 
 use std::time::Duration;
 

@@ -4,6 +4,8 @@
 //!
 //! Parsing is lenient (missing fields, quoted numbers, words in capitals); validation against the screen is strict. What
 //! cannot be performed exactly as stated is an error that is sent to the model.
+//!
+//! The prompt is not built here but in `som_prompt`.
 
 mod action;
 mod arguments;

@@ -1,4 +1,6 @@
 //! Calls of `computer_use`, the function that Qwen-VL models were trained on.
+//!
+//! Points are not converted to frame pixels here.
 
 use std::time::Duration;
 

@@ -5,6 +5,8 @@
 //! consecutive calls, either all are accepted or none.
 //!
 //! - [`computer_use`]: calls of the function `computer_use`
+//!
+//! It does not interpret names and arguments; [`computer_use`] does.
 
 pub mod computer_use;
 

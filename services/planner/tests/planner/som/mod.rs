@@ -105,7 +105,7 @@ fn with_step<T>(
     with_model(dialect, model, request, form, look)
 }
 
-/// The same with another model.
+/// Calls `look` with the request that a dialect builds for this model.
 fn with_model<T>(
     dialect: &dyn Dialect,
     model: &str,

@@ -129,6 +129,7 @@ impl Player {
         }
         let written = self.state().rows.len();
         match self.log.get(written) {
+            // Only in the last run: an earlier one was abandoned, and the next one went on.
             Some(next) if written < self.ends && self.is_last => {
                 let expected = compare::comparable(next.clone().to_wire(&self.task));
                 ReplayEnd::Differs(Box::new(Difference {
@@ -145,6 +146,7 @@ impl Player {
     /// Returns when nothing has happened for `timeout`.
     pub async fn stuck(&self, timeout: Duration) -> ReplayEnd {
         let mut moved = self.moved.subscribe();
+        // Every delivery restarts the timeout, so that a long recording is not taken for a stuck one.
         while tokio::time::timeout(timeout, moved.changed()).await.is_ok() {}
         let state = self.state();
         if !self.is_last && state.next_exchange().is_none() {
@@ -183,6 +185,7 @@ impl Player {
 
     fn end(&self, over: ReplayEnd) {
         self.over.send_if_modified(|known| {
+            // The first difference counts. Later ones follow from it.
             let is_first = known.is_none();
             if is_first {
                 *known = Some(over);

@@ -1,4 +1,6 @@
 //! Answers the run loop from the recording: clock readings, notes, and responses of the services.
+//!
+//! It does not compare events: `store` does, as they are appended.
 
 use std::time::{Duration, SystemTime};
 
@@ -44,6 +46,7 @@ impl Player {
                 self.end(ReplayEnd::RecordingEnded);
                 return None;
             }
+            // A run releases all inputs when it ends, which may be after the last write of its recording.
             if method == RELEASE_ALL {
                 return Some(Err(()));
             }
@@ -77,6 +80,7 @@ impl Player {
             .ok()
             .flatten();
         let ended = exchange_time(&recorded) + elapsed.unwrap_or_default();
+        // Recorded times may overlap, because calls ran concurrently. The clock of a replay never goes back.
         state.now = state.now.max(ended);
         if method == OBSERVE
             && let Some(Outcome::Response(answer)) = &recorded.outcome
@@ -244,6 +248,8 @@ impl Playback for Player {
                 Some(Ok(Some(Outcome::Error(status)))) => Err(report_of(&status)),
                 // The response is not used.
                 Some(Err(())) => Ok(Bytes::new()),
+                // A call without a recorded outcome was interrupted. It stays pending until the run is stopped here as
+                // well.
                 Some(Ok(None)) | None => futures::future::pending().await,
             }
         })

@@ -1,4 +1,6 @@
 //! The task log, in memory. Each appended event is compared with the recorded one.
+//!
+//! Nothing is written to disk. Methods that a run does not call are not supported.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,6 @@
 //! Data of the page templates, in the task's language. Field names are the templates' variables.
+//!
+//! It contains no markup: the templates do.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -208,6 +210,7 @@ impl<'a> TimelineRow<'a> {
 /// Formats the time of day.
 fn clock(at: std::time::SystemTime) -> String {
     let time = rfc3339(at);
+    // Position of the time within `2026-11-22T14:03:27Z`.
     time.get(11..19).unwrap_or_default().to_owned()
 }
 

@@ -62,8 +62,8 @@ impl Selection {
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Timeout for a window to start fetching the pasted text. On an overloaded machine a browser took more than 5 s.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same if a timeout is not an error: the chord may not have pasted, and requests to another owner cannot be
-/// observed.
+/// Timeout for a window to start fetching the pasted text where a timeout is not an error: the chord may not have
+/// pasted, and requests to another owner cannot be observed.
 const UNOBSERVED_PASTE_TIMEOUT: Duration = Duration::from_secs(1);
 
 type SharedPasteLog = Arc<Mutex<PasteLog>>;
