@@ -95,9 +95,9 @@ impl From<crate::prompt::Error> for Error {
     }
 }
 
-/// Maximum length of the message of each attempt in an error, in characters: all of them have to fit the header of a gRPC
-/// response. `BackendAttempt.message` is not cut.
-const MAX_ATTEMPT_CHARS: usize = 300;
+/// Maximum size of the messages of all attempts in an error, in bytes of the header of a gRPC response. Two fifths of what common
+/// clients accept, which is 2,800 characters of English. `BackendAttempt.message` is not cut.
+const MAX_ATTEMPTS_BYTES: usize = 6_500;
 
 /// Maximum length of the responses in an error together, in bytes. They share the header of a gRPC response with the messages
 /// of all attempts; common clients accept 16 KiB, and base64 makes 4 KiB of it.
@@ -135,13 +135,17 @@ fn fitting(responses: &[String], bytes: usize) -> String {
 
 /// Returns the bytes that are left for responses beside a message, in a header that common clients accept.
 fn room_beside(message: &str) -> usize {
-    // The message is there twice: with three bytes for each that is not ASCII, and in the details in base64.
-    let encoded: usize = message
-        .bytes()
-        .map(|byte| if byte.is_ascii() { 1 } else { 3 })
-        .sum();
-    let left = MAX_HEADER_BYTES.saturating_sub(encoded + message.len() * 4 / 3);
+    let encoded: usize = message.chars().map(thirds_in_header).sum::<usize>() / 3;
+    let left = MAX_HEADER_BYTES.saturating_sub(encoded);
     (left * 3 / 4).min(MAX_RESPONSES_IN_ERROR_BYTES)
+}
+
+/// Returns the size of a letter of a message in a header, in thirds of a byte. The message is there twice: with three bytes for each
+/// that is not ASCII, and in the details in base64.
+fn thirds_in_header(letter: char) -> usize {
+    let bytes = letter.len_utf8();
+    let escaped = if letter.is_ascii() { 1 } else { 3 * bytes };
+    3 * escaped + 4 * bytes
 }
 
 /// Returns a note about a response with its beginning, as long as fits into `bytes`.
@@ -153,8 +157,14 @@ fn beginning(response: &str, bytes: usize) -> String {
     json!({"left_out": left_out, "begins": begins}).to_string()
 }
 
-fn cut(message: &str) -> String {
-    match message.char_indices().nth(MAX_ATTEMPT_CHARS) {
+/// Cuts a message to a size in bytes of a header.
+fn cut(message: &str, bytes: usize) -> String {
+    let mut size = 0;
+    let too_long = message.char_indices().find(|(_, letter)| {
+        size += thirds_in_header(*letter);
+        size > 3 * bytes
+    });
+    match too_long {
         Some((end, _)) => format!("{}…", &message[..end]),
         None => message.to_owned(),
     }
@@ -164,9 +174,10 @@ fn attempts_text(attempts: &[BackendAttempt]) -> String {
     if attempts.is_empty() {
         return "none is configured".to_owned();
     }
+    let bytes = MAX_ATTEMPTS_BYTES / attempts.len();
     attempts
         .iter()
-        .map(|attempt| format!("{} {}", attempt.backend, cut(&attempt.message)))
+        .map(|attempt| format!("{} {}", attempt.backend, cut(&attempt.message, bytes)))
         .collect::<Vec<_>>()
         .join("; ")
 }
@@ -444,6 +455,26 @@ mod tests {
         assert_eq!(room_beside("a short message"), MAX_RESPONSES_IN_ERROR_BYTES);
         assert_eq!(room_beside(&"长".repeat(900)), 441);
         assert_eq!(room_beside(&"长".repeat(3000)), 0);
+    }
+
+    #[test]
+    fn messages_of_attempts_fit_a_header() {
+        let attempt = |message: &str| BackendAttempt {
+            backend: "claude_som".to_owned(),
+            reason: reason::MODEL_REQUIRED.to_owned(),
+            message: message.to_owned(),
+            usage: Usage::default(),
+        };
+        let short = "the provider answered 429 after 3 attempts";
+        assert!(attempts_text(&[attempt(short)]).contains(short));
+        let long = "x".repeat(2_000);
+        assert!(attempts_text(&[attempt(&long)]).contains(&long));
+        for (letter, count) in [("x", 1), ("长", 1), ("x", 20), ("长", 20)] {
+            let text = attempts_text(&vec![attempt(&letter.repeat(10_000)); count]);
+            let size: usize = text.chars().map(thirds_in_header).sum::<usize>() / 3;
+            assert!(size < MAX_HEADER_BYTES, "{letter} {count}: {size}");
+            assert!(text.contains(&letter.repeat(20)), "{letter} {count}");
+        }
     }
 
     #[test]

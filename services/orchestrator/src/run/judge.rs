@@ -146,6 +146,24 @@ impl EffectWindows {
     }
 }
 
+/// An action whose effect is judged.
+#[derive(Clone, Copy)]
+struct JudgedAction<'a> {
+    attempt: &'a ActionAttempt,
+    resolved: &'a ResolvedAction,
+    /// The frame from before it.
+    before: &'a Frame,
+}
+
+/// Motion that may hide the effect of an action.
+struct Obscuring<'a> {
+    /// Area in which the effect is expected.
+    near: Option<CaptureRect>,
+    moving: &'a [CaptureRect],
+    /// The comparison from which nothing but redacted areas and clocks is left out.
+    request: CompareRequest,
+}
+
 /// Judges the effects of actions.
 #[derive(Debug)]
 pub(super) struct Judge {
@@ -182,22 +200,20 @@ impl Judge {
             _ => RETRY_TIMEOUT_FACTOR,
         };
         let timeouts = self.windows.timeouts(resolved.action.kind()).times(factor);
+        let judged_action = JudgedAction {
+            attempt,
+            resolved,
+            before: &before,
+        };
         let effect = self
-            .judge(run, screen, actuator, attempt, resolved, &before, timeouts)
+            .judge(run, screen, actuator, judged_action, timeouts)
             .await?;
         let mut way = self.record_effect(run, screen, &attempt.id, effect);
         if way == Some(RetryStrategy::ReobservedEffect) {
             self.record_retry(run, &attempt.id, RetryStrategy::ReobservedEffect);
+            let longer = timeouts.times(RECHECK_TIMEOUT_FACTOR);
             let effect = self
-                .judge(
-                    run,
-                    screen,
-                    actuator,
-                    attempt,
-                    resolved,
-                    &before,
-                    timeouts.times(RECHECK_TIMEOUT_FACTOR),
-                )
+                .judge(run, screen, actuator, judged_action, longer)
                 .await?;
             way = self.record_effect(run, screen, &attempt.id, effect);
         }
@@ -279,22 +295,21 @@ impl Judge {
     }
 
     /// Judges an action. A click that only changed the look of its target is given more time to show an effect.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of a run that the judgement of one action touches"
-    )]
     async fn judge(
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
         actuator: &mut Actuator,
-        attempt: &ActionAttempt,
-        resolved: &ResolvedAction,
-        before: &Frame,
+        judged_action: JudgedAction<'_>,
         timeouts: SettleTimeouts,
     ) -> RunResult<Effect> {
+        let JudgedAction {
+            attempt,
+            resolved,
+            before,
+        } = judged_action;
         let judged = self
-            .judge_within(run, screen, attempt, resolved, before, timeouts)
+            .judge_within(run, screen, judged_action, timeouts)
             .await?;
         let Some(check) = LookCheck::of(screen, attempt, resolved, before, &judged) else {
             return Ok(judged);
@@ -310,10 +325,12 @@ impl Judge {
         }
         let extended = timeouts.times(REACTION_TIMEOUT_FACTOR);
         let extended = extended.after(judged.settle_time).unwrap_or(timeouts);
-        let later = self
-            .judge_within(run, screen, attempt, resolved, check.lit_frame(), extended)
-            .await?;
         let lit = check.lit_frame();
+        let lit_action = JudgedAction {
+            before: lit,
+            ..judged_action
+        };
+        let later = self.judge_within(run, screen, lit_action, extended).await?;
         let is_in_vain = match LookCheck::of(screen, attempt, resolved, lit, &later) {
             // Motion has other parts than those that were seen moving.
             Some(again) => {
@@ -335,17 +352,15 @@ impl Judge {
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
-        attempt: &ActionAttempt,
-        resolved: &ResolvedAction,
-        before: &Frame,
+        judged_action: JudgedAction<'_>,
         timeouts: SettleTimeouts,
     ) -> RunResult<Effect> {
         let mut timeouts = timeouts;
-        let mut since = before.id.clone();
+        let mut since = judged_action.before.id.clone();
         let mut waited = Duration::ZERO;
         loop {
             let (judged, passed) = self
-                .judge_once(run, screen, attempt, resolved, before, since, timeouts)
+                .judge_once(run, screen, judged_action, since, timeouts)
                 .await?;
             let rest = timeouts.after(judged.settle_time).filter(|_| passed);
             waited += judged.settle_time;
@@ -367,21 +382,16 @@ impl Judge {
 
     /// Waits once until the screen has settled, and judges the action. The second value is true if the screen changed
     /// meanwhile and then looked as before the action again, such as a button that was shown pressed.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of a run that the judgement of one action touches"
-    )]
     async fn judge_once(
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
-        attempt: &ActionAttempt,
-        resolved: &ResolvedAction,
-        before: &Frame,
+        judged_action: JudgedAction<'_>,
         since: FrameId,
         timeouts: SettleTimeouts,
     ) -> RunResult<(Effect, bool)> {
-        let ResolvedAction { action, target, .. } = resolved;
+        let before = judged_action.before;
+        let ResolvedAction { action, target, .. } = judged_action.resolved;
         let target = *target;
         // Redacted areas cannot be judged, and background motion is no effect.
         let hidden = run.task().secret_fields.boxes_while_judging(action);
@@ -405,7 +415,7 @@ impl Judge {
         let near = target.or(entered_into).map(effect::near_area);
         let noise = [idle.background_motion.as_slice(), &ignore].concat();
         let (after, comparison) = match self
-            .compare_after(run, screen, attempt, resolved, before, noise)
+            .compare_after(run, screen, judged_action, noise)
             .await?
         {
             Ok(compared) => compared,
@@ -447,28 +457,32 @@ impl Judge {
             ignore: [hidden, screen.clocks()].concat(),
             ..CompareRequest::new(before.id.clone(), after.id)
         };
+        let obscuring = Obscuring {
+            near,
+            moving: &moving,
+            request: everything,
+        };
         let judged = self
-            .recheck_without_ignores(run, screen, judged, action, near, &moving, everything)
+            .recheck_without_ignores(run, screen, judged, action, obscuring)
             .await?;
         let passed = passed && judged.verdict == Verdict::NoEffect;
         Ok((judged, passed))
     }
 
     /// Reconsiders a missing effect when background motion was ignored: it may have hidden the effect.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of a run that the judgement of one action touches"
-    )]
     async fn recheck_without_ignores(
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
         judged: Effect,
         action: &Action<CapturePoint>,
-        near: Option<CaptureRect>,
-        moving: &[CaptureRect],
-        request: CompareRequest,
+        obscuring: Obscuring<'_>,
     ) -> RunResult<Effect> {
+        let Obscuring {
+            near,
+            moving,
+            request,
+        } = obscuring;
         let Ok(everything) = capture::compare(run, request.clone()).await? else {
             return Ok(judged);
         };
@@ -574,11 +588,14 @@ impl Judge {
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
-        attempt: &ActionAttempt,
-        resolved: &ResolvedAction,
-        before: &Frame,
+        judged_action: JudgedAction<'_>,
         noise: Vec<CaptureRect>,
     ) -> RunResult<Result<(Frame, Comparison)>> {
+        let JudgedAction {
+            attempt,
+            resolved,
+            before,
+        } = judged_action;
         // The redacted area of an entered secret is known only after judging, so the observation must not start
         // earlier.
         if attempt.is_last && resolved.action.entered_secret().is_none() {

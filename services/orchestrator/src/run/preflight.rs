@@ -31,7 +31,7 @@ use super::{RunResult, Runner, capture, halt, pointer};
 use crate::hooks::HookPoint;
 use motorium_task::effect::is_small;
 use motorium_task::event::Event;
-use motorium_task::{ActionRecord, machine};
+use motorium_task::machine;
 
 /// Maximum width of a blinking caret, in pixels.
 // Narrow changes are ignored, otherwise every text field would change between two checks.
@@ -123,44 +123,24 @@ impl Runner {
             return Ok(AttemptStage::Ended);
         }
         let baseline = self.screen.latest_frame().cloned();
-        let repeated = attempt.previous.clone().filter(ActionRecord::performed);
         // Checked before the pointer moves, because hover effects are no effect of the previous attempt.
-        if let (Some(record), Some(baseline)) = (&repeated, &baseline)
-            && let Some(effect) = self
-                .judge
-                .late_effect(&mut self.run, &mut self.screen, record, baseline)
-                .await?
+        if let Some(baseline) = &baseline
+            && self.has_late_effect(attempt, baseline).await?
         {
-            let judged = Event::EffectJudged {
-                action_id: record.action_id.clone(),
-                effect: Box::new(effect),
-            };
-            self.run.record(vec![judged]).await?;
             return Ok(AttemptStage::Ended);
         }
-        let is_approved = is_approved(self.run.task(), attempt.index);
         let requirement = PointerRequirement {
-            is_approved,
+            is_approved: is_approved(self.run.task(), attempt.index),
             is_demanded: verify_pointer || pointer::is_asked_for(&self.run),
         };
-        let point = pointer::check_point(
-            &attempt.planned,
-            &resolved.action,
-            resolved.target,
-            requirement,
-        );
+        let (planned, action, target) = (&attempt.planned, &resolved.action, resolved.target);
+        let point = pointer::check_point(planned, action, target, requirement);
         let mut resolved = resolved;
         if let Some(point) = point {
+            let (run, screen) = (&mut self.run, &mut self.screen);
             let positioned = self
                 .actuator
-                .position_pointer(
-                    &mut self.run,
-                    &mut self.screen,
-                    attempt,
-                    point,
-                    resolved.target,
-                    requirement,
-                )
+                .position_pointer(run, screen, attempt, point, resolved.target, requirement)
                 .await?;
             match positioned {
                 Some(pointer) => resolved = pointer.aim(resolved),
@@ -170,53 +150,85 @@ impl Runner {
         if attempt.is_repeated() || !machine::expects_effect(&resolved.action) {
             return Ok(AttemptStage::Permitted(resolved));
         }
-        if let (Some(_), Some(before)) = (point, &baseline)
-            && pointer::is_critical(&attempt.planned, is_approved)
-        {
-            wait_for_hover_response(&mut self.run, before, &resolved).await?;
-            // The settled hover state becomes the baseline: it is neither background motion nor an effect of the click.
-            self.screen.refresh_baseline(&mut self.run).await?;
-        }
         let lights_up = match (point, baseline) {
-            (Some(_), Some(before)) => {
-                differs_since(&mut self.run, &self.screen, &before, &resolved).await?
+            (Some(_), Some(baseline)) => {
+                let is_critical = pointer::is_critical(&attempt.planned, requirement.is_approved);
+                self.has_hover_response(&baseline, &resolved, is_critical)
+                    .await?
             }
             _ => false,
         };
+        let gate = &self.gate;
         let took_time = point.is_some()
             || hooks_are_asked
-            || self
-                .gate
-                .may_judge_slowly(&self.run, &self.screen, attempt.index);
-        let changed = took_time
-            && has_changed_at(
-                &mut self.run,
-                &mut self.screen,
-                &resolved,
-                ChangeScope::Target,
-            )
-            .await?;
-        if !changed && !lights_up {
+            || gate.may_judge_slowly(&self.run, &self.screen, attempt.index);
+        let has_changed = took_time && self.has_target_changed(&resolved).await?;
+        if !has_changed && !lights_up {
             return Ok(AttemptStage::Permitted(resolved));
         }
         // Parsing takes long enough for the target to change meanwhile, so it is compared once more.
+        let (run, screen) = (&mut self.run, &mut self.screen);
         let is_the_same = point.is_some()
             && self
                 .gate
-                .has_same_text(&mut self.run, &mut self.screen, attempt, &resolved)
+                .has_same_text(run, screen, attempt, &resolved)
                 .await?
-            && !has_changed_at(
-                &mut self.run,
-                &mut self.screen,
-                &resolved,
-                ChangeScope::Target,
-            )
-            .await?;
+            && !self.has_target_changed(&resolved).await?;
         Ok(if is_the_same {
             AttemptStage::Permitted(resolved)
         } else {
             AttemptStage::Decided
         })
+    }
+
+    /// Returns whether the previous attempt at the action has had an effect after all. It is recorded.
+    async fn has_late_effect(
+        &mut self,
+        attempt: &ActionAttempt,
+        baseline: &Frame,
+    ) -> RunResult<bool> {
+        let repeated = attempt
+            .previous
+            .as_ref()
+            .filter(|record| record.performed());
+        let Some(record) = repeated else {
+            return Ok(false);
+        };
+        let (run, screen) = (&mut self.run, &mut self.screen);
+        let late = self
+            .judge
+            .late_effect(run, screen, record, baseline)
+            .await?;
+        let Some(effect) = late else {
+            return Ok(false);
+        };
+        let judged = Event::EffectJudged {
+            action_id: record.action_id.clone(),
+            effect: Box::new(effect),
+        };
+        self.run.record(vec![judged]).await?;
+        Ok(true)
+    }
+
+    /// Returns whether the target looks different with the pointer on it. Before a critical click (`is_critical`), the
+    /// application's response to the pointer is waited for.
+    async fn has_hover_response(
+        &mut self,
+        before: &Frame,
+        resolved: &ResolvedAction,
+        is_critical: bool,
+    ) -> RunResult<bool> {
+        if is_critical {
+            wait_for_hover_response(&mut self.run, before, resolved).await?;
+            // The settled hover state becomes the baseline: it is neither background motion nor an effect of the click.
+            self.screen.refresh_baseline(&mut self.run).await?;
+        }
+        differs_since(&mut self.run, &self.screen, before, resolved).await
+    }
+
+    async fn has_target_changed(&mut self, resolved: &ResolvedAction) -> RunResult<bool> {
+        let (run, screen) = (&mut self.run, &mut self.screen);
+        has_changed_at(run, screen, resolved, ChangeScope::Target).await
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) enum Move {
     Type(String),
     /// Presses control and a letter.
     Control(char),
+    /// Calls a function, beside the computer tool of native backends.
+    Call(&'static str, Value),
     /// Clicks far outside of the screen, or an element that does not exist.
     ClickNowhere,
     /// An action that no protocol has.
@@ -88,6 +90,17 @@ impl Dialect {
             Self::QwenVl => chat(&qwen(decision, sight), self.model()),
         }
     }
+
+    /// Returns the response with a text.
+    pub(super) fn text_response(self, text: &str) -> Value {
+        match self {
+            Self::ClaudeSom | Self::ClaudeComputer => {
+                anthropic(json!({"type": "text", "text": text}), "end_turn")
+            }
+            Self::OpenAiComputer => responses(openai_message(text, 1), self.model()),
+            Self::Operator | Self::OpenCua | Self::QwenVl => chat(text, self.model()),
+        }
+    }
 }
 
 /// Returns a click on the first element whose line in the list has this text.
@@ -106,6 +119,7 @@ fn som(decision: &Move, sight: &Sight) -> Value {
         Move::ClickNowhere => {
             act(json!({"intent": "click", "action": "click", "element_id": 9999}))
         }
+        Move::Call(name, _) => panic!("{name} is no function of this protocol"),
         Move::Control(letter) => act(
             json!({"intent": "press the shortcut", "action": "press_keys", "keys": ["ctrl", letter]}),
         ),
@@ -141,6 +155,7 @@ fn claude(decision: &Move, number: usize) -> Value {
             json!({"action": "left_click", "coordinate": [x.round(), y.round()]}),
         ),
         Move::Type(text) => ("computer", json!({"action": "type", "text": text})),
+        Move::Call(name, input) => (*name, input.clone()),
         Move::Control(letter) => (
             "computer",
             json!({"action": "key", "text": format!("ctrl+{letter}")}),
@@ -178,17 +193,22 @@ fn openai(decision: &Move, number: usize) -> Value {
         Move::Control(letter) => {
             json!({"type": "keypress", "keys": ["CTRL", letter.to_uppercase().to_string()]})
         }
+        Move::Call(name, arguments) => {
+            return json!({"type": "function_call", "id": format!("fc_{number}"), "call_id": format!("call_{number}"),
+                "name": name, "arguments": arguments.to_string(), "status": "completed"});
+        }
         Move::BreakOff => json!({"type": "click"}),
         Move::ClickNowhere => json!({"type": "click", "button": "left", "x": 9000, "y": 9000}),
         Move::Fly => json!({"type": "fly"}),
-        Move::Done(_) => {
-            let text = json!({"type": "output_text", "text": "It is saved.", "annotations": []});
-            return json!({"type": "message", "id": format!("m_{number}"), "role": "assistant", "status": "completed",
-                "content": [text]});
-        }
+        Move::Done(_) => return openai_message("It is saved.", number),
     };
     json!({"type": "computer_call", "id": format!("cu_{number}"), "call_id": format!("call_{number}"),
         "status": "completed", "pending_safety_checks": [], "actions": [action]})
+}
+
+fn openai_message(text: &str, number: usize) -> Value {
+    let text = json!({"type": "output_text", "text": text, "annotations": []});
+    json!({"type": "message", "id": format!("m_{number}"), "role": "assistant", "status": "completed", "content": [text]})
 }
 
 fn chat(content: &str, model: &str) -> Value {
@@ -214,6 +234,7 @@ fn opencua(decision: &Move, sight: &Sight) -> String {
         }
         Move::Type(text) => format!("pyautogui.write(message={})", json!(text)),
         Move::ClickNowhere => "pyautogui.click(x=9000, y=9000)".to_owned(),
+        Move::Call(name, _) => panic!("{name} is no function of this protocol"),
         Move::Control(letter) => format!("pyautogui.hotkey('ctrl', '{letter}')"),
         Move::Fly => "pyautogui.fly()".to_owned(),
         Move::BreakOff => "pyautogui.click(x=".to_owned(),
@@ -238,6 +259,7 @@ fn qwen(decision: &Move, sight: &Sight) -> String {
         }
         Move::Type(text) => json!({"action": "type", "text": text}),
         Move::ClickNowhere => json!({"action": "left_click", "coordinate": [1500, 1500]}),
+        Move::Call(name, _) => panic!("{name} is no function of this protocol"),
         Move::Control(letter) => json!({"action": "key", "keys": ["ctrl", letter]}),
         Move::Fly => json!({"action": "fly"}),
         Move::BreakOff => {

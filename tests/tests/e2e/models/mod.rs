@@ -4,7 +4,9 @@
 //! One conversation of two tasks for each: a form, and a follow-up that needs the first task, an attached file, and what an
 //! attached image shows. Then lines of code in an editor that indents by itself.
 
+mod browser;
 mod dialect;
+mod options;
 mod provider;
 mod sight;
 

@@ -37,6 +37,10 @@ struct Record {
     requests: Vec<Value>,
     /// Decisions about the file in the editor so far.
     editing: usize,
+    /// Decisions about the page in the browser so far.
+    browsing: usize,
+    /// Corrections of the pointer that are still to be given: distances to the right.
+    corrections: Vec<i32>,
     /// Texts and attached image of the conversation, where the provider keeps it.
     remembered: (String, Option<Rgb<u8>>),
 }
@@ -55,6 +59,8 @@ impl Provider {
             faults: VecDeque::new(),
             requests: Vec::new(),
             editing: 0,
+            browsing: 0,
+            corrections: Vec::new(),
             remembered: (String::new(), None),
         }));
         let application = Router::new()
@@ -70,9 +76,26 @@ impl Provider {
         locked(&self.record).faults = faults.into();
     }
 
+    /// Makes the model correct the pointer by this distance to the right once, when it is asked.
+    pub(super) fn correct_pointer(&self, pixels: i32) {
+        locked(&self.record).corrections.push(pixels);
+    }
+
     /// Returns the requests so far.
     pub(super) fn requests(&self) -> Vec<Value> {
         locked(&self.record).requests.clone()
+    }
+}
+
+impl Record {
+    /// Returns the answer to a request that asks for no decision: whether the pointer is on its target, or a summary.
+    fn answer_to_question(&mut self, request: &str) -> Option<String> {
+        if request.contains("You check where the mouse pointer is") {
+            let dx = self.corrections.pop().unwrap_or_default();
+            return Some(json!({"on_target": dx == 0, "dx": dx, "dy": 0}).to_string());
+        }
+        let is_summary = request.contains("You tell a person in");
+        is_summary.then(|| super::options::SUMMARY.to_owned())
     }
 }
 
@@ -86,6 +109,9 @@ async fn answer(State(record): State<Arc<Mutex<Record>>>, uri: Uri, body: Bytes)
     let dialect = record.dialect;
     assert!(uri.path().ends_with(dialect.path()), "{uri}");
     record.requests.push(request.clone());
+    if let Some(text) = record.answer_to_question(&String::from_utf8_lossy(&body)) {
+        return Json(dialect.text_response(&text)).into_response();
+    }
     let fault = record.faults.pop_front();
     if fault == Some(Fault::Busy) {
         let error =
@@ -109,6 +135,10 @@ async fn answer(State(record): State<Arc<Mutex<Record>>>, uri: Uri, body: Bytes)
             record.editing += 1;
             edit(record.editing)
         }
+        _ if sight.text.contains(super::browser::GOAL) => {
+            record.browsing += 1;
+            browse(record.browsing, &sight)
+        }
         _ => decide(&sight),
     };
     let mut response = dialect.response(&decision, &sight, record.requests.len());
@@ -126,6 +156,18 @@ fn edit(step: usize) -> Move {
         1 => Move::Type(super::LINES.to_owned()),
         2 => Move::Control('s'),
         _ => Move::Done("return a + b"),
+    }
+}
+
+/// Decides in a browser: goes to the address of the goal, and reads the page.
+fn browse(step: usize, sight: &Sight) -> Move {
+    let goal = sight.text.split(super::browser::GOAL).nth(1);
+    let url = goal.and_then(|text| text.split_whitespace().next());
+    let url = url.expect("the goal has an address").trim_matches('"');
+    match step {
+        1 => Move::Call("go_to_url", json!({"url": url})),
+        2 => Move::Call("read_page", json!({})),
+        _ => Move::Done("About tides"),
     }
 }
 

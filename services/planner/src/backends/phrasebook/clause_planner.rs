@@ -201,7 +201,32 @@ impl ClausePlanner<'_> {
             _ => false,
         };
         let last = self.effects().last().map(|effect| effect.verdict);
-        self.is_last && cursor.work.stage > 0 && is_to_be_seen && last == Some(Verdict::Unknown)
+        let is_hidden = is_to_be_seen && last == Some(Verdict::Unknown);
+        self.is_last && cursor.work.stage > 0 && (is_hidden || self.may_lack_file(cursor))
+    }
+
+    /// Returns whether Enter has closed a file dialog, and the file that was named in it is not seen: some dialogs close without
+    /// taking it.
+    fn may_lack_file(&self, cursor: &ClauseCursor) -> bool {
+        let file = cursor.work.chosen_file.as_deref();
+        file.is_some_and(|file| {
+            let mut windows = self.request.frame.windows.iter();
+            !windows.any(|window| window.title.contains(file))
+                && self.screen.find_text(file).is_none()
+        })
+    }
+
+    /// Returns the name of the file whose path was entered last.
+    fn entered_file(&self) -> Option<String> {
+        let text = self
+            .last_step()?
+            .actions
+            .last()?
+            .planned
+            .action
+            .entered_text()?;
+        let name = text.trim().rsplit(['/', '\\']).next()?;
+        (!name.is_empty()).then(|| name.to_owned())
     }
 
     /// Returns whether a text is read in the fields that it was entered into. A secret is redacted and counts as shown.
@@ -242,6 +267,7 @@ impl ClausePlanner<'_> {
         if cursor.work.stage == 0 {
             if let Some(dialog) = self.open_dialog().filter(|_| accepts) {
                 cursor.work.windows = vec![dialog.id.clone(), dialog.title.clone()];
+                cursor.work.chosen_file = self.entered_file().filter(|_| is_file_dialog(dialog));
             }
             return Ok(chord());
         }
