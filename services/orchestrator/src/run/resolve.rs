@@ -114,7 +114,8 @@ async fn locate(
     Ok(resolved.map(|resolved| (resolved.point, Some(resolved.bounds))))
 }
 
-/// Asks the Planner for a target in words, for which it may ask a model.
+/// Asks the Planner for a target in words, which it matches with the texts on the screen. No model is asked: models see the list of
+/// elements when they decide, and name one.
 async fn find_in_words(
     run: &mut RunContext,
     view: &ScreenView,

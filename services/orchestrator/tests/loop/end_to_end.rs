@@ -237,6 +237,23 @@ async fn the_archived_annotated_screenshot_is_the_one_that_the_model_received() 
 }
 
 #[tokio::test]
+async fn the_observation_of_a_step_has_the_pointer() {
+    let script = vec![act([click(1)]), act([click(2)])];
+    let cluster = Cluster::start_with(script, |settings| {
+        settings.pointer_check.all_clicks = true;
+    })
+    .await;
+    let story = cluster.carry_out().await;
+    let pointers = story.all(|kind| match kind {
+        Kind::Observed(observed) => observed.frame.as_ref()?.cursor?.position,
+        _ => None,
+    });
+    let pointers: Vec<(i32, i32)> = pointers.iter().map(|at| (at.x, at.y)).collect();
+    let (first, second) = (box_of(1).center(), box_of(2).center());
+    assert_eq!(pointers[1..], [(first.x, first.y), (second.x, second.y)]);
+}
+
+#[tokio::test]
 async fn current_url_reaches_the_planner_and_the_step() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster

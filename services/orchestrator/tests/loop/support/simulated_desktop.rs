@@ -617,6 +617,10 @@ impl SimulatedDesktop {
             scale: 1.0,
             capture_time: Some(wire_time(SystemTime::now())),
             windows: vec![window],
+            cursor: Some(wire::Cursor {
+                position: Some(state.pointer.into()),
+                drawn: false,
+            }),
             ..wire::Frame::default()
         };
         frame.try_into().expect("the frame keeps the contract")

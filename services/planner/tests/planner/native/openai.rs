@@ -4,6 +4,7 @@ use motorium_planner::backends::openai_computer::{ConversationStorage, OpenAiCom
 use motorium_planner::response::ResponseError;
 use motorium_proto::domain::action::{Action, Button, ScrollAmount};
 use motorium_proto::domain::decision::{Next, PlannedAction};
+use motorium_proto::domain::desktop::Platform;
 use motorium_proto::domain::effect::ActionResult::{Failed, Performed};
 use serde_json::{Value, json};
 
@@ -74,6 +75,22 @@ fn the_newer_tool_is_only_named_and_the_older_one_described() {
     assert_eq!(actions(&reading.next)[0].intent, "click \"Save\"");
     older.carry_out(&reading, &[Performed]);
     older.ask();
+}
+
+#[test]
+fn the_older_tool_is_told_the_kind_of_desktop() {
+    for (platform, expected) in [
+        (Platform::Windows, "windows"),
+        (Platform::Macos, "mac"),
+        (Platform::Browser, "browser"),
+        (Platform::Linux, "linux"),
+        (Platform::Unknown, "linux"),
+    ] {
+        let mut task = FakeTask::new(STORED, "computer-use-preview", None);
+        task.request.platform = platform;
+        let asked = task.ask();
+        assert_eq!(asked.body["tools"][0]["environment"], expected);
+    }
 }
 
 #[test]
