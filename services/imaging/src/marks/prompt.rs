@@ -258,12 +258,12 @@ mod tests {
 
     #[test]
     fn a_list_has_a_line_for_each() {
-        let picture = Element {
+        let photo = Element {
             kind: ElementKind::Image,
             interactable: false,
             ..element("", 0.1, 0.1)
         };
-        let elements = [element("a", 0.1, 0.1), element("b", 0.1, 0.1), picture];
+        let elements = [element("a", 0.1, 0.1), element("b", 0.1, 0.1), photo];
         assert_eq!(lines(&elements).lines().count(), 3);
         assert_eq!(lines(&[]), "");
     }

@@ -48,8 +48,11 @@ async fn a_model_goes_to_an_address_and_reads_the_page() {
             .collect();
         assert_eq!(addresses.last(), Some(&url), "{dialect:?}: {addresses:?}");
         let requests = provider.requests();
-        let told = requests.last().unwrap().to_string();
-        assert!(told.contains(REFERENCE), "{dialect:?}: {told}");
+        let last_request = requests.last().unwrap().to_string();
+        assert!(
+            last_request.contains(REFERENCE),
+            "{dialect:?}: {last_request}"
+        );
     }
 }
 

@@ -88,12 +88,12 @@ async fn check_options(dialect: Dialect, provider: &Provider, up: &AllInOne, sit
     let decisions = provider.requests();
     let decisions: Vec<String> = decisions.iter().map(Value::to_string).collect();
     let has = |text: &str| decisions.iter().any(|request| request.contains(text));
-    for told in [
+    for text in [
         "Use the full name",
         "My card is blue",
         "A blue card, then",
         "现在的屏幕",
     ] {
-        assert!(has(told), "{told} is not told to the model");
+        assert!(has(text), "{text} is not told to the model");
     }
 }
