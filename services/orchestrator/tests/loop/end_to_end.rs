@@ -243,6 +243,7 @@ async fn the_observation_of_a_step_has_the_pointer() {
         settings.pointer_check.all_clicks = true;
     })
     .await;
+    cluster.world.show_cursor();
     let story = cluster.carry_out().await;
     let pointers = story.all(|kind| match kind {
         Kind::Observed(observed) => observed.frame.as_ref()?.cursor?.position,

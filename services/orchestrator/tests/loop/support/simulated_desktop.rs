@@ -118,6 +118,8 @@ struct DesktopState {
     moves: Vec<(i32, i32)>,
     /// Times within which changes after a known frame were to begin.
     effect_windows: Vec<Duration>,
+    /// Frames tell where the pointer is.
+    shows_cursor: bool,
     /// Offsets of the next pointer moves; the last one is repeated.
     misses: VecDeque<(i32, i32)>,
     /// Answers to pointer checks.
@@ -507,6 +509,11 @@ impl SimulatedDesktop {
         self.state().moves.clone()
     }
 
+    /// Lets frames tell where the pointer is.
+    pub(crate) fn show_cursor(&self) {
+        self.state().shows_cursor = true;
+    }
+
     /// Returns the times within which changes after a known frame were to begin.
     pub(crate) fn effect_windows(&self) -> Vec<Duration> {
         self.state().effect_windows.clone()
@@ -617,7 +624,7 @@ impl SimulatedDesktop {
             scale: 1.0,
             capture_time: Some(wire_time(SystemTime::now())),
             windows: vec![window],
-            cursor: Some(wire::Cursor {
+            cursor: state.shows_cursor.then(|| wire::Cursor {
                 position: Some(state.pointer.into()),
                 drawn: false,
             }),
