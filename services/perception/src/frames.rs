@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     /// Bytes of a frame of ten by ten pixels.
-    const FRAME: usize = 700;
+    const FRAME: usize = 500;
 
     fn keep(store: &FrameStore, shade: u8) -> Arc<StoredFrame> {
         let frame = Frame {

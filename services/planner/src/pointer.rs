@@ -26,7 +26,7 @@ pub fn check(request: &PointerRequest) -> PointerCheck {
         .target_bounds
         .is_some_and(|bounds| bounds.contains(request.pointer));
     let tolerance = i64::from(request.tolerance_px.unwrap_or(DEFAULT_TOLERANCE_PX));
-    let is_near = off.to_i64().square_length() <= tolerance.pow(2);
+    let is_near = off.to_i64().square_length() <= tolerance.saturating_mul(tolerance);
     PointerCheck {
         on_target: is_inside || is_near,
         dx: off.x,

@@ -795,6 +795,26 @@ fn enter_is_repeated_while_the_dialog_is_open() {
 }
 
 #[test]
+fn a_dialog_that_closes_without_the_file_is_doubted() {
+    let open = r#"window 100,100 500x400 "Open File" active"#;
+    let begun = || {
+        let mut task = Task::new(r#"type "/tmp/receipt.txt" then press Enter"#);
+        task.step(open);
+        assert_eq!(task.step(open), "press enter");
+        task
+    };
+    let without = r#"window 0,0 900x700 "Files" active"#;
+    assert!(begun().step(without).starts_with("ask: "));
+    for with in [
+        r#"window 0,0 900x700 "receipt.txt - Editor" active"#,
+        "window 0,0 900x700 \"Files\" active\ntext 40,40 200x20 \"Chosen: receipt.txt\"",
+    ] {
+        let end = begun().step(with);
+        assert!(end.starts_with("done: "), "{end}");
+    }
+}
+
+#[test]
 fn unclear_reply_repeats_the_question() {
     let seen = r#"
         button 800,20 80x30 "Edit"

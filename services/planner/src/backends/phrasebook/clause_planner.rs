@@ -205,8 +205,8 @@ impl ClausePlanner<'_> {
         self.is_last && cursor.work.stage > 0 && (is_hidden || self.may_lack_file(cursor))
     }
 
-    /// Returns whether Enter has closed a file dialog, and the file that was named in it is not seen: some dialogs close without
-    /// taking it.
+    /// Returns whether Enter has closed a dialog that chooses a file, and the file that was named in it is not seen: some dialogs
+    /// close without taking it.
     fn may_lack_file(&self, cursor: &ClauseCursor) -> bool {
         let file = cursor.work.chosen_file.as_deref();
         file.is_some_and(|file| {
@@ -267,7 +267,8 @@ impl ClausePlanner<'_> {
         if cursor.work.stage == 0 {
             if let Some(dialog) = self.open_dialog().filter(|_| accepts) {
                 cursor.work.windows = vec![dialog.id.clone(), dialog.title.clone()];
-                cursor.work.chosen_file = self.entered_file().filter(|_| is_file_dialog(dialog));
+                let chooses = has_title(dialog, OPEN_DIALOG_TITLES);
+                cursor.work.chosen_file = self.entered_file().filter(|_| chooses);
             }
             return Ok(chord());
         }
@@ -1147,14 +1148,14 @@ fn chosen(
     ))
 }
 
-/// Titles of file dialogs. They stay open when Enter only completes a path, and close when it accepts one.
-const FILE_DIALOG_TITLES: &[&str] = &[
+/// Titles of dialogs that save a file. They stay open when Enter only completes a path, and close when it accepts one.
+const SAVE_DIALOG_TITLES: &[&str] = &["save", "save as", "save file", "保存", "保存文件", "另存为"];
+
+/// Titles of dialogs that choose a file. As those that save one, but some close at Enter without the file.
+const OPEN_DIALOG_TITLES: &[&str] = &[
     "open",
     "open file",
     "open files",
-    "save",
-    "save as",
-    "save file",
     "file upload",
     "choose file",
     "choose files",
@@ -1163,17 +1164,18 @@ const FILE_DIALOG_TITLES: &[&str] = &[
     "select folder",
     "打开",
     "打开文件",
-    "保存",
-    "保存文件",
-    "另存为",
     "文件上传",
     "选择文件",
     "选择文件夹",
 ];
 
 fn is_file_dialog(window: &Window) -> bool {
+    has_title(window, SAVE_DIALOG_TITLES) || has_title(window, OPEN_DIALOG_TITLES)
+}
+
+fn has_title(window: &Window, titles: &[&str]) -> bool {
     let title = window.title.trim().to_lowercase();
-    FILE_DIALOG_TITLES.contains(&title.as_str())
+    titles.contains(&title.as_str())
 }
 
 /// Returns whether keys change nothing that can be seen: modifiers alone, and copying.

@@ -56,7 +56,7 @@ pub(super) struct ClauseProgress {
     pub(super) corrected: bool,
     /// Ids of the windows before an application was opened; or id and title of the dialog that a key has to close.
     pub(super) windows: Vec<String>,
-    /// Name of the file that was entered into a file dialog, which a key is to accept.
+    /// Name of the file that was entered into a dialog that chooses a file, which a key is to accept.
     #[serde(default)]
     pub(super) chosen_file: Option<String>,
     /// The user's answer to a disambiguation question.

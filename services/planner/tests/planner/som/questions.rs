@@ -82,7 +82,7 @@ fn questions_are_asked_in_every_protocol() {
             let again = question::ask_again(api, body.clone(), "hm", "one JSON object is wanted");
             leave(kind, &format!("question-{name}-again"), &again);
             let text = texts(&body);
-            let tells_of_pointer = ["click \"Save\"", "(90, 100)", "(100, 100)"]
+            let tells_of_pointer = ["click \"Save\"", "(90.0, 100.0)", "(100.0, 100.0)"]
                 .iter()
                 .all(|part| text.contains(part));
             assert_eq!(tells_of_pointer, name == "pointer", "{kind} {name}: {text}");
