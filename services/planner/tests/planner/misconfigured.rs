@@ -1,9 +1,10 @@
 //! Invalid or malicious settings. The Planner refuses to start, with a message that names the setting, the problem and
 //! the fix, and that never quotes a possible key. A missing key or address only disables its backend.
 
+use std::cell::RefCell;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use motorium_kit::config::{Environment, Section as _};
 use motorium_planner::Settings;
@@ -367,13 +368,17 @@ async fn backend_without_a_key_does_not_disable_the_others() {
     assert_eq!(reasons, ["NOT_CONFIGURED", "NOT_CONFIGURED"]);
 }
 
-/// The captured log, as the user sees it.
-#[derive(Clone, Default)]
-struct LogBuffer(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    /// The log of this thread, as the user sees it.
+    static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
-impl io::Write for LogBuffer {
+/// Writes to the log of this thread.
+struct ThreadLog;
+
+impl io::Write for ThreadLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        LOG.with_borrow_mut(|log| log.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -383,20 +388,19 @@ impl io::Write for LogBuffer {
 
 /// Returns the log of using these settings.
 fn logged(settings: &str) -> String {
-    let logged = LogBuffer::default();
-    let writer = logged.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    let settings: Settings = toml::from_str(settings).unwrap();
-    tracing::subscriber::with_default(subscriber, || {
-        // Other tests may have met the line before there was a subscriber.
-        tracing::callsite::rebuild_interest_cache();
-        settings.resolve_in(&Environment::default()).unwrap();
+    // One subscriber for all tests: lines that a test meets while there is none stay switched off for a while.
+    static SUBSCRIBER: Once = Once::new();
+    SUBSCRIBER.call_once(|| {
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(|| ThreadLog)
+            .finish();
+        tracing::subscriber::set_global_default(subscriber).unwrap();
     });
-    let bytes = logged.0.lock().unwrap();
-    String::from_utf8(bytes.clone()).unwrap()
+    let settings: Settings = toml::from_str(settings).unwrap();
+    LOG.take();
+    settings.resolve_in(&Environment::default()).unwrap();
+    String::from_utf8(LOG.take()).unwrap()
 }
 
 #[test]
