@@ -328,6 +328,7 @@ impl Settings {
                 read_text_back: true,
                 gate_page_text: true,
                 capture_end_screen: true,
+                capture_each_action: true,
             },
         })
     }

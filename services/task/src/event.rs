@@ -154,6 +154,8 @@ pub enum Event {
     EffectJudged {
         action_id: ActionId,
         effect: Box<Effect>,
+        /// Screenshot after the action, if another action of its step follows.
+        screenshot: Option<Artifact>,
     },
     ActionRetried {
         action_id: ActionId,

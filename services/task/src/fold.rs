@@ -331,7 +331,14 @@ impl Task {
             } => self.decided(decision, annotated_image.as_ref(), responses.as_ref()),
             Event::ActionIntended(intended) => self.intended(intended),
             Event::ActionPerformed { action_id, outcome } => self.performed(action_id, outcome),
-            Event::EffectJudged { action_id, effect } => self.judged(action_id, effect),
+            Event::EffectJudged {
+                action_id,
+                effect,
+                screenshot,
+            } => {
+                self.judged(action_id, effect);
+                self.artifacts.extend(screenshot.clone());
+            }
             Event::ActionRetried { action_id, way, .. } => self.retried(action_id, *way),
             Event::PointerChecked(checked) => {
                 self.count(checked.usage);

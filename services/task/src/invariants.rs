@@ -99,7 +99,9 @@ pub fn violation(log: &[RecordedEvent]) -> Option<String> {
                     known.had_no_effect = outcome.sent_nothing;
                 }
             },
-            Event::EffectJudged { action_id, effect } => {
+            Event::EffectJudged {
+                action_id, effect, ..
+            } => {
                 if let Some(known) = actions.get_mut(action_id) {
                     known.had_no_effect =
                         matches!(effect.verdict, Verdict::NoEffect | Verdict::EndReached);

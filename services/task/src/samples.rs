@@ -129,6 +129,7 @@ pub(super) fn judged(step: u32, attempt: u32) -> Event {
     Event::EffectJudged {
         action_id: action_id(&TaskName::from_segment("t").unwrap(), step, 0, attempt),
         effect: Box::new(effect::unknown(String::new())),
+        screenshot: None,
     }
 }
 

@@ -24,10 +24,10 @@ use super::attempt::{ActionAttempt, ResolvedAction};
 use super::context::RunContext;
 use super::look::{self, LookCheck};
 use super::screen::Screen;
-use super::{RunConfig, RunResult, capture, halt};
+use super::{RunConfig, RunResult, capture, end_screen, halt};
 use motorium_task::ActionRecord;
 use motorium_task::effect::{self, EffectCriterion, Evidence};
-use motorium_task::event::Event;
+use motorium_task::event::{Artifact, Event};
 use motorium_task::retry::{self, RetryRules, RetryStrategy};
 
 /// Factor by which the timeouts grow when an effect is checked a second time.
@@ -146,6 +146,23 @@ impl EffectWindows {
     }
 }
 
+/// Returns the screen after an action that another one of its step follows; the last one's is the one that the next step begins
+/// with. The place of a secret is known only once the action that entered it is judged, so that there is none after it.
+async fn action_screenshot(
+    run: &mut RunContext,
+    attempt: &ActionAttempt,
+    resolved: &ResolvedAction,
+) -> Option<Artifact> {
+    let is_wanted = run.config.capture_each_action
+        && !attempt.is_last
+        && resolved.action.entered_secret().is_none();
+    if !is_wanted {
+        return None;
+    }
+    let name = format!("after-{}", attempt.id).replace('/', "-");
+    end_screen::screenshot(run, &name).await
+}
+
 /// An action whose effect is judged.
 #[derive(Clone, Copy)]
 struct JudgedAction<'a> {
@@ -208,14 +225,16 @@ impl Judge {
         let effect = self
             .judge(run, screen, actuator, judged_action, timeouts)
             .await?;
-        let mut way = self.record_effect(run, screen, &attempt.id, effect);
+        let screenshot = action_screenshot(run, attempt, resolved).await;
+        let mut way = self.record_effect(run, screen, &attempt.id, effect, screenshot);
         if way == Some(RetryStrategy::ReobservedEffect) {
             self.record_retry(run, &attempt.id, RetryStrategy::ReobservedEffect);
             let longer = timeouts.times(RECHECK_TIMEOUT_FACTOR);
             let effect = self
                 .judge(run, screen, actuator, judged_action, longer)
                 .await?;
-            way = self.record_effect(run, screen, &attempt.id, effect);
+            let screenshot = action_screenshot(run, attempt, resolved).await;
+            way = self.record_effect(run, screen, &attempt.id, effect, screenshot);
         }
         if let Some(way) = way {
             screen.cancel_next_observation();
@@ -248,7 +267,7 @@ impl Judge {
         screen.ensure_observed(run, false).await?;
         let Some(before) = before else {
             let effect = effect::unknown(run.task().text(Message::EffectNotObserved));
-            self.record_effect(run, screen, &record.action_id, effect);
+            self.record_effect(run, screen, &record.action_id, effect, None);
             return Ok(());
         };
         screen.set_latest_frame(*before);
@@ -269,6 +288,7 @@ impl Judge {
         screen: &mut Screen,
         id: &ActionId,
         effect: Effect,
+        screenshot: Option<Artifact>,
     ) -> Option<RetryStrategy> {
         let changed = !matches!(effect.verdict, Verdict::NoEffect | Verdict::EndReached);
         screen.mark_stale_if(changed);
@@ -277,6 +297,7 @@ impl Judge {
         let judged = Event::EffectJudged {
             action_id: id.clone(),
             effect: Box::new(effect),
+            screenshot,
         };
         run.defer(judged);
         way

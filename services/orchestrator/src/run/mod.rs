@@ -164,6 +164,9 @@ pub struct RunConfig {
     /// Capture the screen after the last action of a task that ends without success. False only in a replay of a recording
     /// from before.
     pub capture_end_screen: bool,
+    /// Capture the screen after each action that another one of its step follows. False only in a replay of a recording from
+    /// before.
+    pub capture_each_action: bool,
 }
 
 impl Default for RunConfig {
@@ -189,6 +192,7 @@ impl Default for RunConfig {
             read_text_back: true,
             gate_page_text: true,
             capture_end_screen: true,
+            capture_each_action: true,
         }
     }
 }

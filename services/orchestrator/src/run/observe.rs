@@ -65,6 +65,7 @@ impl Runner {
         let judged = Event::EffectJudged {
             action_id,
             effect: Box::new(effect),
+            screenshot: None,
         };
         self.run.record(vec![judged]).await?;
         progress::correct(&mut self.run, &explanation).await

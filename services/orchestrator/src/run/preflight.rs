@@ -205,6 +205,7 @@ impl Runner {
         let judged = Event::EffectJudged {
             action_id: record.action_id.clone(),
             effect: Box::new(effect),
+            screenshot: None,
         };
         self.run.record(vec![judged]).await?;
         Ok(true)

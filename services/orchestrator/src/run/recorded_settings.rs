@@ -56,6 +56,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and no such captures.
     #[serde(default)]
     capture_end_screen: bool,
+    /// Recordings of earlier versions do not have it, and no screenshots between the actions of a step.
+    #[serde(default)]
+    capture_each_action: bool,
     /// Recordings of earlier versions do not have it, and no corrections.
     #[serde(default)]
     correct_progress: bool,
@@ -97,6 +100,7 @@ impl RunSettings {
             max_screen_failures: config.max_screen_failures,
             gate_page_text: config.gate_page_text,
             capture_end_screen: config.capture_end_screen,
+            capture_each_action: config.capture_each_action,
             correct_progress: config.correct_progress,
             tell_page_url: config.tell_page_url,
             summary_seconds: config.summary_timeout.map(|timeout| timeout.as_secs_f64()),
@@ -171,6 +175,7 @@ impl RunSettings {
             max_screen_failures: self.max_screen_failures,
             gate_page_text: self.gate_page_text,
             capture_end_screen: self.capture_end_screen,
+            capture_each_action: self.capture_each_action,
             correct_progress: self.correct_progress,
             tell_page_url: self.tell_page_url,
             summary_timeout: self

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
 use tokio::time::Instant;
 
 use crate::replay;
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, click, give_up, one_step};
+use crate::support::script::{act, click, give_up, one_step, typing, typing_secret};
 
 /// Returns the contents of the screenshots before and after the last step.
 async fn before_and_after(cluster: &Cluster, task: &str) -> (String, String) {
@@ -43,6 +44,38 @@ async fn a_task_that_fails_after_an_action_shows_the_screen_after_it() {
         steps.contains(r#""frame_after":"frames/step-001-after.webp""#),
         "{steps}"
     );
+}
+
+#[tokio::test]
+async fn each_action_of_a_step_has_the_screen_after_it() {
+    let script = vec![act([
+        click(1),
+        typing("hello"),
+        typing_secret("bank"),
+        click(2),
+    ])];
+    let cluster = Cluster::start(script).await;
+    let name = cluster.create().await;
+    let story = cluster.follow(&name).await;
+    let shown: Vec<Option<String>> = story.all(|kind| match kind {
+        Kind::EffectJudged(judged) => Some(judged.screenshot.as_ref().map(|it| it.name.clone())),
+        _ => None,
+    });
+    let has_screenshot: Vec<bool> = shown.iter().map(Option::is_some).collect();
+    assert_eq!(
+        has_screenshot,
+        [true, true, false, false],
+        "not after a secret, whose place is not known yet, and not before the next observation"
+    );
+    let mut contents = Vec::new();
+    for artifact in shown.iter().flatten() {
+        let (_, content) = cluster.client().get_artifact(artifact).await.unwrap();
+        contents.push(content);
+    }
+    assert_ne!(contents[0], contents[1]);
+    let folder = replay::check(&cluster, &name).await;
+    let evidence = std::fs::read_dir(folder.path().join("evidence")).unwrap();
+    assert!(evidence.count() >= 2, "they are exported");
 }
 
 #[tokio::test]

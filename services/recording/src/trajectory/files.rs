@@ -130,6 +130,7 @@ pub fn artifact_files(recorded: &RecordedEvent) -> Vec<(String, &Artifact)> {
         Event::EndScreenCaptured { image } => step_file(step, StepFile::FrameAfter, Some(image))
             .into_iter()
             .collect(),
+        Event::EffectJudged { screenshot, .. } => within(EVIDENCE, screenshot.iter()),
         Event::PointerChecked(checked) => [
             within(EVIDENCE, checked.image.iter()),
             within(RESPONSES, checked.responses.iter()),

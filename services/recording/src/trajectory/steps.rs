@@ -176,7 +176,9 @@ impl ExportedStep {
                     act.outcome = Some(outcome.clone());
                 }
             }
-            Event::EffectJudged { action_id, effect } => {
+            Event::EffectJudged {
+                action_id, effect, ..
+            } => {
                 if let Some(act) = self.act(action_id.as_str()) {
                     act.effect = Some((**effect).clone());
                 }

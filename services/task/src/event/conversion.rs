@@ -207,9 +207,14 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
                 outcome: Some(outcome.into()),
             })
         }
-        Event::EffectJudged { action_id, effect } => Kind::EffectJudged(wire::EffectJudged {
+        Event::EffectJudged {
+            action_id,
+            effect,
+            screenshot,
+        } => Kind::EffectJudged(wire::EffectJudged {
             action_id: action_id.to_string(),
             effect: Some((*effect).into()),
+            screenshot: screenshot.map(|screenshot| wire_artifact(task, screenshot)),
         }),
         Event::ActionRetried {
             action_id,
@@ -587,6 +592,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
         Kind::EffectJudged(event) => Event::EffectJudged {
             action_id: ActionId::new(event.action_id),
             effect: Box::new(require("effect", event.effect)?),
+            screenshot: optional_artifact("screenshot", event.screenshot)?,
         },
         Kind::ActionRetried(event) => Event::ActionRetried {
             way: way(event.strategy()),

@@ -81,6 +81,7 @@ fn examples() -> Vec<Event> {
         Event::EffectJudged {
             action_id: id(),
             effect: Box::new(effect()),
+            screenshot: Some(artifact()),
         },
         Event::ActionRetried {
             action_id: id(),

@@ -284,6 +284,7 @@ fn event(entry: Entry, number: usize) -> Event {
                 settled: true,
                 settle_time: Duration::ZERO,
             }),
+            screenshot: None,
         },
         Entry::Retried(id, nothing_sent) => Event::ActionRetried {
             action_id: action_id(id),

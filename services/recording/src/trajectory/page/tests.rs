@@ -129,6 +129,7 @@ fn acted(
         Event::EffectJudged {
             action_id,
             effect: Box::new(effect),
+            screenshot: None,
         },
     ]
 }
