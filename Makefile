@@ -7,8 +7,8 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Show Motorium at work on a virtual desktop
-	@tools/setup
-	@tools/demo
+	@tools/setup packages
+	@tools/demo --setup
 
 test: ## Run every check and every test
 	@tools/setup test

@@ -70,7 +70,7 @@ enumerations! {
     default(Left) button("button"): wire::Button => Button { Left, Right, Middle, Back, Forward }
 
     default(AsKeys) control_characters("control_characters"): wire::ControlCharacters => ControlCharacters {
-        AsKeys, AsText
+        AsKeys, AsText, ByWindow
     }
 }
 

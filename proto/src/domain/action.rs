@@ -142,6 +142,8 @@ pub enum ControlCharacters {
     AsKeys,
     /// Insert the characters as text (pasted), so that they neither submit a form nor move the focus.
     AsText,
+    /// Insert a text of several lines, except in a terminal and with a driver without a clipboard; otherwise press keys.
+    ByWindow,
 }
 
 /// Amount to scroll. Positive is right and down.

@@ -94,6 +94,9 @@ pub fn compare(
     after: &RgbaImage,
     comparison: &CompareOptions<'_>,
 ) -> ChangeMap {
+    if std::ptr::eq(before, after) {
+        return nothing_changed(comparison);
+    }
     if before.dimensions() != after.dimensions() {
         return wholly_changed(after);
     }
@@ -130,6 +133,14 @@ pub fn changed_within(
     }
     let pair = FramePair::new(before, after, comparison);
     rows.map(|y| pair.count(y, columns.clone())).sum()
+}
+
+/// Returns the difference of an image from itself: captures of an unchanged screen share their pixels.
+fn nothing_changed(comparison: &CompareOptions<'_>) -> ChangeMap {
+    ChangeMap {
+        background_motion: comparison.ignore.to_vec(),
+        ..ChangeMap::default()
+    }
 }
 
 fn wholly_changed(after: &RgbaImage) -> ChangeMap {

@@ -288,6 +288,7 @@ pointer-off-target = it should be at ({ $x }, { $y }) and is at ({ $actual_x }, 
 pointer-question = The mouse pointer could not be moved to its target ({ $intent }): { $problem }. Nothing was clicked. Please click it yourself, or suggest another way.
 pointer-not-moved = { $intent }: the pointer could not be moved there: { $problem }
 pointer-not-readable = the pointer cannot be read back
+pointer-target-unsteady = { $intent }: the screen keeps changing, so the pointer could not be verified on its target as the policy demands
 
 ## Function calls
 

@@ -273,6 +273,7 @@ pointer-off-target = 应在 ({ $x }, { $y })，校正 { $corrections } 次后位
 pointer-question = 无法将鼠标指针移到目标处（{ $intent }）：{ $problem }。尚未点击。请您自行点击，或建议其他做法。
 pointer-not-moved = { $intent }：无法将指针移到目标处：{ $problem }
 pointer-not-readable = 无法读取指针的位置
+pointer-target-unsteady = { $intent }：屏幕不断变化，无法按策略要求确认指针已在目标上
 
 ## 函数调用
 

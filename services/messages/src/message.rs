@@ -196,6 +196,7 @@ messages! {
     PointerQuestion = "pointer-question" { intent: &'a str, problem: &'a str },
     PointerNotMoved = "pointer-not-moved" { intent: &'a str, problem: &'a str },
     PointerNotReadable = "pointer-not-readable",
+    PointerTargetUnsteady = "pointer-target-unsteady" { intent: &'a str },
     // Function calls
     CallFunction = "call-function" { name: &'a str },
     CallingFunction = "calling-function" { name: &'a str },

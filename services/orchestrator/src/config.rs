@@ -307,9 +307,7 @@ impl Settings {
             heartbeat_interval: heartbeat(self.heartbeat_interval.0)?,
             run: RunConfig {
                 effect_rule: effect_rule(self.effect_threshold)?,
-                retry: self
-                    .retry
-                    .resolve(self.reverse_scroll_at_end, self.effect_threshold.is_some())?,
+                retry: self.retry.resolve(self.reverse_scroll_at_end)?,
                 effect_windows: self.effect_windows.resolve()?,
                 pointer_checks: self.pointer_check.resolve()?,
                 verify_evidence: self.verify_evidence,
@@ -329,6 +327,7 @@ impl Settings {
                 gate_page_text: true,
                 capture_end_screen: true,
                 capture_each_action: true,
+                find_arrivals: true,
             },
         })
     }

@@ -96,7 +96,7 @@ impl From<crate::prompt::Error> for Error {
 }
 
 /// Maximum size of the messages of all attempts in an error, in bytes of the header of a gRPC response. Two fifths of what common
-/// clients accept, which is 2,800 characters of English. `BackendAttempt.message` is not cut.
+/// clients accept, which is some 2,000 characters of English. `BackendAttempt.message` is not cut.
 const MAX_ATTEMPTS_BYTES: usize = 6_500;
 
 /// Maximum length of the responses in an error together, in bytes. They share the header of a gRPC response with the messages
@@ -140,11 +140,15 @@ fn room_beside(message: &str) -> usize {
     (left * 3 / 4).min(MAX_RESPONSES_IN_ERROR_BYTES)
 }
 
-/// Returns the size of a letter of a message in a header, in thirds of a byte. The message is there twice: with three bytes for each
-/// that is not ASCII, and in the details in base64.
+/// Returns the size of a letter of a message in a header, in thirds of a byte. The message is there twice: percent-encoded, which
+/// takes three bytes for a space, a quote and each byte that is not ASCII, and in the details in base64.
 fn thirds_in_header(letter: char) -> usize {
     let bytes = letter.len_utf8();
-    let escaped = if letter.is_ascii() { 1 } else { 3 * bytes };
+    let escaped = if letter.is_ascii_alphanumeric() {
+        1
+    } else {
+        3 * bytes
+    };
     3 * escaped + 4 * bytes
 }
 

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::prompt::Prompts;
 use crate::router::Router;
 use crate::target::{self, DescribedTarget, NameMatch};
-use crate::{extract, injection, pointer, summary, text_entry};
+use crate::{extract, injection, pointer, summary};
 use motorium_phrasebook::target::{TargetError, resolve};
 
 /// Planner service over the backends of its router.
@@ -102,9 +102,7 @@ fn unanswered() -> QuestionResult {
 impl Planner for PlannerService {
     async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision> {
         let found = injection::suspected_injections(&request);
-        let frame = request.frame.clone();
         let mut planned = self.router.plan(request).await?;
-        text_entry::insert_lines_whole(&mut planned.decision, &frame);
         let reported = std::mem::take(&mut planned.decision.suspected_injections);
         planned.decision.suspected_injections = injection::union(reported, found);
         Ok(planned)

@@ -289,7 +289,7 @@ impl Event {
             Event::ApprovalResolved(approval) => match approval.state {
                 ApprovalState::Approved | ApprovalState::Denied => EventSource::User,
                 ApprovalState::Pending | ApprovalState::Expired | ApprovalState::Invalidated => {
-                    EventSource::Dispatcher
+                    EventSource::Bookkeeping
                 }
             },
             Event::DesktopAwaited { .. }
@@ -297,7 +297,7 @@ impl Event {
             | Event::DesktopAcquired { .. }
             | Event::Recovered { .. }
             | Event::TransientFailure { .. }
-            | Event::Unknown => EventSource::Dispatcher,
+            | Event::Unknown => EventSource::Bookkeeping,
             Event::Started { .. }
             | Event::LiveFrame { .. }
             | Event::DesktopReleased { .. }
@@ -338,9 +338,9 @@ impl Event {
 pub enum EventSource {
     /// A person, or the client of one: input to the task, or a manual action on its desktop.
     User,
-    /// The dispatcher, which starts, recovers and ends run loops. Also stands for kinds of events that this version
-    /// does not know.
-    Dispatcher,
+    /// What goes on around run loops: waits for a desktop, recovery, transient failures, and approvals that lapse. Also a kind
+    /// of event that this version does not know.
+    Bookkeeping,
     /// The run loop's own progress.
     RunLoop,
 }

@@ -3,7 +3,7 @@
 //! Both are derived from the performed actions, not from the screen. A line typed in several actions is one line. Keys that
 //! may move the focus are assumed to move it. Typing by a person is not tracked.
 
-use motorium_proto::domain::action::{Action, ControlCharacters, Text};
+use motorium_proto::domain::action::{Action, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
 
@@ -37,11 +37,9 @@ impl Task {
 impl KeyboardHistory {
     fn apply(&mut self, action: &Action<CapturePoint>) {
         match action {
-            Action::TypeText {
-                text,
-                control_characters,
-            } => self.enter_text(text, *control_characters == ControlCharacters::AsKeys),
-            Action::Paste { text: Some(text) } => self.enter_text(text, false),
+            Action::TypeText { text, .. } | Action::Paste { text: Some(text) } => {
+                self.enter_text(text)
+            }
             Action::Paste { text: None } => self.line.push(UNKNOWN_INPUT),
             Action::KeyChord { keys, repeat } => self.press(keys, *repeat),
             Action::HoldKey { keys, .. } => self.press(keys, 1),
@@ -67,12 +65,12 @@ impl KeyboardHistory {
         }
     }
 
-    fn enter_text(&mut self, text: &Text, with_keys: bool) {
+    fn enter_text(&mut self, text: &Text) {
         let Text::Literal(text) = text else {
             self.line.push(UNKNOWN_INPUT);
             return;
         };
-        self.focus_may_have_moved |= with_keys && text.contains(['\t', '\n']);
+        self.focus_may_have_moved |= text.contains(['\t', '\n']);
         match text.rsplit_once('\n') {
             // A line break submits the line; what follows it is the new one.
             Some((_, last)) => last.clone_into(&mut self.line),
@@ -108,7 +106,7 @@ impl KeyboardHistory {
 
 #[cfg(test)]
 mod tests {
-    use motorium_proto::domain::action::{Button, WindowSelector};
+    use motorium_proto::domain::action::{Button, ControlCharacters, WindowSelector};
 
     use super::*;
 
@@ -169,11 +167,6 @@ mod tests {
         check(&[clicked(), typed("ann")], "ann", false);
         check(&[clicked(), typed("ann"), struck("tab")], "ann", true);
         check(&[clicked(), typed("ann\tsecret")], "ann\tsecret", true);
-        let inserted = Action::TypeText {
-            text: Text::Literal("ann\nbob".to_owned()),
-            control_characters: ControlCharacters::AsText,
-        };
-        check(&[clicked(), inserted], "bob", false);
         check(&[clicked(), struck("ctrl+l")], "", true);
         check(&[struck("tab"), clicked()], "", false);
         check(&[clicked(), struck("ctrl+a"), struck("delete")], "", false);

@@ -25,9 +25,6 @@ pub struct RetryRules {
     pub offset_px: u32,
     /// Retry a scroll that has reached the end in the other direction.
     pub reverse_scroll_at_end: bool,
-    /// Retry also after a change that the effect criterion counts as none. Only with the changed-share criterion, which the user
-    /// has to choose: a switch changes fewer pixels, and is then switched back.
-    pub retry_small_changes: bool,
 }
 
 impl Default for RetryRules {
@@ -38,7 +35,6 @@ impl Default for RetryRules {
             // Leaves a hit-test edge without leaving a small target.
             offset_px: 3,
             reverse_scroll_at_end: false,
-            retry_small_changes: false,
         }
     }
 }
@@ -57,7 +53,7 @@ pub fn next_strategy(
     rules: RetryRules,
 ) -> Option<RetryStrategy> {
     let tried = |way| record.retry_strategies.contains(&way);
-    if !is_unchanged(effect, rules) {
+    if !is_unchanged(effect) {
         return None;
     }
     match effect.verdict {
@@ -82,11 +78,11 @@ pub fn next_strategy(
     }
 }
 
-/// Returns true if nothing changed at all, or nothing that the rules count. Nothing is sent again otherwise, whatever the verdict
-/// says, because repeating the action could apply it twice.
-fn is_unchanged(effect: &Effect, rules: RetryRules) -> bool {
-    let unchanged = effect.change.regions.is_empty() || rules.retry_small_changes;
-    unchanged && !effect.change.size_differs && !effect.window_changed && effect.settled
+/// Returns true if nothing changed at all. Nothing is sent again otherwise, whatever the verdict says: with the changed-share
+/// criterion a small change, such as a menu that opened, is no effect, and the next click would hit what is there now.
+fn is_unchanged(effect: &Effect) -> bool {
+    let unchanged = effect.change.regions.is_empty() && !effect.change.size_differs;
+    unchanged && !effect.window_changed && effect.settled
 }
 
 /// Returns true for single plain clicks that the planner marked repeatable and that are not risky. Typing, keys and drags are not safe,

@@ -32,7 +32,10 @@ const KINDS: &[(&str, &str)] = &[
         "completing",
         "type \"Lisbon\" into \"City\" then press Enter then check that \"Sent Lisbon\" is shown",
     ),
-    ("slow", "type \"Lisbon\" into \"City\""),
+    (
+        "slow",
+        "type \"Lisbon\" into \"City\" then type \"Rua Augusta\" into \"Street\"",
+    ),
     ("feed", "click \"Lantern\""),
     ("late", "type \"Ann\" into \"Name\" then click \"Save\""),
     (
@@ -44,6 +47,8 @@ const KINDS: &[(&str, &str)] = &[
     ("reorder", "drag \"Alpha\" to \"Gamma\""),
     ("renamed", "change \"Full name\" to \"Eva Langer\" and save"),
 ];
+/// Kinds of which nothing may tell whether the goal is reached: a page that moves at the time of a click. A person is asked then.
+const UNCLEAR: &[&str] = &["late"];
 /// Kinds on which the goal can be reached.
 const REACHABLE: &[&str] = &[
     "editor",
@@ -82,7 +87,8 @@ async fn success_is_claimed_only_where_it_is_so() {
         let is_done = ended.code == Some(0);
         let is_reached = is_reached(&site, is_done).await;
         let outcome = format!("done {is_done}, so {is_reached}");
-        if is_done && !is_reached || !is_done && REACHABLE.contains(&kind) {
+        let is_asked = ended.code == Some(3) && UNCLEAR.contains(&kind);
+        if is_done && !is_reached || !is_done && !is_asked && REACHABLE.contains(&kind) {
             failures.push(format!("{kind} {seed}: {outcome}\n{ended:?}"));
         }
         outcomes.entry(kind).or_default().push(outcome);

@@ -49,11 +49,7 @@ impl Default for RetrySettings {
 }
 
 impl RetrySettings {
-    pub(super) fn resolve(
-        &self,
-        reverse_scroll_at_end: bool,
-        retry_small_changes: bool,
-    ) -> Result<RetryRules, FieldError> {
+    pub(super) fn resolve(&self, reverse_scroll_at_end: bool) -> Result<RetryRules, FieldError> {
         let field = "orchestrator.retry";
         check_max(field, "max_retries", self.max_retries, MAX_RETRIES)?;
         check_max(field, "offset_px", self.offset_px, MAX_OFFSET_PX)?;
@@ -61,7 +57,6 @@ impl RetrySettings {
             max_retries: if self.enabled { self.max_retries } else { 0 },
             offset_px: self.offset_px,
             reverse_scroll_at_end,
-            retry_small_changes,
         })
     }
 }

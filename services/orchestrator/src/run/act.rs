@@ -67,7 +67,15 @@ impl Runner {
             .permission(run, screen, attempt, &resolved)
             .await?;
         Ok(match permission {
-            // The pointer was verified in the rounds before, if anything demanded it.
+            // The target was found anew after the last check of the pointer, perhaps elsewhere.
+            ActionPermission::Granted {
+                verify_pointer: true,
+            } => {
+                let intent = &attempt.planned.intent;
+                let message = run.task().text(Message::PointerTargetUnsteady { intent });
+                run.refuse(message).await?;
+                AttemptStage::Ended
+            }
             ActionPermission::Granted { .. } => AttemptStage::Permitted(resolved),
             ActionPermission::Refused => AttemptStage::Ended,
         })

@@ -1,10 +1,9 @@
-//! Captures the screen after an action where no observation follows it: after the last action of a task that ends without success,
-//! and between the actions of one step.
+//! Captures the screen after the last action of a task that ends without success.
 //!
-//! The screen after any other action is the one that the next step begins with. Without these captures the record of a task that
-//! failed or was stopped would lack the one that is wanted most.
+//! The screen after any other action is the one that the next step begins with. Here no step follows, so without this
+//! capture it would be missing where it is wanted most: in the record of a task that failed or was stopped.
 //!
-//! Each is made once and in a short time, because a person may be waiting for the end. Without it the task goes on as well.
+//! It is made once and in a short time, because a person may be waiting for the end. Without it the task ends as well.
 
 use std::time::Duration;
 
@@ -26,17 +25,9 @@ pub(super) async fn record(run: &mut RunContext, end: &Event) {
     if !run.config.capture_end_screen || !is_missing(run.task(), end) {
         return;
     }
-    let number = run.task().steps.last().map_or(0, |step| step.number);
-    if let Some(image) = screenshot(run, &format!("step-{number}-after")).await {
-        run.defer(Event::EndScreenCaptured { image });
-    }
-}
-
-/// Captures and stores the screen under this name. `None` if a hook denies it, or Perception or the store cannot do it now.
-pub(super) async fn screenshot(run: &mut RunContext, name: &str) -> Option<Artifact> {
     let taken = tokio::select! {
         biased;
-        taken = ask_and_take(run, name) => taken,
+        taken = ask_and_take(run) => taken,
         () = run.recording().deadline(TIMEOUT) => {
             run.recording().timed_out();
             Taken::default()
@@ -44,11 +35,11 @@ pub(super) async fn screenshot(run: &mut RunContext, name: &str) -> Option<Artif
     };
     run.record_interventions(taken.verdict);
     let Some((captured, image)) = taken.screen else {
-        tracing::debug!(task = %run.task().spec.name, name, "the screen could not be captured");
-        return None;
+        tracing::debug!(task = %run.task().spec.name, "the last screen could not be captured");
+        return;
     };
     hooks::after_screenshot(run, &captured.frame, captured.image.as_ref()).await;
-    Some(image)
+    run.defer(Event::EndScreenCaptured { image });
 }
 
 /// The screen, and the verdict of the hooks on taking it.
@@ -73,11 +64,11 @@ fn is_missing(task: &Task, end: &Event) -> bool {
 
 /// Asks the hooks for redactions, captures the screen and stores it. A hook that denies the screenshot may be why the task
 /// ends.
-async fn ask_and_take(run: &RunContext, name: &str) -> Taken {
+async fn ask_and_take(run: &RunContext) -> Taken {
     let boxes = run.task().secret_fields.boxes();
     if !run.wants(HookPoint::BeforeScreenshot) {
         return Taken {
-            screen: take(run, name, run.redactions(&boxes)).await,
+            screen: take(run, run.redactions(&boxes)).await,
             ..Taken::default()
         };
     }
@@ -92,17 +83,14 @@ async fn ask_and_take(run: &RunContext, name: &str) -> Taken {
     redactions.extend(secret_fields::redactions(&boxes));
     let screen = match verdict.denial {
         Some(_) => None,
-        None => take(run, name, redactions).await,
+        None => take(run, redactions).await,
     };
     Taken { verdict, screen }
 }
 
 /// Captures and stores the screen. `None` if Perception or the store cannot do it now.
-async fn take(
-    run: &RunContext,
-    name: &str,
-    redactions: Vec<Redaction>,
-) -> Option<(CapturedFrame, Artifact)> {
+async fn take(run: &RunContext, redactions: Vec<Redaction>) -> Option<(CapturedFrame, Artifact)> {
+    let number = run.task().steps.last()?.number;
     let request = CaptureRequest {
         display: run.display(),
         image: Some(SCREENSHOT_OPTIONS),
@@ -110,8 +98,9 @@ async fn take(
         ..CaptureRequest::default()
     };
     let captured = run.ports.perception.capture(request).await.ok()?;
+    let name = format!("step-{number}-after");
     let stored = run
-        .store_image(captured.image.as_ref(), name)
+        .store_image(captured.image.as_ref(), &name)
         .await
         .ok()??;
     Some((captured, stored))

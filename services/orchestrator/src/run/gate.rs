@@ -134,11 +134,12 @@ impl Gate {
         };
         let name = run.task().spec.name.to_string();
         let labels = &run.task().spec.labels;
-        let granted = ActionPermission::Granted {
-            verify_pointer: matches!(resolved.action, Action::Click { .. })
-                && rules.demands_pointer_check(&name, labels, &situation),
-        };
         let decision = rules.evaluate(&name, labels, &situation);
+        let may_click = matches!(resolved.action, Action::Click { .. })
+            && !matches!(decision, PolicyDecision::Deny(_));
+        let granted = ActionPermission::Granted {
+            verify_pointer: may_click && rules.demands_pointer_check(&name, labels, &situation),
+        };
         let safety_checks = safety_checks(run.task());
         let concern = match decision {
             PolicyDecision::Deny(rules) => {
@@ -182,20 +183,21 @@ impl Gate {
         })
     }
 
-    /// Asks the hooks about an action that the policy allows. An approval is compared with the screen once more, because
-    /// the hooks may have taken time.
+    /// Asks the hooks about an action that the policy allows (`permission`). An approval is compared with the screen once more,
+    /// because the hooks may have taken time.
     pub(super) async fn hooks_permit(
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
         attempt: &ActionAttempt,
         resolved: &ResolvedAction,
-    ) -> RunResult<bool> {
+        permission: ActionPermission,
+    ) -> RunResult<ActionPermission> {
         let ActionAttempt {
             id, index, planned, ..
         } = attempt;
         if !run.wants(HookPoint::BeforeAction) {
-            return Ok(true);
+            return Ok(permission);
         }
         let denial = hooks::before_action(run, id, planned, &resolved.action).await?;
         if let Some(denial) = denial {
@@ -204,15 +206,12 @@ impl Gate {
                 denial: &denial.message(run.task().spec.message_language()),
             });
             run.refuse(message).await?;
-            return Ok(false);
+            return Ok(ActionPermission::Refused);
         }
         let step = run.task().open_step().map_or(0, |step| step.number);
         match run.task().approval_for(step, *index) {
-            Some(_) => {
-                let permission = self.permission(run, screen, attempt, resolved).await?;
-                Ok(permission != ActionPermission::Refused)
-            }
-            None => Ok(true),
+            Some(_) => self.permission(run, screen, attempt, resolved).await,
+            None => Ok(permission),
         }
     }
 

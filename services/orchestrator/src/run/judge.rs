@@ -13,7 +13,8 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::{ActionId, FrameId};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
-    CaptureArea, CompareRequest, Comparison, IdleReport, ParseOptions, Result, WaitForIdleRequest,
+    CaptureArea, CaptureRequest, CompareRequest, Comparison, IdleReport, ParseOptions, Result,
+    WaitForIdleRequest,
 };
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -21,10 +22,11 @@ use tonic::Code;
 
 use super::actuator::Actuator;
 use super::attempt::{ActionAttempt, ResolvedAction};
+use super::capture::SCREENSHOT_OPTIONS;
 use super::context::RunContext;
 use super::look::{self, LookCheck};
 use super::screen::Screen;
-use super::{RunConfig, RunResult, capture, end_screen, halt};
+use super::{RunConfig, RunResult, capture, halt, hooks};
 use motorium_task::ActionRecord;
 use motorium_task::effect::{self, EffectCriterion, Evidence};
 use motorium_task::event::{Artifact, Event};
@@ -147,20 +149,32 @@ impl EffectWindows {
 }
 
 /// Returns the screen after an action that another one of its step follows; the last one's is the one that the next step begins
-/// with. The place of a secret is known only once the action that entered it is judged, so that there is none after it.
+/// with. Redactions are those of the step's observation. The place of a secret is known only once the action that entered it is
+/// judged, so that there is none after it. `None` also if the screen cannot be captured now.
 async fn action_screenshot(
     run: &mut RunContext,
     attempt: &ActionAttempt,
     resolved: &ResolvedAction,
-) -> Option<Artifact> {
+) -> RunResult<Option<Artifact>> {
     let is_wanted = run.config.capture_each_action
         && !attempt.is_last
         && resolved.action.entered_secret().is_none();
     if !is_wanted {
-        return None;
+        return Ok(None);
     }
-    let name = format!("after-{}", attempt.id).replace('/', "-");
-    end_screen::screenshot(run, &name).await
+    let request = CaptureRequest {
+        display: run.display(),
+        image: Some(SCREENSHOT_OPTIONS),
+        redactions: run.redactions_in(&CaptureArea::Display),
+        ..CaptureRequest::default()
+    };
+    let perception = run.ports.perception.clone();
+    let Ok(captured) = run.guard(perception.capture(request)).await? else {
+        return Ok(None);
+    };
+    hooks::after_screenshot(run, &captured.frame, captured.image.as_ref()).await;
+    let name = format!("{}-after", attempt.id).replace('/', "-");
+    run.store_image(captured.image.as_ref(), &name).await
 }
 
 /// An action whose effect is judged.
@@ -222,20 +236,24 @@ impl Judge {
             resolved,
             before: &before,
         };
-        let effect = self
+        let mut effect = self
             .judge(run, screen, actuator, judged_action, timeouts)
             .await?;
-        let screenshot = action_screenshot(run, attempt, resolved).await;
-        let mut way = self.record_effect(run, screen, &attempt.id, effect, screenshot);
+        let mut way = self.next_strategy(run, &effect);
         if way == Some(RetryStrategy::ReobservedEffect) {
+            self.record_effect(run, screen, &attempt.id, effect, None);
             self.record_retry(run, &attempt.id, RetryStrategy::ReobservedEffect);
             let longer = timeouts.times(RECHECK_TIMEOUT_FACTOR);
-            let effect = self
+            effect = self
                 .judge(run, screen, actuator, judged_action, longer)
                 .await?;
-            let screenshot = action_screenshot(run, attempt, resolved).await;
-            way = self.record_effect(run, screen, &attempt.id, effect, screenshot);
+            way = self.next_strategy(run, &effect);
         }
+        // What was judged is recorded also if the task is stopped meanwhile.
+        let screenshot = action_screenshot(run, attempt, resolved).await;
+        let stored = screenshot.as_ref().ok().cloned().flatten();
+        self.record_effect(run, screen, &attempt.id, effect, stored);
+        screenshot?;
         if let Some(way) = way {
             screen.cancel_next_observation();
             self.record_retry(run, &attempt.id, way);
@@ -281,7 +299,12 @@ impl Judge {
             .await
     }
 
-    /// Records the effect and returns the retry strategy that follows.
+    /// Returns the retry strategy that follows an effect of the last action.
+    fn next_strategy(&self, run: &RunContext, effect: &Effect) -> Option<RetryStrategy> {
+        let record = run.task().open_step().and_then(|step| step.actions.last());
+        record.and_then(|record| retry::next_strategy(record, effect, self.retry))
+    }
+
     fn record_effect(
         &self,
         run: &mut RunContext,
@@ -289,18 +312,15 @@ impl Judge {
         id: &ActionId,
         effect: Effect,
         screenshot: Option<Artifact>,
-    ) -> Option<RetryStrategy> {
+    ) {
         let changed = !matches!(effect.verdict, Verdict::NoEffect | Verdict::EndReached);
         screen.mark_stale_if(changed);
-        let record = run.task().open_step().and_then(|step| step.actions.last());
-        let way = record.and_then(|record| retry::next_strategy(record, &effect, self.retry));
         let judged = Event::EffectJudged {
             action_id: id.clone(),
             effect: Box::new(effect),
             screenshot,
         };
         run.defer(judged);
-        way
     }
 
     fn record_retry(&self, run: &mut RunContext, id: &ActionId, way: RetryStrategy) {

@@ -11,7 +11,8 @@
 //!   `failed_looks` what happens if it fails
 //! - `gate`: policy, `provenance`, hooks and approvals; their verdict on an action or a function call
 //! - `actuator`: intent, input, outcome, and the pointer (`pointer`)
-//! - `judge`: waits until the screen has settled, judges the effect, schedules a retry
+//! - `judge`: waits until the screen has settled, judges the effect, schedules a retry; `arrival` and `readback` judge once more
+//!   by the next screen
 //! - `decide`, `extract`, `functions`: calls of the planner and of tools
 //! - `background`: commands, leases and human input beside the loop
 //!
@@ -23,6 +24,7 @@
 mod act;
 mod actuator;
 mod approval_evidence;
+mod arrival;
 mod attachments;
 mod attempt;
 mod background;
@@ -167,6 +169,8 @@ pub struct RunConfig {
     /// Capture the screen after each action that another one of its step follows. False only in a replay of a recording from
     /// before.
     pub capture_each_action: bool,
+    /// Find out on the next screen whether a page moved before a click came. False only in a replay of a recording from before.
+    pub find_arrivals: bool,
 }
 
 impl Default for RunConfig {
@@ -193,6 +197,7 @@ impl Default for RunConfig {
             gate_page_text: true,
             capture_end_screen: true,
             capture_each_action: true,
+            find_arrivals: true,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::attachments::put_attachments;
 use super::context::RunContext;
 use super::recorder::PendingArtifact;
 use super::screen::Screen;
-use super::{RunResult, Runner, page, progress, readback};
+use super::{RunResult, Runner, arrival, page, progress, readback};
 use motorium_recording::recording::RecordingMode;
 use motorium_recording::trajectory;
 use motorium_task::event::{Event, Observed};
@@ -53,12 +53,18 @@ impl Runner {
 }
 
 impl Runner {
-    /// Tells the planner if a field shows another text than the last action entered.
+    /// Tells the planner if a field shows another text than the last action entered, or if the page had moved before the last
+    /// click came.
     async fn read_back(&mut self, observation: &Observation) -> RunResult {
-        if !self.run.config.read_text_back {
-            return Ok(());
-        }
-        let Some((action_id, effect)) = readback::reread(self.run.task(), observation) else {
+        let (task, config) = (self.run.task(), &self.run.config);
+        let before = self.screen.observation();
+        let moved = before.filter(|_| config.find_arrivals);
+        let moved = moved.and_then(|before| arrival::target_moved(task, before, observation));
+        let differs = || {
+            let reread = readback::reread(task, observation);
+            reread.filter(|_| config.read_text_back)
+        };
+        let Some((action_id, effect)) = moved.or_else(differs) else {
             return Ok(());
         };
         let explanation = effect.explanation.clone();

@@ -116,10 +116,13 @@ pub(super) fn check_point(
     action: &Action<CapturePoint>,
     target: Option<CaptureRect>,
     requirement: PointerRequirement,
+    pointed_at: Option<CapturePoint>,
 ) -> Option<CapturePoint> {
     let Action::Click { at, .. } = action else {
         return None;
     };
+    // A click without a place goes to where the pointer is.
+    let at = at.or_else(|| pointed_at.filter(|_| requirement.is_demanded));
     let min_side = match planned.action.targets().last() {
         Some(Target::Point(_)) => POINT_BOX_SIDE_PX,
         _ => 0,
@@ -436,7 +439,7 @@ mod tests {
             is_approved,
             is_demanded: false,
         };
-        let due = check_point(&planned, &click, Some(target), requirement);
+        let due = check_point(&planned, &click, Some(target), requirement, None);
         assert_eq!(
             due.is_some(),
             expected,

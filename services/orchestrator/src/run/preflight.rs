@@ -31,7 +31,7 @@ use super::{RunResult, Runner, capture, halt, pointer};
 use crate::hooks::HookPoint;
 use motorium_task::effect::is_small;
 use motorium_task::event::Event;
-use motorium_task::machine;
+use motorium_task::{ActionRecord, machine};
 
 /// Maximum width of a blinking caret, in pixels.
 // Narrow changes are ignored, otherwise every text field would change between two checks.
@@ -111,17 +111,17 @@ impl Runner {
             .gate
             .permission(run, screen, attempt, &resolved)
             .await?;
+        if permission == ActionPermission::Refused {
+            return Ok(AttemptStage::Ended);
+        }
+        let hooks_are_asked = run.wants(HookPoint::BeforeAction);
+        let permission = self
+            .gate
+            .hooks_permit(run, screen, attempt, &resolved, permission)
+            .await?;
         let ActionPermission::Granted { verify_pointer } = permission else {
             return Ok(AttemptStage::Ended);
         };
-        let hooks_are_asked = run.wants(HookPoint::BeforeAction);
-        if !self
-            .gate
-            .hooks_permit(run, screen, attempt, &resolved)
-            .await?
-        {
-            return Ok(AttemptStage::Ended);
-        }
         let baseline = self.screen.latest_frame().cloned();
         // Checked before the pointer moves, because hover effects are no effect of the previous attempt.
         if let Some(baseline) = &baseline
@@ -134,7 +134,11 @@ impl Runner {
             is_demanded: verify_pointer || pointer::is_asked_for(&self.run),
         };
         let (planned, action, target) = (&attempt.planned, &resolved.action, resolved.target);
-        let point = pointer::check_point(planned, action, target, requirement);
+        let pointed_at = {
+            let mut actions = self.run.task().actions().rev();
+            actions.find_map(ActionRecord::point)
+        };
+        let point = pointer::check_point(planned, action, target, requirement, pointed_at);
         let mut resolved = resolved;
         if let Some(point) = point {
             let (run, screen) = (&mut self.run, &mut self.screen);

@@ -24,9 +24,6 @@ pub(crate) struct RunSettings {
     platform: i32,
     effect_share: Option<f64>,
     scroll_back: bool,
-    /// Recordings of earlier versions do not have it, and no retries after small changes.
-    #[serde(default)]
-    retry_small_changes: bool,
     /// Absent in recordings of earlier versions, as are the next three: they ran with the defaults.
     #[serde(default)]
     max_retries: Option<u32>,
@@ -59,6 +56,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and no screenshots between the actions of a step.
     #[serde(default)]
     capture_each_action: bool,
+    /// Recordings of earlier versions do not have it, and find no page that moved before a click on the next screen.
+    #[serde(default)]
+    find_arrivals: bool,
     /// Recordings of earlier versions do not have it, and no corrections.
     #[serde(default)]
     correct_progress: bool,
@@ -84,7 +84,6 @@ impl RunSettings {
                 EffectCriterion::ChangedShare(share) => Some(share),
             },
             scroll_back: config.retry.reverse_scroll_at_end,
-            retry_small_changes: config.retry.retry_small_changes,
             max_retries: Some(config.retry.max_retries),
             retry_offset_px: Some(config.retry.offset_px),
             effect_windows: config.effect_windows,
@@ -101,6 +100,7 @@ impl RunSettings {
             gate_page_text: config.gate_page_text,
             capture_end_screen: config.capture_end_screen,
             capture_each_action: config.capture_each_action,
+            find_arrivals: config.find_arrivals,
             correct_progress: config.correct_progress,
             tell_page_url: config.tell_page_url,
             summary_seconds: config.summary_timeout.map(|timeout| timeout.as_secs_f64()),
@@ -137,7 +137,6 @@ impl RunSettings {
             max_retries: self.max_retries.unwrap_or(default.max_retries),
             offset_px: self.retry_offset_px.unwrap_or(default.offset_px),
             reverse_scroll_at_end: self.scroll_back,
-            retry_small_changes: self.retry_small_changes,
         }
     }
 
@@ -176,6 +175,7 @@ impl RunSettings {
             gate_page_text: self.gate_page_text,
             capture_end_screen: self.capture_end_screen,
             capture_each_action: self.capture_each_action,
+            find_arrivals: self.find_arrivals,
             correct_progress: self.correct_progress,
             tell_page_url: self.tell_page_url,
             summary_timeout: self

@@ -31,6 +31,7 @@ use crate::provider::{Endpoint, ProviderFailure};
 use crate::response::text::ResponseText;
 use crate::response::{ParsedDecision, ResponseError};
 use crate::screenshot::{RenderedImage, RequestImages, SentImage};
+use crate::text_entry;
 
 /// Maximum number of observations (zoom, screenshot) per step: enough to compare a few regions, and it bounds the cost.
 const MAX_FOLLOW_UPS: u32 = 4;
@@ -288,7 +289,7 @@ impl ModelBackend {
         Decision {
             thought: reading.thought,
             progress: reading.progress,
-            next: reading.next,
+            next: text_entry::leave_to_executor(reading.next),
             safety_checks: reading.safety_checks,
             conversation: reading.conversation,
             backend: self.name.clone(),

@@ -127,12 +127,23 @@ pub fn is_same_question(method: &str, recorded: &[u8], now: &[u8]) -> bool {
         Some("Extract") => {
             without_time::<ExtractRequest>(recorded) == without_time::<ExtractRequest>(now)
         }
-        Some("LocatePointer") => {
-            without_time::<LocatePointerRequest>(recorded)
-                == without_time::<LocatePointerRequest>(now)
-        }
+        Some("LocatePointer") => is_same_pointer_check(without_time(recorded), without_time(now)),
         _ => false,
     }
+}
+
+/// Compares without the tolerance where the recording has none: earlier versions did not send it.
+fn is_same_pointer_check(
+    recorded: Option<LocatePointerRequest>,
+    now: Option<LocatePointerRequest>,
+) -> bool {
+    let (Some(recorded), Some(mut now)) = (recorded, now) else {
+        return false;
+    };
+    if recorded.tolerance_px.is_none() {
+        now.tolerance_px = None;
+    }
+    recorded == now
 }
 
 /// Compares without the annotated image, which earlier versions requested.

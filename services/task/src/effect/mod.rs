@@ -30,6 +30,9 @@ pub const NEAR_MARGIN: i32 = 24;
 /// Maximum width and height of a text caret, in pixels. Measured carets are 1 to 3 by 15 to 18 pixels; 4 by 40 is the largest
 /// that common applications draw.
 const MAX_CARET_SIZE: (i32, i32) = (4, 40);
+/// Minimum number of changed pixels that count as an effect of a click elsewhere than at its target. A digit of 12 px that becomes
+/// another one changes more; fewer are the edge of something that moves.
+const MIN_PIXELS_ELSEWHERE: u64 = 12;
 
 /// Input of [`judge`].
 #[derive(Debug)]
@@ -178,6 +181,16 @@ pub fn is_obscured(
     change.regions.iter().any(may_be)
 }
 
+/// Returns the effect of a click whose target had moved away when it came.
+#[must_use]
+pub fn target_moved(effect: Effect, language: Language) -> Effect {
+    Effect {
+        verdict: Verdict::TargetMoved,
+        explanation: Message::EffectTargetMoved.text(language),
+        ..effect
+    }
+}
+
 /// Returns the effect of a click that changed nothing but the look of its own target.
 #[must_use]
 pub fn only_own_look(effect: Effect, language: Language) -> Effect {
@@ -260,10 +273,12 @@ fn without_carets(mut change: ChangeMap, keep: Option<CaptureRect>) -> ChangeMap
         return change;
     }
     let kept = |region: &ChangedRegion| keep.is_some_and(|place| region.bounds.intersects(&place));
-    let (carets, regions): (Vec<_>, Vec<_>) = change
-        .regions
-        .drain(..)
-        .partition(|region| is_caret(region) && !kept(region));
+    // Of keys and text, a full stop is an effect.
+    let min_pixels = keep.map_or(0, |_| MIN_PIXELS_ELSEWHERE);
+    let is_nothing = |region: &ChangedRegion| {
+        !kept(region) && (is_caret(region) || region.changed_pixels < min_pixels)
+    };
+    let (carets, regions): (Vec<_>, Vec<_>) = change.regions.drain(..).partition(is_nothing);
     change.regions = regions;
     change
         .background_motion

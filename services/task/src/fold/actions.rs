@@ -1,8 +1,6 @@
 //! Folds decisions, actions, retries and effects into a task.
-//!
-//! Pure: it does not perform anything.
 
-use motorium_proto::domain::action::{Action, ControlCharacters, Text};
+use motorium_proto::domain::action::{Action, Text};
 use motorium_proto::domain::decision::Decision;
 use motorium_proto::domain::effect::{ActionOutcome, Effect};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
@@ -151,7 +149,7 @@ fn moves_focus(action: &Action<CapturePoint>) -> bool {
         }),
         Action::TypeText {
             text: Text::Literal(text),
-            control_characters: ControlCharacters::AsKeys,
+            ..
         } => text.contains(['\t', '\n']),
         Action::TypeText { .. }
         | Action::Paste { .. }

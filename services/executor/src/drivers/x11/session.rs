@@ -36,20 +36,29 @@ const PASTE_IN_TERMINAL: [Key; 2] = [Key::Shift, Key::Insert];
 /// Window classes of terminals, in lower case.
 const TERMINALS: &[&str] = &[
     "alacritty",
+    "cosmic-term",
+    "deepin-terminal",
+    "foot",
+    "ghostty",
     "gnome-terminal",
     "gnome-terminal-server",
+    "guake",
     "kitty",
     "konsole",
     "lxterminal",
     "mate-terminal",
+    "ptyxis",
+    "qterminal",
     "rxvt",
     "st-256color",
     "terminator",
     "tilix",
     "urxvt",
     "uxterm",
+    "wezterm",
     "xfce4-terminal",
     "xterm",
+    "yakuake",
 ];
 
 /// A live connection and its state.
@@ -285,8 +294,12 @@ impl Session {
             }
         };
         let keymap = Keymap::read(&self.input.link)?;
+        let window = windows::focused(&self.input.link)?;
+        let in_terminal = window
+            .as_ref()
+            .is_some_and(|window| is_terminal(&window.application));
         let circumstances = PlanOptions {
-            control_characters,
+            inserts_controls: inserts_controls(control_characters, text, in_terminal || secret),
             max_remaps: self.remaps.capacity(&keymap),
             secret,
             input_method: input_method::is_present(&self.input.link, self.input.atoms.XIM_SERVERS)?,
@@ -294,7 +307,6 @@ impl Session {
         let pieces = plan(text, circumstances, |character| {
             keyboard::is_in_layout(&keymap, &self.remaps, character)
         })?;
-        let window = windows::focused(&self.input.link)?;
         let recipient = TextTarget {
             window: window.as_ref(),
             secret: secret.then_some(work),
@@ -446,7 +458,25 @@ fn may_paste(keys: &[Key]) -> bool {
 }
 
 fn is_terminal(application: &str) -> bool {
-    TERMINALS.contains(&application.to_lowercase().as_str())
+    let name = application.to_lowercase();
+    // The last part of an application id such as `org.kde.konsole`.
+    let own = name.rsplit('.').next().unwrap_or(&name);
+    TERMINALS.contains(&own)
+}
+
+/// Returns whether control characters of a text are inserted with it. `needs_keys` is true in a terminal, where each line is to run,
+/// and for a secret, which never goes through a clipboard.
+fn inserts_controls(handling: ControlCharacters, text: &str, needs_keys: bool) -> bool {
+    match handling {
+        ControlCharacters::AsKeys => false,
+        ControlCharacters::AsText => true,
+        ControlCharacters::ByWindow => !needs_keys && has_several_lines(text),
+    }
+}
+
+/// Returns whether a text has a line break other than at its end, where it is the Enter key.
+fn has_several_lines(text: &str) -> bool {
+    text.trim_end_matches(['\n', '\r']).contains('\n')
 }
 
 /// Describes how a text was entered, if not by plain keys.
@@ -508,4 +538,32 @@ pub(super) fn enable_extensions(link: &Connection) -> Result<(), Error> {
         return Err(missing("XKEYBOARD 1.0"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_lines_are_inserted_where_the_window_takes_them() {
+        use ControlCharacters::{AsKeys, AsText, ByWindow};
+
+        let lines = "if a {\nb\n}";
+        for (handling, text, needs_keys, expected) in [
+            (ByWindow, lines, false, true),
+            (ByWindow, lines, true, false),
+            (ByWindow, "ann\tsecret\n", false, false),
+            (ByWindow, "hello", false, false),
+            (AsKeys, lines, false, false),
+            (AsText, "a\tb", true, true),
+        ] {
+            assert_eq!(
+                inserts_controls(handling, text, needs_keys),
+                expected,
+                "{handling:?} {text:?}"
+            );
+        }
+        assert!(is_terminal("XTerm") && is_terminal("org.kde.konsole"));
+        assert!(!is_terminal("Mousepad"));
+    }
 }

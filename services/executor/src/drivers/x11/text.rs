@@ -5,8 +5,6 @@
 
 use std::collections::HashSet;
 
-use motorium_proto::domain::action::ControlCharacters;
-
 use super::key_remap::MAX_REMAPS;
 use crate::drivers::Error;
 
@@ -28,7 +26,8 @@ pub(super) enum TextSegment {
 /// Conditions of a plan besides the text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlanOptions {
-    pub(super) control_characters: ControlCharacters,
+    /// Newline and tab are inserted with the text instead of pressed.
+    pub(super) inserts_controls: bool,
     /// Maximum number of remapped characters.
     pub(super) max_remaps: usize,
     /// The text is a secret: it is never pasted, and no error reveals a character of it.
@@ -45,9 +44,7 @@ pub(super) fn plan(
 ) -> Result<Vec<TextSegment>, Error> {
     refuse_control_characters(text, circumstances.secret)?;
     let room = circumstances.max_remaps.min(MAX_REMAPS);
-    if circumstances.control_characters == ControlCharacters::AsText
-        && text.contains(['\n', '\r', '\t'])
-    {
+    if circumstances.inserts_controls && text.contains(['\n', '\r', '\t']) {
         return paste_whole(text, circumstances.secret);
     }
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -189,13 +186,13 @@ mod tests {
     }
 
     const TYPED: PlanOptions = PlanOptions {
-        control_characters: ControlCharacters::AsKeys,
+        inserts_controls: false,
         max_remaps: 18,
         secret: false,
         input_method: false,
     };
     const AS_TEXT: PlanOptions = PlanOptions {
-        control_characters: ControlCharacters::AsText,
+        inserts_controls: true,
         ..TYPED
     };
     const SECRET: PlanOptions = PlanOptions {
@@ -285,7 +282,7 @@ mod tests {
         );
         check_refused(
             PlanOptions {
-                control_characters: ControlCharacters::AsText,
+                inserts_controls: true,
                 ..SECRET
             },
             "a\nb",

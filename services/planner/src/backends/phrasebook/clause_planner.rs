@@ -187,8 +187,8 @@ impl ClausePlanner<'_> {
     /// screen did not settle. Instructions that read their own result, or that need not show any, are not concerned.
     fn is_unconfirmed(&self, cursor: &ClauseCursor) -> bool {
         let is_to_be_seen = match &self.clause.instruction {
-            // A click into a field places the caret, which blinks.
-            Instruction::Click { .. } => !self.has_clicked_field(cursor),
+            // A click into a field places the caret, which blinks, so that the screen does not settle.
+            Instruction::Click { .. } => !self.has_clicked_field(cursor) || self.has_settled(),
             Instruction::Choose { .. }
             | Instruction::Drag { .. }
             | Instruction::GoBack
@@ -238,6 +238,10 @@ impl ClausePlanner<'_> {
         let holds = |shown: TextAtField<'_>| shown.holds(content);
         fields.peek().is_some()
             && fields.all(|bounds| self.screen.text_in_field(bounds).is_some_and(holds))
+    }
+
+    fn has_settled(&self) -> bool {
+        self.effects().last().is_some_and(|effect| effect.settled)
     }
 
     fn has_clicked_field(&self, cursor: &ClauseCursor) -> bool {

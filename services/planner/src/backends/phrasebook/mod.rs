@@ -26,6 +26,7 @@ use motorium_proto::domain::session::{MessageRole, TaskContext};
 use motorium_proto::service::{BackendInfo, PlanRequest};
 
 use super::{Backend, BackendDecision, BackendError, CallContext};
+use crate::text_entry;
 use clause_planner::{ClauseDecision, ClausePlanner, RETRY_INTERVAL, plan_clause};
 use cursor::{ClauseCursor, OpenQuestion};
 use messages::{Messages, Reply};
@@ -471,7 +472,7 @@ impl PlanCall<'_> {
         Decision {
             thought: step.unwrap_or_default(),
             progress,
-            next,
+            next: text_entry::leave_to_executor(next),
             safety_checks: Vec::new(),
             conversation: Bytes::from(self.cursor.encode()),
             backend: NAME.to_owned(),
