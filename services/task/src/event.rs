@@ -338,8 +338,8 @@ impl Event {
 pub enum EventSource {
     /// A person, or the client of one: input to the task, or a manual action on its desktop.
     User,
-    /// What goes on around run loops: waits for a desktop, recovery, transient failures, and approvals that lapse. Also a kind
-    /// of event that this version does not know.
+    /// Bookkeeping around run loops: waits for a desktop, recovery, transient failures, and approvals that lapse. Also stands
+    /// for kinds of events that this version does not know.
     Bookkeeping,
     /// The run loop's own progress.
     RunLoop,

@@ -458,6 +458,31 @@ mod tests {
     }
 
     #[test]
+    fn a_click_without_a_place_is_checked_where_the_pointer_is() {
+        let here = Action::<CapturePoint>::Click {
+            at: None,
+            button: Button::Left,
+            count: 1,
+            modifiers: Vec::new(),
+        };
+        let planned = PlannedAction {
+            action: click(Target::Element(ElementId(1))),
+            intent: "open".to_owned(),
+            verify_pointer: false,
+            repeatable: true,
+        };
+        let pointer = Some(CapturePoint::new(120, 110));
+        for (is_demanded, expected) in [(true, pointer), (false, None)] {
+            let requirement = PointerRequirement {
+                is_approved: false,
+                is_demanded,
+            };
+            let due = check_point(&planned, &here, None, requirement, pointer);
+            assert_eq!(due, expected);
+        }
+    }
+
+    #[test]
     fn pointer_is_on_target_inside_the_box_or_tolerance() {
         let point = CapturePoint::new(120, 110);
         let target = Some(rect(100, 100, 40, 20));
