@@ -453,7 +453,7 @@ mod tests {
             ignore,
             ..CompareOptions::default()
         };
-        let difference = compare(&&before, &&after, &comparison);
+        let difference = compare(&before, &after, &comparison);
         assert_eq!(boxes(&difference), expected);
     }
 
@@ -502,15 +502,15 @@ mod tests {
     #[test]
     fn frames_of_different_sizes_are_wholly_changed() {
         let (small, large) = (&blank(30, 20), &blank(40, 20));
-        let difference = compare(&small, &large, &CompareOptions::default());
+        let difference = compare(small, large, &CompareOptions::default());
         assert_eq!(difference.changed_share, 1.0);
         assert_eq!(boxes(&difference), [rect(0, 0, 40, 20)]);
         assert_eq!(difference.changed_pixels, 800);
         assert!(difference.size_differs);
         assert_eq!(
             changed_within(
-                &small,
-                &large,
+                small,
+                large,
                 rect(35, 10, 100, 100),
                 &CompareOptions::default()
             ),
@@ -521,7 +521,7 @@ mod tests {
     #[test]
     fn nothing_is_changed_in_an_empty_frame() {
         let empty = &RgbaImage::new(0, 0);
-        let difference = compare(&empty, &empty, &CompareOptions::default());
+        let difference = compare(empty, empty, &CompareOptions::default());
         assert_eq!(
             (difference.changed_share, difference.regions.len()),
             (0.0, 0)
@@ -615,7 +615,7 @@ mod tests {
             ignore in proptest::collection::vec(any_rect(), 0..4),
         ) {
             let comparison = CompareOptions { threshold, ignore: &ignore };
-            let difference = compare(&&before, &&after, &comparison);
+            let difference = compare(&before, &after, &comparison);
             let pixels: Vec<CapturePoint> = before
                 .enumerate_pixels()
                 .filter(|(x, y, _)| changed(&before, &after, &comparison, *x, *y))
@@ -644,7 +644,7 @@ mod tests {
                 .filter(|(x, y, _)| region.contains(CapturePoint::new(*x as i32, *y as i32)))
                 .filter(|(x, y, _)| changed(&before, &after, &comparison, *x, *y))
                 .count() as u64;
-            prop_assert_eq!(changed_within(&&before, &&after, region, &comparison), expected);
+            prop_assert_eq!(changed_within(&before, &after, region, &comparison), expected);
         }
     }
 }
