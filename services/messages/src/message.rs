@@ -436,7 +436,7 @@ messages! {
     ProgressNotFetched = "progress-not-fetched" { problem: &'a str },
     ProgressSecondLook = "progress-second-look",
     ProgressNotComplete = "progress-not-complete" { missing: &'a str },
-    ProgressDisturbed = "progress-disturbed" { problem: &'a str },
+    ProgressTransientFailure = "progress-transient-failure" { problem: &'a str },
     ProgressTakenOver = "progress-taken-over",
     ProgressDesktopReleased = "progress-desktop-released" { desktop: &'a str },
     ProgressHandedBack = "progress-handed-back",

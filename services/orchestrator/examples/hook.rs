@@ -41,9 +41,9 @@ impl Hook for NightHook {
     async fn call(
         &self,
         _: &HookContext<'_>,
-        happening: &HookEvent<'_>,
+        hook_event: &HookEvent<'_>,
     ) -> Result<HookVerdict, Error> {
-        let HookEvent::BeforeAction(act) = happening else {
+        let HookEvent::BeforeAction(act) = hook_event else {
             return Ok(HookVerdict::Continue);
         };
         if !self.is_now() {

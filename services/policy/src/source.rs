@@ -90,7 +90,7 @@ impl PolicySource {
     /// Returns the text of the active policy, even if its files have changed since. Built-in policies are given by name.
     #[must_use]
     pub fn document(&self) -> PolicyDocument {
-        self.in_force().written
+        self.current().written
     }
 
     /// Creates a fixed policy from its text.
@@ -105,26 +105,26 @@ impl PolicySource {
             (None, None) => "",
         };
         let words = written.words.as_deref().unwrap_or(lexicon::DEFAULT);
-        let in_force = ActivePolicy {
+        let current = ActivePolicy {
             rules: Arc::new(Policy::read(policies, words)?),
             written: written.clone(),
         };
         Ok(Self {
             rules: written.name.clone(),
             words: None,
-            active: Arc::new(RwLock::new(in_force)),
+            active: Arc::new(RwLock::new(current)),
         })
     }
 
     /// Returns the active policy.
     #[must_use]
     pub fn rules(&self) -> Arc<Policy> {
-        self.in_force().rules
+        self.current().rules
     }
 
-    fn in_force(&self) -> ActivePolicy {
-        let in_force = self.active.read();
-        in_force.unwrap_or_else(PoisonError::into_inner).clone()
+    fn current(&self) -> ActivePolicy {
+        let current = self.active.read();
+        current.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Reloads the files whenever they change, until shutdown.
@@ -150,8 +150,8 @@ impl PolicySource {
     fn reload(&self) {
         match read(&self.rules, self.words.as_deref()) {
             Ok(read) => {
-                let mut in_force = self.active.write().unwrap_or_else(PoisonError::into_inner);
-                *in_force = read;
+                let mut current = self.active.write().unwrap_or_else(PoisonError::into_inner);
+                *current = read;
                 tracing::info!(rules = self.rules, "policy reloaded");
             }
             Err(error) => {
@@ -254,7 +254,7 @@ mod tests {
             tokio::time::sleep(POLL_INTERVAL + POLL_INTERVAL).await;
         }
 
-        fn in_force(&self) -> ([u8; 32], Option<String>) {
+        fn current(&self) -> ([u8; 32], Option<String>) {
             let rules = self.source.rules();
             (rules.version(), self.source.document().policies)
         }
@@ -264,20 +264,20 @@ mod tests {
     async fn rules_follow_their_file_and_stay_where_it_cannot_be_used() {
         let mut followed = Followed::begin(ALL);
         tokio::task::yield_now().await;
-        let first = followed.in_force();
+        let first = followed.current();
         assert_eq!(first.1.as_deref(), Some(ALL));
 
         followed.write("permit (principal, action").await;
-        assert_eq!(followed.in_force(), first, "an invalid file is ignored");
+        assert_eq!(followed.current(), first, "an invalid file is ignored");
 
         followed.write(NOTHING).await;
-        let second = followed.in_force();
+        let second = followed.current();
         assert_ne!(second.0, first.0, "approvals are bound to the version");
         assert_eq!(second.1.as_deref(), Some(NOTHING));
 
         std::fs::remove_file(followed.folder.path().join("own.cedar")).unwrap();
         tokio::time::sleep(POLL_INTERVAL + POLL_INTERVAL).await;
-        assert_eq!(followed.in_force(), second, "a missing file is ignored");
+        assert_eq!(followed.current(), second, "a missing file is ignored");
         followed.shutdown.drain();
     }
 

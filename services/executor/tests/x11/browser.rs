@@ -52,7 +52,7 @@ impl BrowserFixture {
         let web = Web::serve(pages).await;
         let desktop = Desktop::start("us").await;
         let port = free_port();
-        let (addresses, in_force) = watch::channel(addresses(&["*"], &[]));
+        let (addresses, active_rules) = watch::channel(addresses(&["*"], &[]));
         let endpoint = format!("http://127.0.0.1:{port}");
         let options = Options {
             endpoint: endpoint.clone(),
@@ -61,7 +61,7 @@ impl BrowserFixture {
                 applications: BTreeMap::new(),
                 browser: Some(chromium(&desktop, port)),
             }),
-            addresses: in_force,
+            addresses: active_rules,
         };
         let x11_driver = Arc::new(driver(&desktop.display));
         Self {

@@ -35,13 +35,13 @@ impl LayeredConfig {
 
 async fn follow(
     path: PathBuf,
-    in_force: String,
+    current: String,
     flags: ConfigFlags,
     apply: impl Fn(&LayeredConfig) -> Result<(), String> + Send + 'static,
 ) {
     let mut ticks = interval(POLL_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut known = in_force;
+    let mut known = current;
     let mut seen = known.clone();
     loop {
         ticks.tick().await;

@@ -218,8 +218,8 @@ impl TaskProgress {
                 self.approval = requested.approval.clone().unwrap_or_default();
                 ProgressUpdate::Nothing
             }
-            Kind::TransientFailure(disturbed) => self.line(Message::ProgressDisturbed {
-                problem: &disturbed.message,
+            Kind::TransientFailure(failure) => self.line(Message::ProgressTransientFailure {
+                problem: &failure.message,
             }),
             Kind::ApprovalResolved(resolved) => approval_line(resolved, self.language),
             Kind::InjectionSuspected(suspected) => {

@@ -148,9 +148,9 @@ impl Hook for AuditHook {
     async fn call(
         &self,
         context: &HookContext<'_>,
-        happening: &HookEvent<'_>,
+        hook_event: &HookEvent<'_>,
     ) -> Result<HookVerdict, Error> {
-        let Some((what, details)) = record_of(happening, context.task) else {
+        let Some((what, details)) = record_of(hook_event, context.task) else {
             return Ok(HookVerdict::Continue);
         };
         let now = SystemTime::now();
@@ -162,7 +162,7 @@ impl Hook for AuditHook {
             .collect();
         let language = context.task.spec.message_language();
         self.write(lines, language).await?;
-        self.remember(context.task, matches!(happening, HookEvent::AfterRun(_)));
+        self.remember(context.task, matches!(hook_event, HookEvent::AfterRun(_)));
         Ok(HookVerdict::Continue)
     }
 
@@ -212,8 +212,8 @@ fn line(context: &HookContext<'_>, at: SystemTime, what: &str, details: Value) -
     Value::Object(line)
 }
 
-fn record_of(happening: &HookEvent<'_>, task: &Task) -> Option<(&'static str, Value)> {
-    Some(match happening {
+fn record_of(hook_event: &HookEvent<'_>, task: &Task) -> Option<(&'static str, Value)> {
+    Some(match hook_event {
         HookEvent::BeforeRun => {
             let details = json!({ "goal_characters": characters(&task.spec.goal) });
             ("run", details)

@@ -128,10 +128,10 @@ impl Hook for BudgetHook {
     async fn call(
         &self,
         context: &HookContext<'_>,
-        happening: &HookEvent<'_>,
+        hook_event: &HookEvent<'_>,
     ) -> Result<HookVerdict, Error> {
         let spec = &context.task.spec;
-        match happening {
+        match hook_event {
             HookEvent::Usage(_) => self.record_usage(
                 &spec.name,
                 context.task.usage,

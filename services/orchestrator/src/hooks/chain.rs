@@ -153,11 +153,11 @@ impl ActiveHookChain {
     pub async fn dispatch(
         &self,
         context: &HookContext<'_>,
-        happening: &mut HookEvent<'_>,
+        hook_event: &mut HookEvent<'_>,
     ) -> HookChainOutcome {
         let mut outcome = HookChainOutcome::default();
         for slot in &self.slots {
-            slot.ask(context, happening, &mut outcome).await;
+            slot.ask(context, hook_event, &mut outcome).await;
             if outcome.denial.is_some() {
                 break;
             }
@@ -212,17 +212,17 @@ impl HookSlot {
     async fn ask(
         &self,
         context: &HookContext<'_>,
-        happening: &mut HookEvent<'_>,
+        hook_event: &mut HookEvent<'_>,
         into: &mut HookChainOutcome,
     ) {
-        let point = happening.point();
+        let point = hook_event.point();
         let language = context.task.spec.message_language();
         match self.wants(point).await {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => return self.fail(point, &error, language, into),
         }
-        let verdict = self.run_guarded(self.hook.call(context, happening)).await;
+        let verdict = self.run_guarded(self.hook.call(context, hook_event)).await;
         let verdict = match verdict {
             Ok(verdict) if point.accepts_verdict() => verdict,
             Ok(_) => return,
@@ -235,7 +235,7 @@ impl HookSlot {
                 self.deny(point, reason, false, into);
             }
             HookVerdict::Deny { reason } => self.deny(point, reason, false, into),
-            HookVerdict::Amend(amendment) => match happening.amend(amendment, language) {
+            HookVerdict::Amend(amendment) => match hook_event.amend(amendment, language) {
                 Ok(Some(message)) if self.hook.records_amendments() => {
                     into.interventions.push(HookIntervention {
                         hook: self.hook.name().to_owned(),

@@ -291,8 +291,8 @@ impl HookEvent<'_> {
                 words.text = text;
                 Ok(is_new.then(|| Message::TextReplaced.text(language)))
             }
-            (happening, amendment) => Err(Error::MisplacedAmendment {
-                point: happening.point(),
+            (hook_event, amendment) => Err(Error::MisplacedAmendment {
+                point: hook_event.point(),
                 fields: amendment.fields(),
             }),
         }
@@ -349,9 +349,9 @@ mod tests {
         }
     }
 
-    fn amended(mut happening: HookEvent<'_>, amendment: Amendment) -> (String, String) {
-        match happening.amend(amendment, Language::English) {
-            Ok(words) => (words.unwrap_or_default(), format!("{happening:?}")),
+    fn amended(mut hook_event: HookEvent<'_>, amendment: Amendment) -> (String, String) {
+        match hook_event.amend(amendment, Language::English) {
+            Ok(words) => (words.unwrap_or_default(), format!("{hook_event:?}")),
             Err(error) => (error.to_string(), String::new()),
         }
     }
@@ -364,10 +364,10 @@ mod tests {
                 max_past_images: Some(max),
             })
         };
-        let mut happening = HookEvent::BeforeModelCall(call(5));
-        happening.amend(limited_to(2), Language::English).unwrap();
-        assert_eq!(happening.amend(limited_to(4), Language::English), Ok(None));
-        let HookEvent::BeforeModelCall(call) = happening else {
+        let mut hook_event = HookEvent::BeforeModelCall(call(5));
+        hook_event.amend(limited_to(2), Language::English).unwrap();
+        assert_eq!(hook_event.amend(limited_to(4), Language::English), Ok(None));
+        let HookEvent::BeforeModelCall(call) = hook_event else {
             unreachable!()
         };
         assert_eq!(call.past_images, 2);
@@ -388,9 +388,9 @@ mod tests {
     #[test]
     fn repeated_redaction_is_not_a_change() {
         let window = Redaction::Window("mail".to_owned());
-        let mut happening = HookEvent::BeforeScreenshot(vec![window.clone()]);
+        let mut hook_event = HookEvent::BeforeScreenshot(vec![window.clone()]);
         let again = Amendment::Screenshot(vec![window]);
-        assert_eq!(happening.amend(again, Language::English), Ok(None));
+        assert_eq!(hook_event.amend(again, Language::English), Ok(None));
     }
 
     #[test]

@@ -86,9 +86,9 @@ impl Hook for ImageRetentionHook {
     async fn call(
         &self,
         _: &HookContext<'_>,
-        happening: &HookEvent<'_>,
+        hook_event: &HookEvent<'_>,
     ) -> Result<HookVerdict, Error> {
-        let HookEvent::BeforeModelCall(call) = happening else {
+        let HookEvent::BeforeModelCall(call) = hook_event else {
             return Ok(HookVerdict::Continue);
         };
         let amendment = ModelCallAmendment {

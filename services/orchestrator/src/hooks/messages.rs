@@ -55,7 +55,7 @@ fn to_wire(point: HookPoint) -> wire::HookPoint {
 /// Builds the request for an event.
 pub(super) fn request(
     context: &HookContext<'_>,
-    happening: &HookEvent<'_>,
+    hook_event: &HookEvent<'_>,
     wants_images: bool,
 ) -> wire::CallHookRequest {
     let spec = &context.task.spec;
@@ -64,14 +64,14 @@ pub(super) fn request(
         task: spec.name.to_string(),
         step: context.step,
         labels: spec.labels.clone(),
-        point: to_wire(happening.point()).into(),
-        subject: Some(subject(context, happening, wants_images)),
+        point: to_wire(hook_event.point()).into(),
+        subject: Some(subject(context, hook_event, wants_images)),
     }
 }
 
-fn subject(context: &HookContext<'_>, happening: &HookEvent<'_>, wants_images: bool) -> Subject {
+fn subject(context: &HookContext<'_>, hook_event: &HookEvent<'_>, wants_images: bool) -> Subject {
     let goal = || context.task.spec.goal.clone();
-    match happening {
+    match hook_event {
         HookEvent::BeforeRun => Subject::Run(wire::Run {
             goal: goal(),
             ..wire::Run::default()

@@ -69,7 +69,7 @@ pub trait Hook: Send + Sync + 'static {
     async fn call(
         &self,
         context: &HookContext<'_>,
-        happening: &HookEvent<'_>,
+        hook_event: &HookEvent<'_>,
     ) -> Result<HookVerdict, Error>;
 
     /// Called on every hook of the chain after any hook denied or amended an event, or failed.

@@ -58,9 +58,9 @@ pub(crate) struct AmendableState {
 }
 
 impl AmendableState {
-    pub(crate) fn of(happening: &HookEvent<'_>) -> Self {
+    pub(crate) fn of(hook_event: &HookEvent<'_>) -> Self {
         let nothing = Self::default();
-        match happening {
+        match hook_event {
             HookEvent::BeforeModelCall(call) => Self {
                 past_images: call.past_images,
                 notices: call.notices.clone(),
@@ -78,8 +78,8 @@ impl AmendableState {
         }
     }
 
-    fn put_into(self, happening: &mut HookEvent<'_>) {
-        match happening {
+    fn put_into(self, hook_event: &mut HookEvent<'_>) {
+        match hook_event {
             HookEvent::BeforeModelCall(call) => {
                 call.past_images = self.past_images;
                 call.notices = self.notices;
@@ -98,13 +98,13 @@ impl AmendableState {
 pub(crate) fn encode_call(
     outcome: &HookChainOutcome,
     before: &AmendableState,
-    happening: &HookEvent<'_>,
+    hook_event: &HookEvent<'_>,
 ) -> Option<Bytes> {
-    let after = AmendableState::of(happening);
+    let after = AmendableState::of(hook_event);
     let changed = (after != *before).then_some(after);
     // For an approved action, whether any hook was called decides whether the screen is compared again, so that is
     // always recorded.
-    let counts = happening.point() == HookPoint::BeforeAction;
+    let counts = hook_event.point() == HookPoint::BeforeAction;
     (counts || changed.is_some() || *outcome != HookChainOutcome::default())
         .then(|| encoded(outcome, changed))
 }
@@ -135,11 +135,11 @@ fn encoded(outcome: &HookChainOutcome, changed: Option<AmendableState>) -> Bytes
 }
 
 /// Decodes a recorded call and applies its amendments to the event.
-pub(crate) fn replay_call(noted: Bytes, happening: &mut HookEvent<'_>) -> HookChainOutcome {
+pub(crate) fn replay_call(noted: Bytes, hook_event: &mut HookEvent<'_>) -> HookChainOutcome {
     // An unreadable record counts as no intervention; the replay then differs and reports where.
     let noted = RecordedHookCall::decode(noted).unwrap_or_default();
     if let Some(changed) = noted.changed {
-        changed.put_into(happening);
+        changed.put_into(hook_event);
     }
     let interventions = noted.interventions.into_iter();
     HookChainOutcome {

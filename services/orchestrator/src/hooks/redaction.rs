@@ -69,9 +69,9 @@ impl Hook for RedactionHook {
     async fn call(
         &self,
         _: &HookContext<'_>,
-        happening: &HookEvent<'_>,
+        hook_event: &HookEvent<'_>,
     ) -> Result<HookVerdict, Error> {
-        Ok(match happening {
+        Ok(match hook_event {
             HookEvent::BeforeScreenshot(_) => {
                 HookVerdict::Amend(Amendment::Screenshot(self.hidden.clone()))
             }

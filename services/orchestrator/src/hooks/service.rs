@@ -169,20 +169,20 @@ impl Hook for RemoteHook {
     async fn call(
         &self,
         context: &HookContext<'_>,
-        happening: &HookEvent<'_>,
+        hook_event: &HookEvent<'_>,
     ) -> Result<HookVerdict, Error> {
         let wants_images = self.wants_images.load(Ordering::Relaxed);
-        let request = messages::request(context, happening, wants_images);
+        let request = messages::request(context, hook_event, wants_images);
         let response = self
             .call_with_retry(|mut client| {
                 let request = Request::new(request.clone());
                 async move { client.call_hook(request).await }
             })
             .await?;
-        if !happening.point().accepts_verdict() {
+        if !hook_event.point().accepts_verdict() {
             return Ok(HookVerdict::Continue);
         }
-        messages::verdict(response, happening.point())
+        messages::verdict(response, hook_event.point())
     }
 
     fn on_error(&self) -> HookErrorPolicy {

@@ -66,9 +66,9 @@ impl Hook for TrajectoryHook {
     async fn call(
         &self,
         context: &HookContext<'_>,
-        happening: &HookEvent<'_>,
+        hook_event: &HookEvent<'_>,
     ) -> Result<HookVerdict, Error> {
-        let HookEvent::AfterRun(ended) = happening else {
+        let HookEvent::AfterRun(ended) = hook_event else {
             return Ok(HookVerdict::Continue);
         };
         let task = context.task.spec.name.clone();

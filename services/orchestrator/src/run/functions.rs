@@ -183,7 +183,7 @@ async fn list_functions(
         };
         tracing::warn!(task = %name, tool = tool.label, %problem, "tool is unavailable; retrying");
         if is_first {
-            let disturbed = Event::TransientFailure {
+            let failure = Event::TransientFailure {
                 reason: reason::TOOL_UNREACHABLE.to_owned(),
                 message: run.task().text(Message::WithDetail {
                     text: &run
@@ -192,7 +192,7 @@ async fn list_functions(
                     detail: &problem.to_string(),
                 }),
             };
-            run.record(vec![disturbed]).await?;
+            run.record(vec![failure]).await?;
         }
         run.sleep(pause).await?;
     }

@@ -49,7 +49,7 @@ const REACTION_TIMEOUT_FACTOR: u32 = 3;
 const TEXT_MARGIN_PX: i32 = 40;
 
 /// Timeouts for the screen to settle after an action.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SettleTimeouts {
     /// Time within which an effect has to begin: the no-effect window.
     first_change: Duration,
@@ -711,5 +711,41 @@ impl Judge {
             problem: &report.message,
         };
         Ok(effect::unknown(run.task().text(unjudged)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeouts(first_change_ms: u64, total_ms: u64) -> SettleTimeouts {
+        SettleTimeouts {
+            first_change: Duration::from_millis(first_change_ms),
+            total: Duration::from_millis(total_ms),
+        }
+    }
+
+    #[test]
+    fn slow_kinds_have_long_windows_and_settling_times() {
+        let windows = EffectWindows::default();
+        let of = |kind| windows.timeouts(kind);
+        assert_eq!(of(ActionKind::Click), timeouts(1_000, 2_500));
+        assert_eq!(of(ActionKind::TypeText), timeouts(600, 2_500));
+        assert_eq!(of(ActionKind::OpenUrl), timeouts(5_000, 10_000));
+        let patient = EffectWindows {
+            click: Duration::from_secs(4),
+            ..windows
+        };
+        assert_eq!(patient.timeouts(ActionKind::Drag), timeouts(4_000, 5_500));
+    }
+
+    #[test]
+    fn a_wait_continues_until_its_window_ends() {
+        let whole = timeouts(1_000, 2_500);
+        let after = |waited| whole.after(Duration::from_millis(waited));
+        assert_eq!(after(400), Some(timeouts(600, 2_100)));
+        assert_eq!(after(1_000), None);
+        assert_eq!(after(1_001), None);
+        assert_eq!(whole.times(2), timeouts(2_000, 5_000));
     }
 }

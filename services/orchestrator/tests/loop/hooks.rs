@@ -104,11 +104,11 @@ impl Hook for ScriptedHook {
     async fn call(
         &self,
         context: &HookContext<'_>,
-        happening: &HookEvent<'_>,
+        hook_event: &HookEvent<'_>,
     ) -> Result<HookVerdict, Error> {
-        let call = (happening.point(), context.call.to_owned());
+        let call = (hook_event.point(), context.call.to_owned());
         self.calls.send_modify(|calls| calls.push(call));
-        match (self.behaviour)(happening) {
+        match (self.behaviour)(hook_event) {
             HookBehaviour::Says(verdict) => Ok(verdict),
             HookBehaviour::Fails => Err(Error::Failed("out of order".to_owned())),
             HookBehaviour::Panics => panic!("this hook is broken"),
@@ -212,7 +212,7 @@ async fn hook_denied_action_is_skipped_with_a_notice() {
     let hook = ScriptedHook::new(
         "guard",
         [HookPoint::BeforeAction],
-        |happening| match happening {
+        |hook_event| match hook_event {
             HookEvent::BeforeAction(act) if act.planned.intent.contains("Button 1") => {
                 deny("not that one")
             }
@@ -240,7 +240,7 @@ async fn hook_denies_one_function_and_observes_the_others() {
     let returned = Arc::new(Mutex::new(Vec::new()));
     let recorded = returned.clone();
     let around = [HookPoint::BeforeFunction, HookPoint::AfterFunction];
-    let hook = ScriptedHook::new("guard", around, move |happening| match happening {
+    let hook = ScriptedHook::new("guard", around, move |hook_event| match hook_event {
         HookEvent::BeforeFunction(call) if call.name == "notes_fail" => deny("keep them"),
         HookEvent::AfterFunction(call, result) => {
             let outcome = result.outcome.clone();
@@ -322,7 +322,7 @@ async fn a_denied_decision_is_not_carried_out() {
     let hook = ScriptedHook::new(
         "guard",
         [HookPoint::AfterModelCall],
-        |happening| match happening {
+        |hook_event| match hook_event {
             HookEvent::AfterModelCall(answer)
                 if answer
                     .decision
@@ -355,7 +355,7 @@ async fn text_hooks_chain_amendments_and_can_withhold_text() {
     let first = ScriptedHook::new(
         "first",
         [HookPoint::BeforeText],
-        |happening| match happening {
+        |hook_event| match hook_event {
             HookEvent::BeforeText(HookText { text, .. }) => {
                 amend(Amendment::Text(format!("[{text}]")))
             }
@@ -365,7 +365,7 @@ async fn text_hooks_chain_amendments_and_can_withhold_text() {
     let second = ScriptedHook::new(
         "second",
         [HookPoint::BeforeText],
-        |happening| match happening {
+        |hook_event| match hook_event {
             HookEvent::BeforeText(HookText { text, .. }) if text == "[secret]" => deny("too much"),
             HookEvent::BeforeText(HookText {
                 kind: HookTextKind::Progress,
@@ -515,7 +515,7 @@ async fn cancellation_does_not_wait_for_a_hook() {
         ..ScriptedHook::new(
             "slow",
             [HookPoint::BeforeAction, HookPoint::AfterRun],
-            |happening| match happening {
+            |hook_event| match hook_event {
                 HookEvent::BeforeAction(_) => HookBehaviour::Hangs,
                 _ => nothing(),
             },
@@ -964,7 +964,7 @@ async fn hook_service_restarted_mid_task_is_used_again() {
 
 /// Creates a hook that denies a model call before it is made, or its response.
 fn against(point: HookPoint, purpose: ModelCallPurpose) -> Arc<ScriptedHook> {
-    let denies = move |happening: &HookEvent<'_>| match happening {
+    let denies = move |hook_event: &HookEvent<'_>| match hook_event {
         HookEvent::BeforeModelCall(call) if call.purpose == purpose => deny("not this"),
         HookEvent::AfterModelCall(answer) if answer.purpose == purpose => deny("not this"),
         _ => nothing(),

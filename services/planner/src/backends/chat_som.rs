@@ -71,12 +71,12 @@ impl Dialect for ChatSom {
         step: &StepContext<'_>,
         asked: &ModelRequest,
         answer: &Value,
-        misread: &ResponseError,
+        response_error: &ResponseError,
     ) -> ModelRequest {
         let mut asked = asked.clone();
-        som_prompt::raise_output_limit(&mut asked.body, "max_tokens", misread);
+        som_prompt::raise_output_limit(&mut asked.body, "max_tokens", response_error);
         if let Some(turns) = asked.body["messages"].as_array_mut() {
-            let complaint = som_prompt::repair_message(step, misread);
+            let complaint = som_prompt::repair_message(step, response_error);
             match som_prompt::response_text(self.api(), answer) {
                 Some(text) => turns.extend([
                     json!({"role": "assistant", "content": text}),

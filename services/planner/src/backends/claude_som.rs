@@ -85,12 +85,12 @@ impl Dialect for ClaudeSom {
         step: &StepContext<'_>,
         asked: &ModelRequest,
         answer: &Value,
-        misread: &ResponseError,
+        response_error: &ResponseError,
     ) -> ModelRequest {
         let answer = &*with_prefill(asked, answer);
         let mut asked = asked.clone();
-        let complaint = som_prompt::repair_message(step, misread);
-        som_prompt::raise_output_limit(&mut asked.body, "max_tokens", misread);
+        let complaint = som_prompt::repair_message(step, response_error);
+        som_prompt::raise_output_limit(&mut asked.body, "max_tokens", response_error);
         if let Some(turns) = asked.body["messages"].as_array_mut() {
             turns.retain(|turn| *turn != prefill_turn());
             // The content goes back verbatim, because thinking must not be edited. Truncated or unreadable content is

@@ -51,7 +51,7 @@ pub trait Dialect: fmt::Debug + Send + Sync + 'static {
         step: &StepContext<'_>,
         asked: &ModelRequest,
         answer: &Value,
-        misread: &ResponseError,
+        response_error: &ResponseError,
     ) -> ModelRequest;
 
     /// Returns the feature set to use after a request was rejected; `None` if a feature was not the reason.

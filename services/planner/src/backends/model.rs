@@ -143,7 +143,7 @@ impl ModelBackend {
             })
     }
 
-    fn concessions(&self) -> DegradedFeatures {
+    fn degraded_features(&self) -> DegradedFeatures {
         *self.degraded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -164,7 +164,7 @@ impl ModelBackend {
         call: &CallContext,
     ) -> Result<Arc<Exchange>, BackendError> {
         loop {
-            let made = self.concessions();
+            let made = self.degraded_features();
             let asked = self.runner.ask(task, made).await?;
             self.check_limits(&asked, task, call)?;
             let degraded = |failure: &ProviderFailure| {
@@ -258,7 +258,7 @@ impl ModelBackend {
         let task = &task;
         let (mut looks, mut repairs) = (0, Repairs::up_to(call.max_repairs()));
         loop {
-            let made = self.concessions();
+            let made = self.degraded_features();
             let asked = match self.runner.read(task, made, &exchange).await {
                 Ok(ParsedResponse::Decision(reading)) => return Ok((*reading, annotated)),
                 Ok(ParsedResponse::FollowUp(asked)) if looks < MAX_FOLLOW_UPS => {
@@ -271,13 +271,15 @@ impl ModelBackend {
                 Err(ResponseError::Refused { message }) => {
                     return Err(BackendError::Refused { message });
                 }
-                Err(misread) => {
-                    let problem = misread.to_string();
+                Err(response_error) => {
+                    let problem = response_error.to_string();
                     if !repairs.take(&problem) {
                         return Err(no_decision(&problem));
                     }
-                    tracing::debug!(backend = self.name, %misread, "requesting a repair of an invalid response");
-                    self.runner.repair(task, made, &exchange, misread).await
+                    tracing::debug!(backend = self.name, %response_error, "requesting a repair of an invalid response");
+                    self.runner
+                        .repair(task, made, &exchange, response_error)
+                        .await
                 }
             };
             self.check_limits(&asked, task, call)?;
@@ -328,7 +330,7 @@ impl ModelBackend {
                 Err(ResponseError::Refused { message }) => {
                     return Err(BackendError::Refused { message });
                 }
-                Err(misread) => return Err(no_decision(&misread.to_string())),
+                Err(response_error) => return Err(no_decision(&response_error.to_string())),
             };
             match (question.check)(&text, view.as_ref()) {
                 Ok(value) => return Ok(value),
@@ -428,28 +430,32 @@ impl DialectRunner {
         task: &Arc<PlanTask>,
         made: DegradedFeatures,
         exchange: &Arc<Exchange>,
-        misread: ResponseError,
+        response_error: ResponseError,
     ) -> ModelRequest {
         let (asker, task) = (Arc::clone(self), Arc::clone(task));
         let exchange = Arc::clone(exchange);
         blocking::run(move || {
             let step = asker.step(&task, made);
             let dialect = &asker.dialect;
-            let repair =
-                dialect.repair_request(&step, &exchange.request, &exchange.response, &misread);
+            let repair = dialect.repair_request(
+                &step,
+                &exchange.request,
+                &exchange.response,
+                &response_error,
+            );
             task.images.release();
             repair
         })
         .await
     }
 
-    fn step<'a>(&'a self, task: &'a PlanTask, concessions: DegradedFeatures) -> StepContext<'a> {
+    fn step<'a>(&'a self, task: &'a PlanTask, degraded: DegradedFeatures) -> StepContext<'a> {
         StepContext {
             request: &task.request,
             model: &self.model,
             images: &task.images,
             prompts: &self.prompts,
-            degraded: concessions,
+            degraded,
         }
     }
 

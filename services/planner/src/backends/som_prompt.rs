@@ -254,10 +254,10 @@ fn decision_object(response: &ResponseText) -> Result<Map<String, Value>, Respon
 }
 
 /// Returns the message that reports an invalid response to the model.
-pub(super) fn repair_message(step: &StepContext<'_>, misread: &ResponseError) -> String {
+pub(super) fn repair_message(step: &StepContext<'_>, response_error: &ResponseError) -> String {
     let request = step.request;
     let language = Language::of(request.language.as_deref(), &request.goal);
-    let problem = misread.to_string();
+    let problem = response_error.to_string();
     let values = minijinja::context! { problem => problem.as_str() };
     step.prompts
         .render("som_repair", language, values)
@@ -272,10 +272,10 @@ pub(super) fn response_text(api: Api, answer: &Value) -> Option<String> {
 }
 
 /// Doubles the output limit after a truncated response.
-pub(super) fn raise_output_limit(body: &mut Value, key: &str, misread: &ResponseError) {
+pub(super) fn raise_output_limit(body: &mut Value, key: &str, response_error: &ResponseError) {
     /// Above about this limit, Anthropic's API requires streaming.
     const MAX_TOKENS: u64 = 21_000;
-    if let (ResponseError::Truncated { .. }, Some(room)) = (misread, body[key].as_u64()) {
+    if let (ResponseError::Truncated { .. }, Some(room)) = (response_error, body[key].as_u64()) {
         body[key] = room.saturating_mul(2).min(MAX_TOKENS).max(room).into();
     }
 }

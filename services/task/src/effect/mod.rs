@@ -405,11 +405,12 @@ mod tests {
     ) {
         let region = |bounds: &CaptureRect| ChangedRegion {
             bounds: *bounds,
-            changed_pixels: 5,
+            changed_pixels: bounds.area() as u64,
         };
+        let regions: Vec<ChangedRegion> = changed.iter().map(region).collect();
         let change = ChangeMap {
-            changed_pixels: 5 * changed.len() as u64,
-            regions: changed.iter().map(region).collect(),
+            changed_pixels: regions.iter().map(|region| region.changed_pixels).sum(),
+            regions,
             ..ChangeMap::default()
         };
         let idle = IdleReport {
@@ -456,6 +457,9 @@ mod tests {
             true,
             ChangedElsewhere,
         );
+        // The edge of something that moves; at the target it may be anything.
+        check(&click(), &[rect(600, 500, 5, 2)], SAME, true, NoEffect);
+        check(&click(), &[rect(105, 105, 5, 2)], SAME, true, Confirmed);
         check(&click(), &[], ("a", "b"), true, Confirmed);
         check(&click(), &[], SAME, false, Unknown);
         check(&scroll(), &[], SAME, true, EndReached);

@@ -150,7 +150,7 @@ impl XTestInput {
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let characters: Vec<char> = text.chars().collect();
-        let mut disturbed = false;
+        let mut has_interfered = false;
         for (nth, chunk) in characters.chunks(STROKES_PER_WRITE).enumerate() {
             if nth > 0 {
                 pause(WRITE_GAP, stop)?;
@@ -164,7 +164,7 @@ impl XTestInput {
                 .map(|&character| stroke_of(&keymap, character))
                 .collect::<Result<Vec<_>, _>>()?;
             if self.normalise_keyboard(stop)? {
-                disturbed = true;
+                has_interfered = true;
                 self.settle_after_release(recipient, stop)?;
             }
             for stroke in strokes {
@@ -178,7 +178,7 @@ impl XTestInput {
                 return Err(Error::ModifierDuringText);
             }
         }
-        match disturbed {
+        match has_interfered {
             true => self.check_recipient(recipient),
             false => Ok(()),
         }

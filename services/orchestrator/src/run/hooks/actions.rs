@@ -88,8 +88,8 @@ pub(in crate::run) async fn before_function(
         return Ok(None);
     }
     let id = id_of_function(run, call);
-    let mut happening = HookEvent::BeforeFunction(call);
-    let denial = run.ask_hooks(&mut happening, Some(&id)).await?;
+    let mut hook_event = HookEvent::BeforeFunction(call);
+    let denial = run.ask_hooks(&mut hook_event, Some(&id)).await?;
     Ok(denial.map(|denial| {
         run.task().text(Message::HookDeniesFunction {
             name: &call.name,

@@ -38,12 +38,12 @@ pub(in crate::run) async fn before_model_call(
     if !run.wants(HookPoint::BeforeModelCall) {
         return Ok(call);
     }
-    let mut happening = HookEvent::BeforeModelCall(call);
-    let denial = run.ask_hooks(&mut happening, None).await?;
+    let mut hook_event = HookEvent::BeforeModelCall(call);
+    let denial = run.ask_hooks(&mut hook_event, None).await?;
     or_fail(denial, run.task(), |denial| Message::HookDeniesModelCall {
         denial,
     })?;
-    match happening {
+    match hook_event {
         HookEvent::BeforeModelCall(call) => Ok(call),
         _ => unreachable!("a hook cannot change an event's kind"),
     }
@@ -75,13 +75,13 @@ pub(in crate::run) async fn after_model_call(
     if !run.wants(HookPoint::AfterModelCall) {
         return Ok(None);
     }
-    let mut happening = HookEvent::AfterModelCall(ModelResponse {
+    let mut hook_event = HookEvent::AfterModelCall(ModelResponse {
         purpose: call.purpose,
         images: call.images + call.past_images,
         decision,
         elapsed: began.elapsed(),
     });
-    match run.ask_hooks(&mut happening, None).await {
+    match run.ask_hooks(&mut hook_event, None).await {
         Ok(denial) => Ok(denial.map(|denial| {
             let denial = &denial.message(run.task().spec.message_language());
             run.task().text(Message::HookDeniesDecision { denial })

@@ -45,9 +45,9 @@ pub(in crate::run) fn use_next_redactions(run: &mut RunContext) {
 }
 
 async fn ask_redactions(run: &mut RunContext) -> RunResult<(Vec<Redaction>, Option<HookDenial>)> {
-    let mut happening = HookEvent::BeforeScreenshot(Vec::new());
-    let denial = run.ask_hooks(&mut happening, None).await?;
-    match happening {
+    let mut hook_event = HookEvent::BeforeScreenshot(Vec::new());
+    let denial = run.ask_hooks(&mut hook_event, None).await?;
+    match hook_event {
         HookEvent::BeforeScreenshot(hidden) => Ok((hidden, denial)),
         _ => unreachable!("a hook cannot change an event's kind"),
     }

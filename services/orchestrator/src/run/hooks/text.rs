@@ -78,10 +78,10 @@ async fn before_text(run: &mut RunContext, kind: HookTextKind, text: String) -> 
     if !run.wants(HookPoint::BeforeText) {
         return Ok(text);
     }
-    let mut happening = HookEvent::BeforeText(HookText { kind, text });
-    let denial = run.ask_hooks(&mut happening, None).await?;
+    let mut hook_event = HookEvent::BeforeText(HookText { kind, text });
+    let denial = run.ask_hooks(&mut hook_event, None).await?;
     let language = run.task().spec.message_language();
-    Ok(shown_text(happening, denial, language))
+    Ok(shown_text(hook_event, denial, language))
 }
 
 /// Runs the final text past the hooks, even when the task's time is up. Text that the hooks did not approve is
@@ -91,9 +91,9 @@ pub(in crate::run) async fn final_text(run: &mut RunContext, text: String) -> St
         return text;
     }
     let kind = HookTextKind::Answer;
-    let mut happening = HookEvent::BeforeText(HookText { kind, text });
-    match dispatch_at_end(run, &mut happening).await {
-        Some(denial) => shown_text(happening, denial, run.task().spec.message_language()),
+    let mut hook_event = HookEvent::BeforeText(HookText { kind, text });
+    match dispatch_at_end(run, &mut hook_event).await {
+        Some(denial) => shown_text(hook_event, denial, run.task().spec.message_language()),
         None => run.task().text(Message::TextWithheld),
     }
 }
@@ -129,8 +129,8 @@ async fn after_text(run: &mut RunContext, kind: HookTextKind, shown: Option<Stri
 }
 
 /// Returns the amended text, or a note that it is withheld.
-fn shown_text(happening: HookEvent<'_>, denial: Option<HookDenial>, language: Language) -> String {
-    match (happening, denial) {
+fn shown_text(hook_event: HookEvent<'_>, denial: Option<HookDenial>, language: Language) -> String {
+    match (hook_event, denial) {
         (_, Some(denial)) => {
             let denial = &denial.message(language);
             Message::HookDeniesText { denial }.text(language)

@@ -153,17 +153,17 @@ pub(super) fn text(answer: &Value) -> Result<String, ResponseError> {
 pub(super) fn repaired(
     asked: &ModelRequest,
     answer: &Value,
-    misread: &ResponseError,
+    response_error: &ResponseError,
     language: Language,
 ) -> ModelRequest {
     let mut repaired = asked.clone();
-    som_prompt::raise_output_limit(&mut repaired.body, "max_tokens", misread);
+    som_prompt::raise_output_limit(&mut repaired.body, "max_tokens", response_error);
     let answered = text(answer).unwrap_or_default();
     if let Some(messages) = repaired.body["messages"].as_array_mut() {
         if !answered.is_empty() {
             messages.push(message("assistant", answered));
         }
-        messages.push(message("user", repair_message(misread, language)));
+        messages.push(message("user", repair_message(response_error, language)));
     }
     if repaired.body.get("temperature").is_some() {
         repaired.body["temperature"] = json!(REPAIR_TEMPERATURE);
@@ -174,13 +174,15 @@ pub(super) fn repaired(
 /// Sampling temperature of a repair: enough to vary the response, low enough to keep its format.
 const REPAIR_TEMPERATURE: f64 = 0.2;
 
-fn repair_message(misread: &ResponseError, language: Language) -> String {
+fn repair_message(response_error: &ResponseError, language: Language) -> String {
     match language {
         Language::English => format!(
-            "Your answer cannot be carried out: {misread}. Nothing of it was done. Answer again, in the same form."
+            "Your answer cannot be carried out: {response_error}. Nothing of it was done. Answer again, in the same form."
         ),
         Language::Chinese => {
-            format!("你的回答无法执行：{misread}。其中没有任何操作被执行。请按同样的格式重新回答。")
+            format!(
+                "你的回答无法执行：{response_error}。其中没有任何操作被执行。请按同样的格式重新回答。"
+            )
         }
     }
 }

@@ -93,14 +93,15 @@ impl Dialect for ClaudeComputer {
         step: &StepContext<'_>,
         asked: &ModelRequest,
         answer: &Value,
-        misread: &ResponseError,
+        response_error: &ResponseError,
     ) -> ModelRequest {
-        match misread {
+        match response_error {
             ResponseError::Truncated { limit } => with_more_room(asked, *limit),
             _ if answer["stop_reason"] == "model_context_window_exceeded" => {
                 anew(step).unwrap_or_else(|_| asked.clone())
             }
-            _ => correction_request(step, asked, answer, misread).unwrap_or_else(|| asked.clone()),
+            _ => correction_request(step, asked, answer, response_error)
+                .unwrap_or_else(|| asked.clone()),
         }
     }
 }
@@ -292,7 +293,7 @@ fn correction_request(
     step: &StepContext<'_>,
     asked: &ModelRequest,
     answer: &Value,
-    misread: &ResponseError,
+    response_error: &ResponseError,
 ) -> Option<ModelRequest> {
     let memory = Conversation::of(asked).ok()?;
     let is_silent = tool_uses(answer).next().is_none();
@@ -303,7 +304,7 @@ fn correction_request(
     );
     let memory = memory
         .after(answer, calls, suspected)
-        .with_correction(&misread.to_string());
+        .with_correction(&response_error.to_string());
     let mut again = again(step, &memory, asked.view?).ok()?;
     if is_silent && request::may_be_forced(step.model) {
         again.body["tool_choice"] = json!({"type": "any"});

@@ -170,7 +170,7 @@ impl Toolbox {
         };
         match ground.function_call(own, &input.to_string()) {
             Ok(call) => CallMeaning::Function(call),
-            Err(misread) => CallMeaning::Invalid(misread.to_string()),
+            Err(response_error) => CallMeaning::Invalid(response_error.to_string()),
         }
     }
 }
@@ -187,7 +187,7 @@ fn verb<T: DeserializeOwned>(
 ) -> CallMeaning {
     read(name, input, |arguments| match action(arguments) {
         Ok(action) => performed(ground, action),
-        Err(misread) => CallMeaning::Invalid(misread.to_string()),
+        Err(response_error) => CallMeaning::Invalid(response_error.to_string()),
     })
 }
 

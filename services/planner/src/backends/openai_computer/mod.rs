@@ -132,13 +132,14 @@ impl Dialect for OpenAiComputer {
         step: &StepContext<'_>,
         asked: &ModelRequest,
         answer: &Value,
-        misread: &ResponseError,
+        response_error: &ResponseError,
     ) -> ModelRequest {
-        match misread {
+        match response_error {
             ResponseError::Truncated { limit } => with_more_room(asked, *limit),
             // A failed response is not part of the conversation.
             _ if check_status(asked, answer).is_err() => asked.clone(),
-            _ => correction_request(step, asked, answer, misread).unwrap_or_else(|| asked.clone()),
+            _ => correction_request(step, asked, answer, response_error)
+                .unwrap_or_else(|| asked.clone()),
         }
     }
 
@@ -191,10 +192,10 @@ fn correction_request(
     step: &StepContext<'_>,
     asked: &ModelRequest,
     answer: &Value,
-    misread: &ResponseError,
+    response_error: &ResponseError,
 ) -> Option<ModelRequest> {
     let parsed = parse_turn(step, asked, answer).ok();
-    let problem = misread.to_string();
+    let problem = response_error.to_string();
     let memory = match parsed {
         Some(parsed) if !parsed.checks.is_empty() => {
             let view = asked.view?;

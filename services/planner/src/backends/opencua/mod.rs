@@ -185,7 +185,7 @@ impl Dialect for OpenCua {
             pyautogui::read(code).map_err(|error| ResponseError::invalid(error.to_string()))?;
         let view = asked
             .view
-            .ok_or_else(|| ResponseError::invalid("no picture was sent"))?;
+            .ok_or_else(|| ResponseError::invalid("no screenshot was sent"))?;
         let words = sections.words();
         let next = chat::decision(step, commands, &view, words)?;
         Ok(ParsedResponse::Decision(Box::new(ParsedDecision {
@@ -204,9 +204,9 @@ impl Dialect for OpenCua {
         step: &StepContext<'_>,
         asked: &ModelRequest,
         answer: &Value,
-        misread: &ResponseError,
+        response_error: &ResponseError,
     ) -> ModelRequest {
-        chat::repaired(asked, answer, misread, chat::language(step))
+        chat::repaired(asked, answer, response_error, chat::language(step))
     }
 }
 

@@ -73,7 +73,7 @@ impl Dialect for QwenVl {
         let (text, calls) = calls(answer)?;
         let view = asked
             .view
-            .ok_or_else(|| ResponseError::invalid("no picture was sent"))?;
+            .ok_or_else(|| ResponseError::invalid("no screenshot was sent"))?;
         let thought = tool_calls::words_before(&text);
         let words = action_words(thought);
         let next = decision(step, &calls, &view, words)?;
@@ -93,9 +93,9 @@ impl Dialect for QwenVl {
         step: &StepContext<'_>,
         asked: &ModelRequest,
         answer: &Value,
-        misread: &ResponseError,
+        response_error: &ResponseError,
     ) -> ModelRequest {
-        chat::repaired(asked, answer, misread, chat::language(step))
+        chat::repaired(asked, answer, response_error, chat::language(step))
     }
 }
 

@@ -193,13 +193,13 @@ fn acts(fields: Fields<'_>, ground: &ValidationContext<'_>) -> Result<Next, Resp
             break;
         }
         let read = action::read(fields, ground, &mut focus);
-        planned.extend(read.map_err(|misread| of_action(index, misread))?);
+        planned.extend(read.map_err(|response_error| of_action(index, response_error))?);
     }
     Ok(Next::Act(planned))
 }
 
-fn of_action(index: usize, misread: ResponseError) -> ResponseError {
-    match misread {
+fn of_action(index: usize, response_error: ResponseError) -> ResponseError {
+    match response_error {
         ResponseError::Invalid { message } => {
             ResponseError::invalid(format!("actions[{index}]: {message}"))
         }

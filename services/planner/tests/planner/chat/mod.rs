@@ -73,11 +73,11 @@ impl FakeTask {
         &self,
         dialect: &dyn Dialect,
         answer: &Value,
-        misread: &ResponseError,
+        response_error: &ResponseError,
     ) -> ModelRequest {
         let asked = self.ask(dialect);
         let images = RequestImages::of(&self.request);
-        let repaired = dialect.repair_request(&self.step(&images), &asked, answer, misread);
+        let repaired = dialect.repair_request(&self.step(&images), &asked, answer, response_error);
         self.leave(dialect, &repaired);
         repaired
     }
@@ -165,10 +165,10 @@ fn an_application_of_the_task_is_opened_by_its_name() {
     ] {
         let mut world = FakeTask::new(model);
         assert!(!transcript(&world.ask(dialect).body).contains("open_application"));
-        let misread = world.read(dialect, &chat(answer)).unwrap_err().to_string();
+        let response_error = world.read(dialect, &chat(answer)).unwrap_err().to_string();
         assert!(
-            misread.contains("no application can be opened"),
-            "{misread}"
+            response_error.contains("no application can be opened"),
+            "{response_error}"
         );
 
         world.request.applications = vec!["Files".to_owned(), "Calculator".to_owned()];
@@ -181,10 +181,10 @@ fn an_application_of_the_task_is_opened_by_its_name() {
         assert_eq!(actions[0].action, Action::OpenApplication { name });
 
         let other = answer.replace("files", "shell");
-        let misread = world.read(dialect, &chat(&other)).unwrap_err().to_string();
+        let response_error = world.read(dialect, &chat(&other)).unwrap_err().to_string();
         assert!(
-            misread.contains("these can: Files, Calculator"),
-            "{misread}"
+            response_error.contains("these can: Files, Calculator"),
+            "{response_error}"
         );
     }
 }

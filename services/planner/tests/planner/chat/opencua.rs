@@ -230,10 +230,13 @@ fn endings() {
 }
 
 fn check_misread(text: &str, expected: &str) {
-    let misread = FakeTask::new("opencua-7b")
+    let response_error = FakeTask::new("opencua-7b")
         .read(&OpenCua::default(), &chat(text))
         .unwrap_err();
-    assert!(misread.to_string().contains(expected), "{text}: {misread}");
+    assert!(
+        response_error.to_string().contains(expected),
+        "{text}: {response_error}"
+    );
 }
 
 #[test]
@@ -248,12 +251,12 @@ fn invalid_response_is_reported_with_its_reason() {
     check_misread("", "empty");
     let mut cut = chat("```python\npyautogui.click(1, 2)\n```");
     cut["choices"][0]["finish_reason"] = json!("length");
-    let misread = FakeTask::new("opencua-7b")
+    let response_error = FakeTask::new("opencua-7b")
         .read(&OpenCua::default(), &cut)
         .unwrap_err();
     assert!(
-        matches!(misread, ResponseError::Truncated { .. }),
-        "{misread}"
+        matches!(response_error, ResponseError::Truncated { .. }),
+        "{response_error}"
     );
 }
 
@@ -261,8 +264,8 @@ fn invalid_response_is_reported_with_its_reason() {
 fn repair_request_states_the_error_and_raises_temperature() {
     let world = FakeTask::new("opencua-7b");
     let answer = chat("```python\npyautogui.click(2000, 5)\n```");
-    let misread = world.read(&OpenCua::default(), &answer).unwrap_err();
-    let repair = world.repair(&OpenCua::default(), &answer, &misread);
+    let response_error = world.read(&OpenCua::default(), &answer).unwrap_err();
+    let repair = world.repair(&OpenCua::default(), &answer, &response_error);
     let text = transcript(&repair.body);
     assert!(text.ends_with(
         "--- assistant\n```python\npyautogui.click(2000, 5)\n```\n--- user\nYour answer cannot be carried out: the point (2000, 5) is \

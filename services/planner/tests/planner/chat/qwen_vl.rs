@@ -58,10 +58,10 @@ fn fractional_coordinates_are_refused() {
             let answer = call(&format!(
                 "\"action\": \"left_click\", \"coordinate\": {point}"
             ));
-            let misread = FakeTask::new(model)
+            let response_error = FakeTask::new(model)
                 .read(&QwenVl, &chat(&answer))
                 .unwrap_err();
-            let message = misread.to_string();
+            let message = response_error.to_string();
             assert!(
                 message.contains("seems to be given in fractions of the screenshot"),
                 "{model} {point}: {message}"
@@ -181,10 +181,10 @@ fn functions_of_the_task_can_be_called() {
     );
     let wrong =
         r#"<tool_call>{"name": "billing.lookup", "arguments": {"id": "seven"}}</tool_call>"#;
-    let misread = world.read(&QwenVl, &chat(wrong)).unwrap_err().to_string();
+    let response_error = world.read(&QwenVl, &chat(wrong)).unwrap_err().to_string();
     assert!(
-        misread.contains("the arguments of `billing.lookup`"),
-        "{misread}"
+        response_error.contains("the arguments of `billing.lookup`"),
+        "{response_error}"
     );
 }
 
@@ -209,17 +209,17 @@ fn function_result_is_sent_with_the_next_screenshot() {
 
 #[test]
 fn invalid_response_is_reported_with_its_reason() {
-    let misread = |text: &str| {
+    let response_error = |text: &str| {
         FakeTask::new("qwen3-vl-plus")
             .read(&QwenVl, &chat(text))
             .unwrap_err()
             .to_string()
     };
-    assert!(misread("I would click.").contains("no tool call"));
-    assert!(misread(&click("", 1001, 5)).contains("x goes from 0 to 1000"));
-    assert!(misread(&call("\"action\": \"fly\"")).contains("no action `fly`"));
+    assert!(response_error("I would click.").contains("no tool call"));
+    assert!(response_error(&click("", 1001, 5)).contains("x goes from 0 to 1000"));
+    assert!(response_error(&call("\"action\": \"fly\"")).contains("no action `fly`"));
     assert!(
-        misread("<tool_call>{\"name\": \"shell\", \"arguments\": {}}")
+        response_error("<tool_call>{\"name\": \"shell\", \"arguments\": {}}")
             .contains("no function `shell`")
     );
 }

@@ -240,10 +240,10 @@ impl ParserFixture {
                 assert!(again.body.is_object());
             }
             Err(ResponseError::Refused { .. }) => {}
-            Err(misread) => {
+            Err(response_error) => {
                 let repair = way
                     .dialect
-                    .repair_request(&step, &way.asked, answer, &misread);
+                    .repair_request(&step, &way.asked, answer, &response_error);
                 assert!(repair.body.is_object());
             }
         }

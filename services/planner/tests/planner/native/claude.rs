@@ -169,11 +169,11 @@ fn point_outside_the_screen_is_repaired_once() {
     let reading = world.decide(&[answer("outside"), answer("click")]);
     assert_eq!(actions(&reading.next).len(), 1);
     let mut world = opus("outside-twice");
-    let Outcome::Gave(misread) = world.plan(&[answer("outside"), answer("outside")]) else {
+    let Outcome::Gave(response_error) = world.plan(&[answer("outside"), answer("outside")]) else {
         panic!("a decision")
     };
     assert!(
-        misread
+        response_error
             .to_string()
             .starts_with("Coordinate outside the screen")
     );
@@ -220,11 +220,11 @@ fn a_cut_off_answer_is_never_used_and_gets_more_room() {
 
 #[test]
 fn a_refusal_is_reported_in_the_providers_words() {
-    let Outcome::Gave(misread) = opus("refusal").plan(&[answer("refusal")]) else {
+    let Outcome::Gave(response_error) = opus("refusal").plan(&[answer("refusal")]) else {
         panic!("a decision")
     };
     let message = "This would harm somebody.".to_owned();
-    assert_eq!(misread, ResponseError::Refused { message });
+    assert_eq!(response_error, ResponseError::Refused { message });
 }
 
 #[test]
@@ -299,10 +299,13 @@ fn suspicious_text_is_reported_with_the_decision() {
 fn invalid_function_arguments_are_reported() {
     let call = json!({"type": "tool_use", "id": "toolu_f", "name": "billing_lookup", "input": {"id": "seven"}});
     let call = json!({"content": [call], "stop_reason": "tool_use"});
-    let Outcome::Gave(misread) = opus("bad-arguments").plan(&[call]) else {
+    let Outcome::Gave(response_error) = opus("bad-arguments").plan(&[call]) else {
         panic!("a decision")
     };
-    assert!(misread.to_string().contains("billing.lookup"), "{misread}");
+    assert!(
+        response_error.to_string().contains("billing.lookup"),
+        "{response_error}"
+    );
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn every_action_of_the_tool_is_understood() {
                     .map(|planned| planned.intent.as_str());
                 intents.collect::<Vec<_>>().join("; ")
             }
-            Outcome::Gave(misread) => misread.to_string(),
+            Outcome::Gave(response_error) => response_error.to_string(),
         };
         assert_eq!(got, expected, "{input}");
     };
@@ -183,7 +183,7 @@ fn every_field_is_honoured_or_refused() {
                 Next::Fail { reason } => format!("fail: {reason}"),
                 other => panic!("{other:?}"),
             },
-            Outcome::Gave(misread) => misread.to_string(),
+            Outcome::Gave(response_error) => response_error.to_string(),
         };
         assert!(got.contains(expected), "{input}: {got}");
     };
@@ -260,10 +260,13 @@ fn every_field_is_honoured_or_refused() {
 fn the_oldest_tool_has_no_closer_look() {
     let mut world = FakeTask::new(ClaudeComputer, "claude-sonnet-4-5", Some("no-zoom"));
     let gave = world.plan(&[answer("zoom")]);
-    let Outcome::Gave(misread) = gave else {
+    let Outcome::Gave(response_error) = gave else {
         panic!("{gave:?}")
     };
-    assert_eq!(misread.to_string(), "The computer has no action \"zoom\".");
+    assert_eq!(
+        response_error.to_string(),
+        "The computer has no action \"zoom\"."
+    );
 }
 
 #[test]

@@ -161,14 +161,17 @@ impl FakeTask {
                 Err(ResponseError::Refused { message }) => {
                     return Outcome::Gave(ResponseError::Refused { message });
                 }
-                Err(misread) if repaired => return Outcome::Gave(misread),
-                Err(misread) => {
+                Err(response_error) if repaired => return Outcome::Gave(response_error),
+                Err(response_error) => {
                     repaired = true;
                     self.model_turns.push(answer.clone());
-                    let repair =
-                        self.dialect
-                            .repair_request(&self.step(&images), &asked, answer, &misread);
-                    last = misread;
+                    let repair = self.dialect.repair_request(
+                        &self.step(&images),
+                        &asked,
+                        answer,
+                        &response_error,
+                    );
+                    last = response_error;
                     repair
                 }
             };
@@ -182,7 +185,7 @@ impl FakeTask {
     pub(super) fn decide(&mut self, answers: &[Value]) -> ParsedDecision {
         match self.plan(answers) {
             Outcome::Decided(reading) => *reading,
-            Outcome::Gave(misread) => panic!("{misread}"),
+            Outcome::Gave(response_error) => panic!("{response_error}"),
         }
     }
 

@@ -114,7 +114,7 @@ fn result() -> impl Strategy<Value = ActionResult> {
     ]
 }
 
-fn happening() -> impl Strategy<Value = StepScript> {
+fn step_script() -> impl Strategy<Value = StepScript> {
     let after = prop_oneof![
         10 => Just(DecisionFate::CarriedOut),
         1 => Just(DecisionFate::Lost),
@@ -282,24 +282,24 @@ fn computer_call(say: ScriptedCall, call_id: &str) -> Value {
 }
 
 fn play(mut world: FakeTask, mut writer: CallIds, happenings: &[StepScript]) {
-    for happening in happenings {
-        if happening.user_speaks {
+    for step_script in happenings {
+        if step_script.user_speaks {
             world
                 .request
                 .user_messages
                 .push("use the other one".to_owned());
         }
-        if happening.notice {
+        if step_script.notice {
             world
                 .request
                 .notices
                 .push("the last three steps were the same".to_owned());
         }
-        if happening.after == DecisionFate::OtherBackend {
+        if step_script.after == DecisionFate::OtherBackend {
             world.decided_by_another(b"");
             continue;
         }
-        let answers: Vec<Value> = happening
+        let answers: Vec<Value> = step_script
             .answers
             .iter()
             .map(|turn| writer.answer(turn))
@@ -309,16 +309,16 @@ fn play(mut world: FakeTask, mut writer: CallIds, happenings: &[StepScript]) {
             world.decided_by_another(b"{\"cursor\":3}");
             continue;
         };
-        match happening.after {
+        match step_script.after {
             DecisionFate::Lost => world.look(),
             DecisionFate::LostWithItsStep => world.crashed(),
             DecisionFate::Garbled => {
-                world.carry_out(&reading, &happening.results);
+                world.carry_out(&reading, &step_script.results);
                 world.request.conversation =
                     reading.conversation.slice(..reading.conversation.len() / 2);
             }
             DecisionFate::NoOldPictures => {
-                world.carry_out(&reading, &happening.results);
+                world.carry_out(&reading, &step_script.results);
                 world
                     .request
                     .history
@@ -326,8 +326,8 @@ fn play(mut world: FakeTask, mut writer: CallIds, happenings: &[StepScript]) {
                     .for_each(|step| step.image = None);
             }
             DecisionFate::CarriedOut | DecisionFate::OtherBackend => {
-                world.carry_out(&reading, &happening.results);
-                if happening.accepted {
+                world.carry_out(&reading, &step_script.results);
+                if step_script.accepted {
                     world.accept(&reading.safety_checks);
                 }
             }
@@ -337,7 +337,7 @@ fn play(mut world: FakeTask, mut writer: CallIds, happenings: &[StepScript]) {
 }
 
 fn happenings() -> impl Strategy<Value = Vec<StepScript>> {
-    proptest::collection::vec(happening(), 1..8)
+    proptest::collection::vec(step_script(), 1..8)
 }
 
 proptest! {

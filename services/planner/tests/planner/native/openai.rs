@@ -184,14 +184,14 @@ fn point_outside_the_screen_is_repaired_once() {
         second["id"] = json!("resp_4b");
         second["output"][1]["call_id"] = json!("call_4b");
         let mut world = self::world(dialect, "outside-twice");
-        let Outcome::Gave(misread) = world.plan(&[answer("outside"), second]) else {
+        let Outcome::Gave(response_error) = world.plan(&[answer("outside"), second]) else {
             panic!("a decision")
         };
         assert!(
-            misread
+            response_error
                 .to_string()
                 .starts_with("Action 1 of 1: Coordinate outside"),
-            "{misread}"
+            "{response_error}"
         );
     }
 }
@@ -293,10 +293,14 @@ fn words(reasoning: &str, message: &str) -> Value {
 fn response_with_only_reasoning_is_repaired() {
     let thinks = || words("The file seems to be saved.", "");
     let asked_again = FakeTask::new(STORED, "gpt-5.6-sol", None).plan(&[thinks()]);
-    let Outcome::Gave(misread) = asked_again else {
+    let Outcome::Gave(response_error) = asked_again else {
         panic!("{asked_again:?}")
     };
-    assert!(misread.to_string().contains("neither a call nor an answer"));
+    assert!(
+        response_error
+            .to_string()
+            .contains("neither a call nor an answer")
+    );
     let reading = FakeTask::new(STORED, "gpt-5.6-sol", None).decide(&[thinks(), answer("batch")]);
     assert!(matches!(reading.next, Next::Act(_)), "{reading:?}");
 }
@@ -358,12 +362,12 @@ fn the_browser_applications_and_windows_are_functions() {
     assert!(done("read_page", json!({})).contains("Extract"));
     let unknown = FakeTask::new(SENT, "gpt-5.6-sol", None)
         .plan(&[tool_call("open_application", json!({"name": "Shell"}))]);
-    let Outcome::Gave(misread) = unknown else {
+    let Outcome::Gave(response_error) = unknown else {
         panic!("{unknown:?}")
     };
     assert!(
-        misread.to_string().contains("these can: Files"),
-        "{misread}"
+        response_error.to_string().contains("these can: Files"),
+        "{response_error}"
     );
 }
 
@@ -412,7 +416,7 @@ fn a_list_of_keys_is_pressed_in_order_or_as_a_chord() {
 #[test]
 fn refusals_and_failures_are_distinguished() {
     let gave = |name: &'static str| match world(SENT, name).plan(&[answer(name)]) {
-        Outcome::Gave(misread) => misread,
+        Outcome::Gave(response_error) => response_error,
         other => panic!("{other:?}"),
     };
     let message = |message: &str| message.to_owned();
@@ -436,7 +440,9 @@ fn every_action_of_the_tool_is_understood() {
     let check = |action: Value, expected: &str| {
         let got = match FakeTask::new(SENT, "gpt-5.6-sol", None).plan(&[call(action.clone())]) {
             Outcome::Decided(reading) => actions(&reading.next)[0].intent.clone(),
-            Outcome::Gave(misread) => misread.to_string().replace("Action 1 of 1: ", ""),
+            Outcome::Gave(response_error) => {
+                response_error.to_string().replace("Action 1 of 1: ", "")
+            }
         };
         assert_eq!(got, expected, "{action}");
     };
@@ -545,7 +551,7 @@ fn every_field_is_honoured_or_refused() {
                 Next::Fail { reason } => format!("fail: {reason}"),
                 other => panic!("{other:?}"),
             },
-            Outcome::Gave(misread) => misread.to_string(),
+            Outcome::Gave(response_error) => response_error.to_string(),
         };
         assert!(got.contains(expected), "{action}: {got}");
     };

@@ -41,7 +41,7 @@ fn read_in(application: &str, platform: Platform, fields: Value) -> Result<Parse
         |step, asked| match ChatSom::default().parse_response(step, &asked, &answer) {
             Ok(ParsedResponse::Decision(reading)) => Ok(*reading),
             Ok(ParsedResponse::FollowUp(_)) => panic!("it wants to look again"),
-            Err(misread) => Err(misread.to_string()),
+            Err(response_error) => Err(response_error.to_string()),
         },
     )
 }

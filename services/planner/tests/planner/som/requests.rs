@@ -248,7 +248,7 @@ fn schema_is_in_the_prompt_without_schema_support() {
 #[test]
 fn repair_request_contains_the_response_and_the_error() {
     let request = under_way("save the file");
-    let misread = ResponseError::invalid("there is no element 99 on this screen");
+    let response_error = ResponseError::invalid("there is no element 99 on this screen");
     let answer = json!({"content": [{"type": "thinking", "thinking": "", "signature": "EuYB"}, {"type": "text", "text": "{}"}],
         "stop_reason": "end_turn"});
     with_step(
@@ -257,7 +257,7 @@ fn repair_request_contains_the_response_and_the_error() {
         OutputFormat::Schema,
         |step, asked| {
             let body = ClaudeSom::default()
-                .repair_request(step, &asked, &answer, &misread)
+                .repair_request(step, &asked, &answer, &response_error)
                 .body;
             leave("anthropic", "som-repair", &body);
             assert_eq!(
@@ -274,7 +274,7 @@ fn repair_request_contains_the_response_and_the_error() {
         OutputFormat::Schema,
         |step, asked| {
             let body = ChatSom::default()
-                .repair_request(step, &asked, &answer, &misread)
+                .repair_request(step, &asked, &answer, &response_error)
                 .body;
             leave("openai-chat", "operator-repair", &body);
             let roles: Vec<&Value> = body["messages"]
@@ -336,11 +336,11 @@ fn response_is_prefilled_without_schema_support() {
             let rest = r#""thought": "t", "next": "done", "message": "It is saved."}"#;
             let read = dialect.parse_response(step, &asked, &says(rest));
             assert!(read.is_ok(), "{read:?}");
-            let misread = dialect
+            let response_error = dialect
                 .parse_response(step, &asked, &says("\"thought"))
                 .unwrap_err();
             let repair = dialect
-                .repair_request(step, &asked, &says("\"thought"), &misread)
+                .repair_request(step, &asked, &says("\"thought"), &response_error)
                 .body;
             leave("anthropic", "som-begun-repair", &repair);
             let roles: Vec<&Value> = repair["messages"]
