@@ -45,7 +45,8 @@ async fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             let error = error.to_string();
-            eprintln!("{}", show::text(Message::ErrorLine { error: &error }));
+            let line = show::text(Message::ErrorLine { error: &error });
+            output::remark(&format!("{line}\n"));
             Exit::Usage.into()
         }
     }

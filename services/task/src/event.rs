@@ -3,7 +3,7 @@
 //! The stored form is the API message `Event`, because users' tools read the log as well. It additionally keeps a
 //! decision's `conversation` and the content of attachments. [`public_view`] removes both before an event leaves the process.
 //!
-//! What an event changes is not described here but in `fold`.
+//! It does not apply events to a task: `fold` does.
 
 use std::time::{Duration, SystemTime};
 

@@ -61,7 +61,7 @@ pub(crate) async fn see(loaded: &LayeredConfig, args: See) -> Result<ExitCode, E
         path: &args.output.to_string_lossy(),
         stages: &stages.join(", "),
     };
-    eprintln!("{}", text(saved));
+    output::remark(&format!("{}\n", text(saved)));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 //! The kinds of backends, by their names in the configuration.
 //!
-//! The backends are not implemented here but in `backends`.
+//! It only names them and reads their options; the backends themselves are in [`crate::backends`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
