@@ -20,6 +20,9 @@ const AMBIGUOUS: &str = "click \"Lantern\"";
 /// A goal that the careful policy does not allow without approval.
 const RISKY: &str = "click \"Delete account\"";
 
+/// Number of characters to type. Takes several seconds, long enough to interrupt.
+const CHARACTERS: usize = 14_000;
+
 const CAREFUL: &str = "--set=orchestrator.policy=careful";
 
 #[track_caller]
@@ -31,7 +34,7 @@ fn assert_code(finished: &ProgramResult, code: i32) {
 struct Scene {
     up: AllInOne,
     site: PageServer,
-    _desktop: TestDesktop,
+    desktop: TestDesktop,
 }
 
 impl Scene {
@@ -42,11 +45,7 @@ impl Scene {
         let policy = "MOTORIUM_ORCHESTRATOR__POLICY".to_owned();
         setup.environment.insert(policy, "careful".to_owned());
         let up = AllInOne::start(setup, &[]).await;
-        Self {
-            up,
-            site,
-            _desktop: desktop,
-        }
+        Self { up, site, desktop }
     }
 
     /// Runs a command without a terminal.
@@ -183,6 +182,7 @@ async fn only_the_risky_step_is_asked_for() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_is_ended_cancels_its_task() {
     let scene = Scene::start().await;
+    check_interrupted_typing(&scene).await;
     let wait = ["run", "--on-approval", "wait", AMBIGUOUS];
     let mut asking = scene.started(&wait);
     let holder = scene.newest_in(State::AwaitingUser).await;
@@ -221,6 +221,25 @@ async fn a_run_that_is_ended_cancels_its_task() {
     watching.signal(Signal::TERM);
     assert_eq!(watching.ended().await.code(), Some(130));
     assert_eq!(scene.newest_in(State::AwaitingUser).await, name);
+    assert!(scene.clicked().is_empty(), "{:?}", scene.clicked());
+}
+
+/// Interrupts a run that types, as Ctrl-C does: its task is cancelled, the text stays incomplete, and no key stays pressed.
+async fn check_interrupted_typing(scene: &Scene) {
+    let text: String = ('a'..='z').cycle().take(CHARACTERS).collect();
+    let goal = format!("type \"{text}\" into \"Comment\"");
+    let keys = scene.desktop.listen_for_keys();
+    let mut typing = scene.started(&["run", &goal]);
+    keys.first_key().await;
+    scene.newest_in(State::Running).await;
+    typing.signal(Signal::INT);
+    assert_eq!(typing.ended().await.code(), Some(130));
+    scene.newest_in(State::Cancelled).await;
+    let typed = keys.keys_pressed();
+    assert!(typed < CHARACTERS, "{typed} keys were pressed");
+    assert_eq!(scene.desktop.pressed(), Vec::<String>::new());
+    let output = typing.stdout.lines().concat() + &typing.stderr.lines().concat();
+    assert!(output.contains("cancelling the task"), "{output}");
     assert!(scene.clicked().is_empty(), "{:?}", scene.clicked());
 }
 

@@ -241,7 +241,7 @@ impl ModelBackend {
             Ok(answer)
         };
         let answer = call.send(post, may_repeat).await?;
-        call.keep_response(&answer);
+        call.keep_response(&endpoint.masked(&answer));
         Ok(answer)
     }
 

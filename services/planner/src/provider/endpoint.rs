@@ -82,7 +82,7 @@ pub struct Endpoint {
     /// Headers with the key, marked as sensitive.
     headers: HeaderMap,
     client: Client,
-    /// The key and the values of further headers, for masking: some providers repeat them in their errors.
+    /// The key and the values of further headers, for masking: some providers repeat them.
     secrets: Vec<Secret>,
     /// Host and port of the proxy.
     proxy: Option<String>,
@@ -210,6 +210,23 @@ impl Endpoint {
         let text = String::from_utf8_lossy(body).into_owned();
         let secrets = self.secrets.iter();
         secrets.fold(text, |text, secret| text.replace(secret.expose(), MASK))
+    }
+
+    /// Returns a response for the record of the task, with the key and the values of further headers masked in its texts.
+    // Only there: the value of a header may be an ordinary word, which a decision has to keep.
+    #[must_use]
+    pub fn masked(&self, response: &Value) -> Value {
+        match response {
+            Value::String(text) => Value::String(self.without_key(text.as_bytes())),
+            Value::Array(items) => items.iter().map(|item| self.masked(item)).collect(),
+            Value::Object(fields) => {
+                let fields = fields.iter();
+                fields
+                    .map(|(name, field)| (name.clone(), self.masked(field)))
+                    .collect()
+            }
+            other => other.clone(),
+        }
     }
 
     fn stalled(&self) -> ProviderFailure {
@@ -414,6 +431,9 @@ mod tests {
             assert!(!shown.contains("team-secret"), "{shown}");
             let body = br#"{"error": "sk-very-secret of team-secret"}"#;
             assert!(!endpoint.without_key(body).contains("secret of team"));
+            let response = serde_json::json!({"id": 1, "echo": ["Bearer sk-very-secret", true]});
+            let masked = serde_json::json!({"id": 1, "echo": ["Bearer <secret>", true]});
+            assert_eq!(endpoint.masked(&response), masked);
         }
         let malformed = EndpointConfig {
             proxy: Some(Secret::new("http://me:hunter2@:x")),

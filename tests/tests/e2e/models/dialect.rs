@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::sight::Sight;
+use super::spellings::{self, Spelling};
 
 /// A kind of backend, with the protocol of its model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +41,10 @@ pub(super) enum Move {
     Fly,
     /// An answer that breaks off.
     BreakOff,
+    /// Reasoning without an answer.
+    Ponder,
+    /// A question to the user in words, without a call.
+    Ask(&'static str),
     /// Ends with success, of which this text on the screen is evidence.
     Done(&'static str),
 }
@@ -91,6 +96,34 @@ impl Dialect {
         }
     }
 
+    /// Returns the response with an action in the spelling of another tool.
+    pub(super) fn spelled(self, spelling: &Spelling, sight: &Sight, number: usize) -> Value {
+        match self {
+            Self::ClaudeSom => self.text_response(&spellings::som(spelling, sight).to_string()),
+            Self::ClaudeComputer => {
+                anthropic_call("computer", &spellings::claude(spelling, sight), number)
+            }
+            Self::OpenAiComputer => responses(
+                openai_computer_call(&spellings::openai(spelling, sight), number),
+                self.model(),
+            ),
+            Self::Operator => {
+                self.text_response(&spellings::som_with_terminate(spelling, sight).to_string())
+            }
+            Self::OpenCua => {
+                let words = match spelling {
+                    Spelling::Fail(reason) => reason,
+                    _ => "Go on with the form.",
+                };
+                chat(
+                    &opencua_step(words, &spellings::opencua(spelling, sight)),
+                    self.model(),
+                )
+            }
+            Self::QwenVl => chat(&qwen_calls(&spellings::qwen(spelling, sight)), self.model()),
+        }
+    }
+
     /// Returns the response with a text.
     pub(super) fn text_response(self, text: &str) -> Value {
         match self {
@@ -119,7 +152,9 @@ fn som(decision: &Move, sight: &Sight) -> Value {
         Move::ClickNowhere => {
             act(json!({"intent": "click", "action": "click", "element_id": 9999}))
         }
-        Move::Call(name, _) => panic!("{name} is no function of this protocol"),
+        Move::Call(..) | Move::Ponder | Move::Ask(_) => {
+            panic!("{decision:?} is not for this protocol")
+        }
         Move::Control(letter) => act(
             json!({"intent": "press the shortcut", "action": "press_keys", "keys": ["ctrl", letter]}),
         ),
@@ -133,7 +168,7 @@ fn som(decision: &Move, sight: &Sight) -> Value {
 }
 
 /// Returns the number of the first element with this text in a list of elements.
-fn element_called(text: &str, label: &str) -> u32 {
+pub(super) fn element_called(text: &str, label: &str) -> u32 {
     let quoted = format!("\"{label}\"");
     // The list of the current screen is the last one.
     let mut lines = text.lines().rev();
@@ -166,11 +201,16 @@ fn claude(decision: &Move, number: usize) -> Value {
             json!({"action": "left_click", "coordinate": [9000, 9000]}),
         ),
         Move::Fly => ("computer", json!({"action": "fly"})),
+        Move::Ponder | Move::Ask(_) => panic!("{decision:?} is not for this protocol"),
         Move::Done(evidence) => (
             "finish",
             json!({"answer": "It is saved.", "evidence": [evidence]}),
         ),
     };
+    anthropic_call(tool, &input, number)
+}
+
+fn anthropic_call(tool: &str, input: &Value, number: usize) -> Value {
     let call =
         json!({"type": "tool_use", "id": format!("toolu_{number}"), "name": tool, "input": input});
     anthropic(call, "tool_use")
@@ -200,8 +240,17 @@ fn openai(decision: &Move, number: usize) -> Value {
         Move::BreakOff => json!({"type": "click"}),
         Move::ClickNowhere => json!({"type": "click", "button": "left", "x": 9000, "y": 9000}),
         Move::Fly => json!({"type": "fly"}),
+        Move::Ponder => {
+            let summary = json!({"type": "summary_text", "text": "The form wants a name."});
+            return json!({"type": "reasoning", "id": format!("rs_{number}"), "summary": [summary]});
+        }
+        Move::Ask(question) => return openai_message(question, number),
         Move::Done(_) => return openai_message("It is saved.", number),
     };
+    openai_computer_call(&action, number)
+}
+
+fn openai_computer_call(action: &Value, number: usize) -> Value {
     json!({"type": "computer_call", "id": format!("cu_{number}"), "call_id": format!("call_{number}"),
         "status": "completed", "pending_safety_checks": [], "actions": [action]})
 }
@@ -221,20 +270,28 @@ fn chat(content: &str, model: &str) -> Value {
 /// Multiple of pixels to which Qwen2.5-VL's processor rounds both sides of an image.
 const PATCH: f64 = 28.0;
 
-/// Points are pixels of the image as the model's own processor resizes it.
-fn opencua(decision: &Move, sight: &Sight) -> String {
-    let (width, height) = sight.screen.dimensions();
+/// Returns a point of the screenshot in pixels of the image as the model's own processor resizes it.
+pub(super) fn resized((x, y): (f64, f64), sight: &Sight) -> (f64, f64) {
     // The image is far from the processor's limits of area.
-    let resized = |side: u32| (f64::from(side) / PATCH).round() * PATCH;
+    let scaled = |at: f64, side: u32| {
+        let side = f64::from(side);
+        at * (side / PATCH).round() * PATCH / side
+    };
+    let (width, height) = sight.screen.dimensions();
+    (scaled(x, width), scaled(y, height))
+}
+
+fn opencua(decision: &Move, sight: &Sight) -> String {
     let code = match decision {
-        Move::Click(_, (x, y)) => {
-            let x = x * resized(width) / f64::from(width);
-            let y = y * resized(height) / f64::from(height);
+        Move::Click(_, at) => {
+            let (x, y) = resized(*at, sight);
             format!("pyautogui.click(x={x:.0}, y={y:.0})")
         }
         Move::Type(text) => format!("pyautogui.write(message={})", json!(text)),
         Move::ClickNowhere => "pyautogui.click(x=9000, y=9000)".to_owned(),
-        Move::Call(name, _) => panic!("{name} is no function of this protocol"),
+        Move::Call(..) | Move::Ponder | Move::Ask(_) => {
+            panic!("{decision:?} is not for this protocol")
+        }
         Move::Control(letter) => format!("pyautogui.hotkey('ctrl', '{letter}')"),
         Move::Fly => "pyautogui.fly()".to_owned(),
         Move::BreakOff => "pyautogui.click(x=".to_owned(),
@@ -244,22 +301,32 @@ fn opencua(decision: &Move, sight: &Sight) -> String {
                 .to_owned();
         }
     };
+    opencua_step("Go on with the form.", &code)
+}
+
+fn opencua_step(words: &str, code: &str) -> String {
     format!(
-        "# Step 1:\n## Thought:\nI look at the form.\n\n## Action:\nGo on with the form.\n\n## Code:\n```python\n{code}\n```\n"
+        "# Step 1:\n## Thought:\nI look at the form.\n\n## Action:\n{words}\n\n## Code:\n```python\n{code}\n```\n"
     )
 }
 
-/// Points are thousandths of the screenshot's sides.
-fn qwen(decision: &Move, sight: &Sight) -> String {
+/// Returns a point of the screenshot in thousandths of its sides.
+pub(super) fn thousandths((x, y): (f64, f64), sight: &Sight) -> [f64; 2] {
+    let of = |at: f64, side: u32| (at * 1000.0 / f64::from(side)).round();
     let (width, height) = sight.screen.dimensions();
+    [of(x, width), of(y, height)]
+}
+
+fn qwen(decision: &Move, sight: &Sight) -> String {
     let arguments = match decision {
-        Move::Click(_, (x, y)) => {
-            let thousandths = |at: f64, side: u32| (at * 1000.0 / f64::from(side)).round();
-            json!({"action": "left_click", "coordinate": [thousandths(*x, width), thousandths(*y, height)]})
+        Move::Click(_, at) => {
+            json!({"action": "left_click", "coordinate": thousandths(*at, sight)})
         }
         Move::Type(text) => json!({"action": "type", "text": text}),
         Move::ClickNowhere => json!({"action": "left_click", "coordinate": [1500, 1500]}),
-        Move::Call(name, _) => panic!("{name} is no function of this protocol"),
+        Move::Call(..) | Move::Ponder | Move::Ask(_) => {
+            panic!("{decision:?} is not for this protocol")
+        }
         Move::Control(letter) => json!({"action": "key", "keys": ["ctrl", letter]}),
         Move::Fly => json!({"action": "fly"}),
         Move::BreakOff => {
@@ -267,6 +334,13 @@ fn qwen(decision: &Move, sight: &Sight) -> String {
         }
         Move::Done(_) => json!({"action": "terminate", "status": "success"}),
     };
-    let call = json!({"name": "computer_use", "arguments": arguments});
-    format!("Action: Go on with the form.\n<tool_call>\n{call}\n</tool_call>")
+    qwen_calls(&[arguments])
+}
+
+fn qwen_calls(arguments: &[Value]) -> String {
+    let calls = arguments.iter().map(|arguments| {
+        let call = json!({"name": "computer_use", "arguments": arguments});
+        format!("\n<tool_call>\n{call}\n</tool_call>")
+    });
+    format!("Action: Go on with the form.{}", calls.collect::<String>())
 }

@@ -1,14 +1,15 @@
 //! Every kind of backend on a real desktop, with a model that sees: it gets the requests, finds out from the list of elements or
 //! from the screenshot what to do, and answers in the protocol of its provider, at times wrongly.
 //!
-//! One conversation of two tasks for each: a form, and a follow-up that needs the first task, an attached file, and what an
-//! attached image shows. Then lines of code in an editor that indents by itself.
+//! One conversation for each: a form; a follow-up that needs the first task, an attached file, and what an attached image shows, and
+//! is answered in the spellings of other tools; a task that cannot be done; then lines of code in an editor that indents by itself.
 
 mod browser;
 mod dialect;
 mod options;
 mod provider;
 mod sight;
+mod spellings;
 
 use std::path::Path;
 
@@ -16,9 +17,10 @@ use dialect::Dialect;
 use image::{Rgb, RgbImage};
 use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::PageServer;
-use motorium_tests::programs::ProgramResult;
+use motorium_tests::programs::{Process, ProgramResult};
 use motorium_tests::services::{AllInOne, TestSetup};
 use provider::{Fault, Provider};
+use serde_json::Value;
 
 /// Goal of the first task.
 const GOAL: &str = "Enter the name into the form and save it";
@@ -31,6 +33,13 @@ const IMAGE: &str = "badge.png";
 const IMAGE_COLOUR: Rgb<u8> = Rgb([0x5e, 0x35, 0xb1]);
 /// Maximum number of requests of a task: its four decisions, a second look, and a repair and a retry for each fault.
 const MAX_REQUESTS: usize = 14;
+/// Goal of a task for which nothing on the screen is of use, and the reason that the model gives.
+const IMPOSSIBLE_GOAL: &str = "Book a table for two";
+const OBSTACLE: &str = "There are no tables on this form.";
+/// Goal of a task about which the model asks, its question, and the answer.
+const UNCLEAR_GOAL: &str = "Save the form as I like it";
+const QUESTION: &str = "It is saved. Shall I save it once more?";
+const ANSWER: &str = "No, leave it as it is";
 /// Goal of a task in an editor.
 const EDITOR_GOAL: &str = "Write the function into the open file and save it";
 /// Lines that an editor would indent again if they were typed.
@@ -66,7 +75,11 @@ async fn each_kind_of_backend_carries_out_a_conversation_in_spite_of_faults() {
     let up = AllInOne::start(TestSetup::on(&desktop), &settings).await;
     for (dialect, provider) in &models {
         check_form(*dialect, provider, &up, &site).await;
+        if *dialect == Dialect::OpenAiComputer {
+            check_question(*dialect, provider, &up).await;
+        }
         check_follow_up(*dialect, provider, &up, &site).await;
+        check_impossible(*dialect, &up).await;
     }
     indent_in_editors(&desktop);
     for (dialect, _) in &models {
@@ -100,6 +113,7 @@ async fn check_form(dialect: Dialect, provider: &Provider, up: &AllInOne, site: 
             Fault::Nowhere,
             Fault::BrokenOff,
             Fault::SafetyCheck,
+            Fault::Pondering,
         ]);
     }
     let ended = run(dialect, up, &["--on-approval", "approve", GOAL]).await;
@@ -119,10 +133,35 @@ async fn check_form(dialect: Dialect, provider: &Provider, up: &AllInOne, site: 
     }
 }
 
-/// Enters the path of a file that comes with the second task of the conversation, and the colour of an image.
+/// Asks in words, without a call, and goes by the answer.
+async fn check_question(dialect: Dialect, provider: &Provider, up: &AllInOne) {
+    let mut command = up.setup.command("motorium");
+    command.args(run_arguments(dialect, up));
+    command.args(["--on-approval", "wait", UNCLEAR_GOAL]);
+    let mut asking = Process::start(command);
+    let hint = |line: &str| {
+        let (_, rest) = line.split_once("motorium tasks answer ")?;
+        rest.split_whitespace().next().map(str::to_owned)
+    };
+    let output = asking.stderr.clone();
+    let task = asking.line("the hint", &output, hint).await;
+    let shown = output.lines().concat();
+    assert!(shown.contains(QUESTION), "{shown}");
+    let answer = ["tasks", "answer", &task, ANSWER, "--server", &up.url];
+    let answered = up.setup.motorium(&answer).await;
+    assert_eq!(answered.code, Some(0), "{answered:?}");
+    assert_eq!(asking.ended().await.code(), Some(0));
+    assert!(
+        provider.was_told(ANSWER),
+        "the model is not told the answer"
+    );
+}
+
+/// Enters the path of a file that comes with the second task of the conversation, and the colour of an image, into a form for which
+/// it has to scroll.
 async fn check_follow_up(dialect: Dialect, provider: &Provider, up: &AllInOne, site: &PageServer) {
     let kind = dialect.kind();
-    site.go_to(&format!("membership.html?{kind}-2")).await;
+    site.go_to(&format!("membership.html?{kind}-2-low")).await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(FILE);
     std::fs::write(&file, "member 7").unwrap();
@@ -145,6 +184,13 @@ async fn check_follow_up(dialect: Dialect, provider: &Provider, up: &AllInOne, s
         "{kind}: {path}: {ended:?}"
     );
     assert!(provider.requests().len() <= 2 * MAX_REQUESTS, "{kind}");
+}
+
+/// Ends with the reason why the goal cannot be reached.
+async fn check_impossible(dialect: Dialect, up: &AllInOne) {
+    let ended = run(dialect, up, &[IMPOSSIBLE_GOAL]).await;
+    assert_eq!(ended.code, Some(1), "{dialect:?}: {ended:?}");
+    assert!(ended.stdout.contains(OBSTACLE), "{dialect:?}: {ended:?}");
 }
 
 /// Makes editors indent each new line like the one before.
@@ -182,8 +228,15 @@ async fn check_editor(dialect: Dialect, up: &AllInOne, desktop: &mut TestDesktop
 }
 
 async fn run(dialect: Dialect, up: &AllInOne, arguments: &[&str]) -> ProgramResult {
+    let common = run_arguments(dialect, up);
+    let common: Vec<&str> = common.iter().map(String::as_str).collect();
+    up.setup.motorium(&[&common, arguments].concat()).await
+}
+
+/// Returns the arguments of `motorium run` with this kind of backend, before the goal.
+fn run_arguments(dialect: Dialect, up: &AllInOne) -> Vec<String> {
     let session = format!("sessions/with-{}", dialect.kind().replace('_', "-"));
-    let common = [
+    [
         "run",
         "--server",
         &up.url,
@@ -193,8 +246,17 @@ async fn run(dialect: Dialect, up: &AllInOne, arguments: &[&str]) -> ProgramResu
         &session,
         "--max-time",
         "90s",
-    ];
-    up.setup.motorium(&[&common, arguments].concat()).await
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+/// Returns the events that a run with `--json` printed.
+fn events(ended: &ProgramResult) -> Vec<Value> {
+    let lines = ended.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// Returns the texts that were saved on the page that is shown.

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
-use image::Rgb;
 use motorium_tests::page_server::serve_application;
 use serde_json::{Value, json};
 
 use super::dialect::{Dialect, Move};
 use super::sight::{Form, Sight};
+use super::spellings::Spelling;
 
 /// Fault of one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(super) enum Fault {
     BrokenOff,
     /// A decision with a safety check, where the protocol has them.
     SafetyCheck,
+    /// Reasoning without an answer, where the protocol has it.
+    Pondering,
 }
 
 #[derive(Debug)]
@@ -37,12 +39,12 @@ struct Record {
     requests: Vec<Value>,
     /// Decisions about the file in the editor so far.
     editing: usize,
-    /// Decisions about the page in the browser so far.
-    browsing: usize,
+    /// States of the form that were seen at each decision about the page in the browser so far.
+    browsing: Vec<&'static str>,
     /// Corrections of the pointer that are still to be given: distances to the right.
     corrections: Vec<i32>,
-    /// Texts and attached image of the conversation, where the provider keeps it.
-    remembered: (String, Option<Rgb<u8>>),
+    /// The last request with those before it in its conversation, where the provider keeps that.
+    remembered: Option<Sight>,
 }
 
 /// A provider.
@@ -59,9 +61,9 @@ impl Provider {
             faults: VecDeque::new(),
             requests: Vec::new(),
             editing: 0,
-            browsing: 0,
+            browsing: Vec::new(),
             corrections: Vec::new(),
-            remembered: (String::new(), None),
+            remembered: None,
         }));
         let application = Router::new()
             .fallback(answer)
@@ -85,14 +87,31 @@ impl Provider {
     pub(super) fn requests(&self) -> Vec<Value> {
         locked(&self.record).requests.clone()
     }
+
+    /// Returns whether a request so far has this text.
+    pub(super) fn was_told(&self, text: &str) -> bool {
+        let requests = &locked(&self.record).requests;
+        requests
+            .iter()
+            .any(|request| request.to_string().contains(text))
+    }
+
+    /// Returns the states of the form that were seen at each decision about the page in the browser so far.
+    pub(super) fn browsed(&self) -> Vec<&'static str> {
+        locked(&self.record).browsing.clone()
+    }
 }
 
 impl Record {
-    /// Returns the answer to a request that asks for no decision: whether the pointer is on its target, or a summary.
+    /// Returns the answer to a request that asks for no decision: whether the pointer is on its target, data of a page, or a
+    /// summary.
     fn answer_to_question(&mut self, request: &str) -> Option<String> {
         if request.contains("You check where the mouse pointer is") {
             let dx = self.corrections.pop().unwrap_or_default();
             return Some(json!({"on_target": dx == 0, "dx": dx, "dy": 0}).to_string());
+        }
+        if request.contains("You take data from a screen") {
+            return Some(super::browser::extracted(request));
         }
         let is_summary = request.contains("You tell a person in");
         is_summary.then(|| super::options::SUMMARY.to_owned())
@@ -103,7 +122,12 @@ fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
     record.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn answer(State(record): State<Arc<Mutex<Record>>>, uri: Uri, body: Bytes) -> Response {
+async fn answer(
+    State(record): State<Arc<Mutex<Record>>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let request: Value = serde_json::from_slice(&body).unwrap();
     let mut record = locked(&record);
     let dialect = record.dialect;
@@ -119,34 +143,53 @@ async fn answer(State(record): State<Arc<Mutex<Record>>>, uri: Uri, body: Bytes)
         let wait = [("retry-after", "1")];
         return (StatusCode::TOO_MANY_REQUESTS, wait, Json(error)).into_response();
     }
-    let mut sight = Sight::of(&request);
-    if request["previous_response_id"].is_string() {
-        let (text, attached) = &record.remembered;
-        sight.text.insert_str(0, text);
-        assert_eq!(sight.attached, None, "an image is sent once");
-        sight.attached = *attached;
-    }
-    record.remembered = (sight.text.clone(), sight.attached);
-    let decision = match fault {
-        Some(Fault::Unknown) => Move::Fly,
-        Some(Fault::Nowhere) => Move::ClickNowhere,
-        Some(Fault::BrokenOff) => Move::BreakOff,
-        _ if sight.text.contains(super::EDITOR_GOAL) => {
-            record.editing += 1;
-            edit(record.editing)
-        }
-        _ if sight.text.contains(super::browser::GOAL) => {
-            record.browsing += 1;
-            browse(record.browsing, &sight)
-        }
-        _ => decide(&sight),
-    };
-    let mut response = dialect.response(&decision, &sight, record.requests.len());
+    let is_continued = request["previous_response_id"].is_string();
+    let earlier = record.remembered.take().filter(|_| is_continued);
+    let sight = Sight::of(&request, earlier.as_ref());
+    record.remembered = Some(sight.clone());
+    let mut response = record.decision(fault, &sight);
     if fault == Some(Fault::SafetyCheck) {
         let check = json!({"id": "sc_1", "code": "sensitive_domain", "message": "This page is about members."});
         response["output"][0]["pending_safety_checks"] = json!([check]);
     }
+    // Some providers repeat the key of a request.
+    if let Some(key) = headers.get("authorization") {
+        response["authorization"] = json!(key.to_str().unwrap());
+    }
     Json(response).into_response()
+}
+
+impl Record {
+    /// Returns the response with the next decision. A request tells the earlier tasks of its session as well, so that the latest
+    /// goals are looked for first.
+    fn decision(&mut self, fault: Option<Fault>, sight: &Sight) -> Value {
+        let has = |goal: &str| sight.text.contains(goal);
+        let decision = match fault {
+            Some(Fault::Unknown) => Move::Fly,
+            Some(Fault::Nowhere) => Move::ClickNowhere,
+            Some(Fault::BrokenOff) => Move::BreakOff,
+            Some(Fault::Pondering) => Move::Ponder,
+            _ if has(super::EDITOR_GOAL) => {
+                self.editing += 1;
+                edit(self.editing)
+            }
+            _ if has(super::browser::GOAL) => {
+                self.browsing.push(sight.form().state());
+                super::browser::decide(self.browsing.len(), sight)
+            }
+            _ if has(super::IMPOSSIBLE_GOAL) => {
+                return self.spelled(&Spelling::Fail(super::OBSTACLE), sight);
+            }
+            _ if has(super::FOLLOW_UP) => return self.spelled(&follow_up(sight), sight),
+            _ if has(super::UNCLEAR_GOAL) && !has(super::ANSWER) => Move::Ask(super::QUESTION),
+            _ => decide(sight),
+        };
+        self.dialect.response(&decision, sight, self.requests.len())
+    }
+
+    fn spelled(&self, spelling: &Spelling, sight: &Sight) -> Value {
+        self.dialect.spelled(spelling, sight, self.requests.len())
+    }
 }
 
 /// Decides about the file that is open in an editor, which has the focus: its window looks the same at each step but for a sign
@@ -159,36 +202,35 @@ fn edit(step: usize) -> Move {
     }
 }
 
-/// Decides in a browser: goes to the address of the goal, and reads the page.
-fn browse(step: usize, sight: &Sight) -> Move {
-    let goal = sight.text.split(super::browser::GOAL).nth(1);
-    let url = goal.and_then(|text| text.split_whitespace().next());
-    let url = url.expect("the goal has an address").trim_matches('"');
-    match step {
-        1 => Move::Call("go_to_url", json!({"url": url})),
-        2 => Move::Call("read_page", json!({})),
-        _ => Move::Done("About tides"),
-    }
-}
-
 /// Decides by what is seen: fills the field, saves, and ends once it is saved.
 fn decide(sight: &Sight) -> Move {
     match sight.form() {
         Form::Empty(centre) => Move::Click("Your name", centre),
-        Form::Focused => Move::Type(wanted(sight)),
+        Form::Focused => Move::Type(super::NAME.to_owned()),
         Form::Filled(centre) => Move::Click("Save", centre),
         Form::Saved => Move::Done("Saved"),
         Form::NotThere => panic!("no form is on the screenshot:\n{}", sight.text),
     }
 }
 
-/// Returns the text that the goal asks for: the path of the attached file, as the request tells it, with the colour of the
-/// attached image; or a name.
+/// Decides by what is seen in the spellings of other tools: looks for the form, types with a letter too many, corrects that and
+/// saves with keys.
+fn follow_up(sight: &Sight) -> Spelling {
+    match sight.form() {
+        Form::NotThere => Spelling::ScrollDown,
+        Form::Empty(centre) => {
+            Spelling::TypeInto("Your name", centre, format!("x{}", wanted(sight)))
+        }
+        Form::Filled(_) => Spelling::CorrectAndEnter,
+        Form::Saved => Spelling::Done,
+        Form::Focused => panic!("the field has the focus and no text:\n{}", sight.text),
+    }
+}
+
+/// Returns the text that the goal of a follow-up asks for: the path of the attached file, as the request tells it, with the colour
+/// of the attached image.
 fn wanted(sight: &Sight) -> String {
     let text = sight.text.as_str();
-    if !text.contains(super::FOLLOW_UP) {
-        return super::NAME.to_owned();
-    }
     assert!(
         text.contains(super::GOAL),
         "the earlier task is told:\n{text}"

@@ -29,10 +29,23 @@ pub(super) enum Form {
     NotThere,
 }
 
+impl Form {
+    /// Returns the state in one word.
+    pub(super) fn state(self) -> &'static str {
+        match self {
+            Self::Empty(_) => "empty",
+            Self::Focused => "focused",
+            Self::Filled(_) => "filled",
+            Self::Saved => "saved",
+            Self::NotThere => "absent",
+        }
+    }
+}
+
 /// A request as its model sees it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Sight {
-    /// All texts, in order.
+    /// All texts of the conversation, in order.
     pub(super) text: String,
     /// The last screenshot.
     pub(super) screen: RgbImage,
@@ -41,23 +54,38 @@ pub(super) struct Sight {
 }
 
 impl Sight {
-    pub(super) fn of(request: &Value) -> Self {
+    /// Reads a request; `earlier` is what the provider remembers of a conversation that the request continues.
+    pub(super) fn of(request: &Value, earlier: Option<&Self>) -> Self {
         let mut parts = Vec::new();
         read(request, &mut parts);
         let texts = parts.iter().filter_map(Part::text);
-        let text = texts.map(|text| format!("{text}\n")).collect();
+        let new_text: String = texts.map(|text| format!("{text}\n")).collect();
         let screen = parts.iter().rev().find_map(Part::image);
-        let screen = screen.expect("every request has a screenshot");
+        let screen = screen.map(|screen| decoded(screen));
         let attached = parts.windows(2).find_map(|pair| match pair {
             [Part::Text(label), Part::Image(image)] if label.contains(super::IMAGE) => Some(image),
             _ => None,
         });
         let centre = |image: RgbImage| *image.get_pixel(image.width() / 2, image.height() / 2);
+        let attached = attached.map(|image| centre(decoded(image)));
+        let Some(earlier) = earlier else {
+            return Self {
+                text: new_text,
+                screen: screen.expect("a conversation begins with a screenshot"),
+                attached,
+            };
+        };
+        assert_eq!(attached, None, "an image is sent once");
         Self {
-            text,
-            screen: decoded(screen),
-            attached: attached.map(|image| centre(decoded(image))),
+            text: format!("{}{new_text}", earlier.text),
+            screen: screen.unwrap_or_else(|| earlier.screen.clone()),
+            attached: earlier.attached,
         }
+    }
+
+    /// Returns the centre of the screenshot, in whole pixels.
+    pub(super) fn centre(&self) -> (u32, u32) {
+        (self.screen.width() / 2, self.screen.height() / 2)
     }
 
     pub(super) fn form(&self) -> Form {
