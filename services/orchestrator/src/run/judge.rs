@@ -476,6 +476,14 @@ impl Judge {
             },
             self.criterion,
         );
+        // Unknown and not elsewhere: a trace this small may be the effect itself, so that nothing is repeated.
+        let moved = [moving.as_slice(), &idle.background_motion].concat();
+        if judged.verdict == Verdict::ChangedElsewhere
+            && effect::is_only_trace(&judged.change, &moved)
+        {
+            let language = run.task().spec.message_language();
+            return Ok((effect::obscured(judged, language), false));
+        }
         let may_be_hidden = match near {
             Some(near) => hidden.iter().any(|field| field.intersects(&near)),
             None => action.entered_secret().is_some() && !hidden.is_empty(),

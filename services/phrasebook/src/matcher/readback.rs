@@ -76,6 +76,15 @@ impl<'a> TextAtField<'a> {
         !is_of_digits && !is_masked(&shown) && resemblance < MAX_OTHER_RESEMBLANCE
     }
 
+    /// Returns whether the field shows a text that cannot have come from this one, such as its former content. An application
+    /// that is busy shows that for a while.
+    #[must_use]
+    pub fn is_unrelated_to(&self, text: &str) -> bool {
+        // The parts of a date come one after the other, and each may go elsewhere.
+        let is_date = date_parts(text).is_some();
+        self.differs_from(text) && !is_date && !plain(self.value).contains(&plain(text))
+    }
+
     /// Returns whether the field has completed the text: the word goes on ("Lis" became "Lisbon"), or brackets were added at its end.
     fn is_completed(&self, text: &str) -> bool {
         let added = closing_brackets(self.value) > closing_brackets(text);

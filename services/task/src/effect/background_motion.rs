@@ -5,7 +5,7 @@
 //! at once, because clocks and carets look like that. A wrong guess costs another observation, never a wrong click
 //! ([`super::is_obscured`]).
 
-use motorium_proto::domain::effect::ChangeMap;
+use motorium_proto::domain::effect::{ChangeMap, ChangedRegion};
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
@@ -23,7 +23,11 @@ const MAX_LINE_WIDTH: i32 = 4;
 /// Maximum side of a spinner, in pixels. Larger images are not one moving thing.
 const MAX_SPINNER_SIDE: i32 = 64;
 /// Maximum error of a detected box, in pixels.
+// The detector places a small box to within a few pixels, so motion at its edge may lie just outside it.
 pub(super) const BOX_ERROR: i32 = 5;
+/// Maximum number of changed pixels of a trace: the edge that motion leaves beside the area in which it was seen. The arc of a
+/// spinner of 40 pixels has three times as many, and so has a short word.
+const MAX_TRACE_PIXELS: u64 = 48;
 /// Maximum number of regions; the oldest are dropped. Bounds the comparison of each effect.
 const MAX_REGIONS: usize = 16;
 /// Number of observations without a change after which a region is dropped, so that it can show effects again.
@@ -157,6 +161,20 @@ pub fn is_beside(change: &ChangeMap, moving: &[CaptureRect]) -> bool {
     regions.any(|changed| !contains(moving, &changed) && contains(&surroundings, &changed))
 }
 
+/// Returns whether nothing changed but traces of motion in its surroundings.
+#[must_use]
+pub fn is_only_trace(change: &ChangeMap, moving: &[CaptureRect]) -> bool {
+    let surroundings = with_surroundings(moving.to_vec());
+    let is_trace = |region: &ChangedRegion| {
+        let mut near = surroundings
+            .iter()
+            .map(|area| area.inflate(BOX_ERROR, BOX_ERROR));
+        region.changed_pixels <= MAX_TRACE_PIXELS
+            && near.any(|area| area.contains_box(&region.bounds))
+    };
+    !change.size_differs && !change.regions.is_empty() && change.regions.iter().all(is_trace)
+}
+
 /// Returns areas of motion with their surroundings, where other parts of the same thing may move.
 #[must_use]
 pub fn with_surroundings(areas: Vec<CaptureRect>) -> Vec<CaptureRect> {
@@ -180,7 +198,6 @@ pub fn is_small(bounds: CaptureRect) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use motorium_proto::domain::effect::ChangedRegion;
     use motorium_proto::domain::geometry::CapturePoint;
 
     use super::*;
@@ -201,6 +218,23 @@ mod tests {
             regions: bounds.iter().map(region).collect(),
             ..ChangeMap::default()
         }
+    }
+
+    #[test]
+    fn a_few_pixels_beside_motion_are_its_trace_and_a_word_is_not() {
+        let change = |x: i32, changed_pixels: u64| ChangeMap {
+            regions: vec![ChangedRegion {
+                bounds: rect(x, 6, 8),
+                changed_pixels,
+            }],
+            ..ChangeMap::default()
+        };
+        let spinner = [rect(100, 30, 10)];
+        assert!(is_only_trace(&change(140, 13), &spinner));
+        assert!(!is_only_trace(&change(140, 200), &spinner), "a word");
+        assert!(!is_only_trace(&change(300, 13), &spinner), "far away");
+        assert!(!is_only_trace(&change(140, 13), &[]), "nothing moves");
+        assert!(!is_only_trace(&ChangeMap::default(), &spinner), "no change");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::service::{Comparison, IdleReport};
 
 pub use background_motion::{
-    BackgroundMotion, grown_to_elements, is_beside, is_small, with_surroundings,
+    BackgroundMotion, grown_to_elements, is_beside, is_only_trace, is_small, with_surroundings,
 };
 pub use clock::clocks;
 

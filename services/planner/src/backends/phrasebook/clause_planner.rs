@@ -33,6 +33,9 @@ pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(600);
 const MAX_RETRIES: u32 = 2;
 /// Maximum retries after something was opened: 12 s in total, because applications and pages start slowly.
 const MAX_RETRIES_WHILE_OPENING: u32 = 20;
+/// Maximum looks at a field that shows nothing of its text: 4 s in total. A busy application shows typed text late, and typing it
+/// again would double it.
+const MAX_LOOKS_AT_FIELD: u32 = 7;
 /// Default timeout of a wait for a text.
 // Pages and programs that take longer are better waited for with a time of the user's own.
 const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -734,25 +737,40 @@ impl ClausePlanner<'_> {
             .field_bounds()
             .map(|bounds| self.screen.text_in_field(bounds))
             .collect();
-        let holds =
-            |shown: &Option<TextAtField<'_>>| shown.as_ref().map(|shown| shown.holds(content));
-        if in_vain {
-            let is_there = !shown.is_empty() && shown.iter().all(|one| holds(one) == Some(true));
-            return match (replace, shown.first()) {
-                (true, _) if is_there => Ok(ClauseDecision::AlreadySo),
-                (_, Some(field)) => {
-                    let shown = field.as_ref().map_or("", TextAtField::value);
-                    self.fail(self.voice.not_taken(self.words, shown))
-                }
-                (_, None) => self.fail(self.voice.nothing_changed(self.words)),
-            };
-        }
         // Without a field of the clause, the field that was clicked before is read by the Orchestrator.
-        let last = self.effects().last();
-        if let Some(effect) = last.filter(|effect| effect.verdict == Verdict::TextDiffers)
-            && shown.is_empty()
-        {
-            return self.fail(self.voice.failed(self.words, &effect.explanation));
+        let Some(first) = shown.first() else {
+            let last = self.effects().last();
+            return match last.filter(|effect| effect.verdict == Verdict::TextDiffers) {
+                _ if in_vain => self.fail(self.voice.nothing_changed(self.words)),
+                Some(effect) => self.fail(self.voice.failed(self.words, &effect.explanation)),
+                None => Ok(ClauseDecision::Done),
+            };
+        };
+        let holds = |one: &Option<TextAtField<'_>>| one.is_some_and(|shown| shown.holds(content));
+        let is_late = cursor.work.field_looks > 0;
+        match shown.iter().all(holds) {
+            true if is_late || cursor.work.corrected => return Ok(ClauseDecision::Done),
+            true if in_vain && replace => return Ok(ClauseDecision::AlreadySo),
+            // It was there before, and another one was to come.
+            true if in_vain => {
+                let shown = first.as_ref().map_or("", TextAtField::value);
+                return self.fail(self.voice.not_taken(self.words, shown));
+            }
+            _ => {}
+        }
+        // A busy application takes the text later. Of a field that cannot be read now, a later look would not tell whether its text is
+        // new.
+        let is_former = |shown: &TextAtField<'_>| shown.is_unrelated_to(content);
+        let is_readable = shown.iter().all(Option::is_some);
+        let may_be_late =
+            is_late || is_readable && (in_vain || shown.iter().flatten().any(is_former));
+        if may_be_late && cursor.work.field_looks < MAX_LOOKS_AT_FIELD {
+            cursor.work.field_looks += 1;
+            return Err(ClauseDecision::Wait);
+        }
+        if in_vain || is_late && first.is_none_or(|shown| !shown.differs_from(content)) {
+            let shown = first.as_ref().map_or("", TextAtField::value);
+            return self.fail(self.voice.not_taken(self.words, shown));
         }
         // Another text that cannot be a misreading of this one: the field has changed it, or another one took it.
         let other = shown
@@ -770,6 +788,7 @@ impl ClausePlanner<'_> {
     /// Replaces the content of the fields once more, pasted instead of typed.
     fn correct(&self, cursor: &mut ClauseCursor, text: &Text) -> Attempt<ClauseDecision> {
         cursor.work.corrected = true;
+        cursor.work.field_looks = 0;
         let actions = cursor.work.field_bounds().flat_map(|bounds| {
             [
                 actions::click(Target::Point(bounds.center()), self.words),

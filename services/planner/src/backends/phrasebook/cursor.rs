@@ -59,6 +59,9 @@ pub(super) struct ClauseProgress {
     /// Name of the file that was entered into a dialog that chooses a file, which a key is to accept.
     #[serde(default)]
     pub(super) chosen_file: Option<String>,
+    /// Number of looks at a field that shows nothing of its text.
+    #[serde(default)]
+    pub(super) field_looks: u32,
     /// The user's answer to a disambiguation question.
     pub(super) answer: Option<String>,
     /// Number of clauses that this one covers, because together they are one name.
