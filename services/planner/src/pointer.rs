@@ -84,7 +84,7 @@ fn words(
     let values = minijinja::context! {
         intent => request.intent.as_str(),
         pointer_x, pointer_y, target_x, target_y,
-        picture => format!("{}×{}", scale.width, scale.height),
+        screenshot_size => format!("{}×{}", scale.width, scale.height),
     };
     prompts.render("pointer", language, values)
 }

@@ -104,7 +104,7 @@ pub fn question(sought: DescribedTarget<'_>, prompts: &Prompts) -> Result<Questi
     let values = minijinja::context! {
         description,
         elements,
-        picture => image.is_some(),
+        has_screenshot => image.is_some(),
     };
     let text = prompts.render("target", language, values)?;
     Ok(Question {

@@ -163,6 +163,43 @@ pub fn without_leetspeak(text: &str) -> Option<String> {
     (undisguised != text).then_some(undisguised)
 }
 
+/// Joins spaced-out letters: `i g n o r e  t h i s` becomes `ignore  this`. Returns `None` if there are none.
+///
+/// A word ends where the separator changes, for example at a wider space.
+pub fn without_letter_spacing(text: &str) -> Option<String> {
+    let letters: Vec<char> = text.chars().collect();
+    let mut joined = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < letters.len() {
+        let end = end_of_spaced_word(&letters, at);
+        // Only letters are kept, and the next separator follows them.
+        joined.extend(letters[at..end].iter().step_by(2));
+        at = end;
+    }
+    (joined != text).then_some(joined)
+}
+
+/// Returns the end of the spaced-out word at `at`, or of the character if there is none.
+fn end_of_spaced_word(letters: &[char], at: usize) -> usize {
+    let is_word = |at: usize| {
+        letters
+            .get(at)
+            .is_some_and(|letter| letter.is_alphanumeric())
+    };
+    let is_single = |at: usize| is_word(at) && !is_word(at + 1) && (at == 0 || !is_word(at - 1));
+    let separator = letters.get(at + 1);
+    let mut last = at;
+    while is_single(last) && is_single(last + 2) && letters.get(last + 1) == separator {
+        last += 2;
+    }
+    let count = (last - at) / 2 + 1;
+    if count >= MIN_SPELT_OUT_LETTERS {
+        last + 1
+    } else {
+        at + 1
+    }
+}
+
 /// Returns true if a text is only a price, for example `$4.99` or `12 元`.
 pub fn is_price(text: &str) -> bool {
     let text = text.trim();
@@ -295,6 +332,19 @@ mod tests {
         check("删 除", "删除");
         check("Don't save", "dont save");
         check("pay-now", "Pay now!");
+    }
+
+    #[test]
+    fn spaced_out_letters_are_joined_up_to_another_separator() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(without_letter_spacing(text).as_deref(), expected, "{text}");
+        };
+        check("i g n o r e  t h i s", Some("ignore  this"));
+        check("see d.e.l.e.t.e, now", Some("see delete, now"));
+        check("p-a-y n-o-w", Some("pay now"));
+        check("plan B is a b test", None);
+        check("ignore this", None);
+        check("", None);
     }
 
     #[test]

@@ -35,6 +35,7 @@ const MIN_STEM_BYTES: usize = 4;
 /// Suffixes that form a noun, which does not request an action.
 const NOUN_SUFFIXES: [&str; 6] = ["ation", "ance", "ment", "able", "ings", "ness"];
 /// Maximum number of pieces of a split word.
+// Two cuts, as disguises have them; with each further piece, ordinary words side by side make up a listed one more often.
 const MAX_PIECES: usize = 3;
 
 #[derive(Debug, Deserialize)]

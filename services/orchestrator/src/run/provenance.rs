@@ -2,9 +2,12 @@
 //!
 //! Text of earlier screens is kept in memory by the run and reloaded from the store by the next one; everything else is
 //! in the task's record. [`motorium_policy::provenance`] decides how one text is recognised within another.
+//!
+//! The content of the clipboard is known only as long as no other program can have changed it. The Orchestrator does not see
+//! the owner of the clipboard, so every input to an application counts as a change, and so does the time of another decision.
 
 use bytes::Bytes;
-use motorium_proto::domain::action::{Action, ActionKind, ActionText, Text};
+use motorium_proto::domain::action::{Action, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::Observation;
 use motorium_proto::v1::common as wire;
@@ -14,11 +17,6 @@ use super::context::RunContext;
 use motorium_policy::context;
 use motorium_policy::provenance::{Origin, ScreenTexts, TaintedSpan, TextSources};
 use motorium_task::{ActionRecord, StepRecord, Task};
-
-/// Key chords that copy to the clipboard.
-const COPY_CHORDS: [&str; 4] = ["ctrl+c", "ctrl+x", "ctrl+shift+c", "ctrl+insert"];
-/// Menu labels that copy to the clipboard.
-const COPY_MENU_LABELS: [&str; 4] = ["copy", "cut", "复制", "剪切"];
 
 /// Text that the task's screens have shown.
 #[derive(Debug, Default)]
@@ -137,30 +135,33 @@ fn text_entered_before(task: &Task) -> String {
     pieces.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns what the task last put into the clipboard; `None` if something else may be in it.
+/// Returns what the task itself has put into the clipboard; `None` if something else may be in it.
+///
+/// Only the open step counts: between two decisions any program has seconds to take the clipboard, and a page that has the
+/// focus may write to it without any input.
 pub(super) fn pasted(task: &Task) -> Option<&str> {
-    let last = performed(task)
-        .filter(|record| sets_clipboard(record))
-        .last()?;
-    match last.action.text()?.text() {
-        Text::Literal(text) => Some(text),
-        Text::Secret(_) => None,
+    let actions = task.open_step()?.actions.iter().rev();
+    let last = actions
+        .filter(|record| !sent_nothing(record))
+        .find(|record| !keeps_clipboard(&record.action))?;
+    match &last.action {
+        Action::SetClipboard {
+            text: Text::Literal(text),
+        } if last.performed() => Some(text),
+        // A pasted text is also a key press, which a page may answer by copying something else.
+        _ => None,
     }
 }
 
-fn sets_clipboard(record: &ActionRecord) -> bool {
-    let action = &record.action;
-    match action.text() {
-        Some(ActionText::Copied(_) | ActionText::Pasted(_)) => return true,
-        Some(ActionText::Typed(_)) | None => {}
-    }
-    // A click on a menu entry may copy, too.
-    let copies_by_menu = || {
-        let intent = record.planned.intent.to_lowercase();
-        COPY_MENU_LABELS.iter().any(|word| intent.contains(word))
-    };
-    context::presses_chord(action, &COPY_CHORDS)
-        || (action.kind() == ActionKind::Click && copies_by_menu())
+fn sent_nothing(record: &ActionRecord) -> bool {
+    let outcome = record.outcome.as_ref();
+    outcome.is_some_and(|outcome| outcome.sent_nothing)
+}
+
+/// Returns true if an action gives no application an occasion to copy: the window manager focuses a window without input.
+/// A click may be on a button that copies, any key may be one that copies or cuts, and waiting and moving take time.
+fn keeps_clipboard(action: &Action<CapturePoint>) -> bool {
+    matches!(action, Action::FocusWindow { .. })
 }
 
 fn performed(task: &Task) -> impl Iterator<Item = &ActionRecord> {

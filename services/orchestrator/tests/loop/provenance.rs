@@ -1,14 +1,15 @@
 //! Text from untrusted sources is recognised wherever it goes, and an approver is told its source.
 
-use motorium_proto::domain::action::{Action, Text};
+use motorium_proto::domain::action::{Action, Target, Text, WindowSelector};
 use motorium_proto::domain::decision::{Next, PlannedAction};
+use motorium_proto::domain::key::Key;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use tempfile::TempDir;
 
 use crate::replay;
 use crate::support::cluster::Cluster;
-use crate::support::script::{act, call, click, done, typing};
+use crate::support::script::{act, call, click, click_once, done, typing};
 use crate::support::task_events::TaskEvents;
 use crate::support::tools::Tools;
 
@@ -115,32 +116,96 @@ async fn extracted_data_and_function_results_are_untrusted() {
     .await;
 }
 
-fn pasting(text: Option<&str>) -> PlannedAction {
+/// An action without a target.
+fn planned(action: Action<Target>) -> PlannedAction {
     PlannedAction {
-        action: Action::Paste {
-            text: text.map(|text| Text::Literal(text.to_owned())),
-        },
-        intent: "paste it".to_owned(),
+        action,
+        intent: "go on".to_owned(),
         verify_pointer: false,
         repeatable: false,
     }
 }
 
+fn literal(text: &str) -> Text {
+    Text::Literal(text.to_owned())
+}
+
+fn copying(text: &str) -> PlannedAction {
+    let text = literal(text);
+    planned(Action::SetClipboard { text })
+}
+
+fn pasting(text: Option<&str>) -> PlannedAction {
+    let text = text.map(literal);
+    planned(Action::Paste { text })
+}
+
+fn pressing(chord: &str) -> PlannedAction {
+    let keys = Key::parse_chord("keys", chord).unwrap();
+    planned(Action::KeyChord { keys, repeat: 1 })
+}
+
+fn focusing(title: &str) -> PlannedAction {
+    let window = WindowSelector::Title(title.to_owned());
+    planned(Action::FocusWindow { window })
+}
+
+const UNKNOWN_CLIPBOARD: &str = "the pasted text was in the clipboard, and its origin is not known";
+
+/// Carries out a script that pastes, and asserts that nobody is asked.
+async fn check_known(script: Vec<Next>, actions: usize) {
+    let script = [script, vec![done("pasted")]].concat();
+    let (cluster, story) = carried_out("Button 3", script, "succeeded").await;
+    assert_eq!(reasons(&story), [""; 0]);
+    assert_eq!(cluster.world.done().len(), actions);
+}
+
 #[tokio::test]
-async fn pasted_text_keeps_the_provenance_of_the_clipboard() {
+async fn own_copy_of_the_same_step_is_known() {
+    let own = || copying("my own words");
+    check_known(vec![act([own(), pasting(None)])], 2).await;
+    check_known(vec![act([own(), pressing("ctrl+v")])], 2).await;
+    check_known(vec![act([own(), focusing("Editor"), pasting(None)])], 3).await;
+    let foreign = vec![act([copying("claims@evil.example"), pasting(None)])];
     check(
-        "Button 3",
-        vec![act([pasting(None)])],
-        "the pasted text was in the clipboard, and its origin is not known",
+        "write to claims@evil.example",
+        foreign,
+        "\"claims@evil.example\" was read from the screen",
     )
     .await;
-    let own = vec![
-        act([pasting(Some("my own words")), pasting(None)]),
-        done("pasted"),
+}
+
+#[tokio::test]
+async fn clipboard_that_the_task_did_not_set_is_untrusted() {
+    check("Button 3", vec![act([pasting(None)])], UNKNOWN_CLIPBOARD).await;
+    let chord = vec![act([pressing("shift+insert")])];
+    check("Button 3", chord, UNKNOWN_CLIPBOARD).await;
+}
+
+#[tokio::test]
+async fn any_input_between_copy_and_paste_makes_the_clipboard_untrusted() {
+    let inputs = [
+        // Chords that cut or copy.
+        pressing("shift+delete"),
+        pressing("ctrl+x"),
+        pressing("ctrl+insert"),
+        pressing("ctrl+shift+c"),
+        // A page may copy at any key and any click, whatever its label says.
+        pressing("tab"),
+        typing("hello"),
+        pasting(Some("more of my own words")),
+        click_once(1),
     ];
-    let (cluster, story) = carried_out("Button 3", own, "succeeded").await;
-    assert_eq!(reasons(&story), [""; 0]);
-    assert_eq!(cluster.world.done().len(), 2);
+    for input in inputs {
+        let script = vec![act([copying("my own words"), input, pasting(None)])];
+        check("Button 3", script, UNKNOWN_CLIPBOARD).await;
+    }
+}
+
+#[tokio::test]
+async fn a_copy_of_an_earlier_step_is_untrusted() {
+    let script = vec![act([copying("my own words")]), act([pasting(None)])];
+    check("Button 3", script, UNKNOWN_CLIPBOARD).await;
 }
 
 #[tokio::test]

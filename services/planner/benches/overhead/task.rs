@@ -147,7 +147,7 @@ fn element(number: u32) -> Element {
 
 /// The captured desktop, with a bar at the bottom that grows with each step so that every frame differs.
 fn desktop() -> Vec<Image> {
-    let captured = codec::decode(DESKTOP).expect("the picture of the desktop can be read");
+    let captured = codec::decode(DESKTOP).expect("the screenshot of the desktop can be read");
     let at = |step: u32| {
         let mut pixels = captured.clone();
         for x in 0..8 * (step + 1) {

@@ -192,7 +192,7 @@ mod tests {
         let text = json!(["a word ".repeat(1000)]);
         assert_eq!(content(&text), (7000, 0));
         let chinese = json!(["保存这张发票".repeat(200)]);
-        assert_eq!(content(&chinese), (3600, 0), "no spaces, and no picture");
+        assert_eq!(content(&chinese), (3600, 0), "no spaces, and no image");
     }
 
     #[test]

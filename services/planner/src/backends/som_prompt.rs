@@ -88,7 +88,7 @@ impl SomPrompt {
         };
         let situation = PromptContext::of(request, &shown, step.prompts, places, &of_user)?;
         let values = minijinja::context! {
-            picture => image.as_ref().map(size),
+            screenshot_size => image.as_ref().map(size),
             ..minijinja::Value::from(minijinja::value::Serde(&situation))
         };
         let past = if is_shown {

@@ -4,17 +4,19 @@
 //! - [`rules`]: the lists and rules of `words.toml`
 //! - [`paragraphs`]: joins lines, since an order may span several
 //!
-//! It decides and hides nothing. As a word list, it misses whatever the lists do not contain.
+//! It decides and hides nothing. As a word list, it misses whatever the lists do not contain: `docs/policy.md` has its
+//! precision and recall. Invariant: no text beside an order exempts it. Only the user's own words do.
 
 pub mod paragraphs;
 pub mod rules;
 
+use std::ops::{Range, RangeInclusive};
 use std::sync::LazyLock;
 
 use motorium_proto::domain::decision::SuspectedInjection;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::PlanRequest;
-use motorium_text::fold::words;
+use motorium_text::fold::{without_leetspeak, without_letter_spacing, words};
 
 use paragraphs::{Line, paragraphs};
 use rules::Rules;
@@ -25,6 +27,15 @@ const MAX_QUOTE_CHARS: usize = 300;
 const MAX_SUSPECTS: usize = 8;
 
 static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
+
+/// Another reading of a line, which may be disguised; `None` if it reads the same.
+type Reading = fn(&str) -> Option<String>;
+/// Readings in which an order is searched: as written, with letters for digits, and without spaces between letters.
+const READINGS: [Reading; 3] = [
+    |line| Some(line.to_owned()),
+    without_leetspeak,
+    without_letter_spacing,
+];
 
 /// Returns the suspected injections on the request's screen. Text that the user wrote in the task is exempt.
 #[must_use]
@@ -39,7 +50,9 @@ pub fn suspected_injections(request: &PlanRequest) -> Vec<SuspectedInjection> {
         .windows
         .iter()
         .filter_map(|window| suspect_title(&window.title, &own));
-    let mut found = union(on_screen.collect(), in_titles.collect());
+    // Long paragraphs overlap, so that an order may be found in two of them.
+    let found = on_screen.chain(in_titles).collect();
+    let mut found = union(Vec::new(), found);
     found.truncate(MAX_SUSPECTS);
     found
 }
@@ -75,23 +88,36 @@ fn own_words(request: &PlanRequest) -> Vec<Vec<String>> {
 
 /// Returns the lines of a paragraph that contain an order.
 fn suspect(paragraph: &[Line<'_>], own: &[Vec<String>]) -> Option<SuspectedInjection> {
-    let mut all = Vec::new();
-    let mut line_of = Vec::new();
-    for (number, line) in paragraph.iter().enumerate() {
-        all.extend(words(line.text));
-        line_of.resize(all.len(), number);
-    }
-    let range = RULES.find(&all)?;
-    if own.iter().any(|own| holds(own, &all[range.clone()])) {
-        return None;
-    }
-    let lines = &paragraph[line_of[range.start]..=line_of[range.end - 1]];
+    let mut readings = READINGS.iter();
+    let lines = readings.find_map(|reading| order_in(paragraph, *reading, own))?;
+    let lines = &paragraph[lines];
     let quote: Vec<&str> = lines.iter().map(|line| line.text.trim()).collect();
     let bounds = lines.iter().map(|line| line.bounds);
     Some(SuspectedInjection {
         quote: cut(&quote.join(" ")),
         bounds: bounds.reduce(|one, other| one.union(&other)),
     })
+}
+
+/// Returns the numbers of the lines that contain an order of somebody else than the user, if they are read this way.
+fn order_in(
+    paragraph: &[Line<'_>],
+    reading: Reading,
+    own: &[Vec<String>],
+) -> Option<RangeInclusive<usize>> {
+    let readings: Vec<Option<String>> = paragraph.iter().map(|line| reading(line.text)).collect();
+    if readings.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut all = Vec::new();
+    let mut line_of = Vec::new();
+    for (number, (line, reading)) in paragraph.iter().zip(&readings).enumerate() {
+        all.extend(words(reading.as_deref().unwrap_or(line.text)));
+        line_of.resize(all.len(), number);
+    }
+    let is_own = |order: &Range<usize>| own.iter().any(|own| holds(own, &all[order.clone()]));
+    let order = RULES.find(&all).find(|order| !is_own(order))?;
+    Some(line_of[order.start]..=line_of[order.end - 1])
 }
 
 /// Checks a window title, which has no bounding box on the screen.

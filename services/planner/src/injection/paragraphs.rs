@@ -6,6 +6,9 @@ use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 
 /// Maximum number of lines per paragraph: bounds the work on one screen.
 const MAX_LINES: usize = 12;
+/// Number of lines with which a paragraph that is full begins the next one. Otherwise an order across the boundary of both
+/// would not be found. Orders span up to three lines.
+const OVERLAP_LINES: usize = 3;
 /// Maximum gap between two lines of a paragraph, in line heights: larger gaps separate paragraphs.
 const MAX_LINE_GAP: i32 = 1;
 
@@ -16,7 +19,8 @@ pub struct Line<'a> {
     pub bounds: CaptureRect,
 }
 
-/// Returns all texts of a scene: plain lines joined with those below them, interactable elements on their own.
+/// Returns all texts of a scene: plain lines joined with those below them, interactable elements on their own. A long
+/// paragraph is divided into several that overlap.
 #[must_use]
 pub fn paragraphs(scene: &Scene, frame: CaptureSize) -> Vec<Vec<Line<'_>>> {
     let with_text = scene
@@ -34,7 +38,12 @@ pub fn paragraphs(scene: &Scene, frame: CaptureSize) -> Vec<Vec<Line<'_>>> {
             .rev()
             .find(|lines| goes_on(lines, line.bounds));
         match above {
-            Some(lines) => lines.push(line),
+            Some(lines) if lines.len() < MAX_LINES => lines.push(line),
+            Some(full) => {
+                let overlap = &full[full.len() - OVERLAP_LINES..];
+                let next = overlap.iter().copied().chain([line]).collect();
+                paragraphs.push(next);
+            }
             None => paragraphs.push(vec![line]),
         }
     }
@@ -61,5 +70,5 @@ fn goes_on(lines: &[Line<'_>], bounds: CaptureRect) -> bool {
     let overlap = last.max.x.min(bounds.max.x) - last.min.x.max(bounds.min.x);
     // An overlap of more than half the narrower line: columns side by side barely overlap.
     let is_column = overlap * 2 > last.width().min(bounds.width());
-    lines.len() < MAX_LINES && is_under && is_column
+    is_under && is_column
 }

@@ -176,7 +176,7 @@ struct Resized {
 
 impl fmt::Debug for RequestImages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pictures")
+        f.debug_struct("RequestImages")
             .field("frame", &self.frame)
             .field("current", &self.current.as_ref().map(checksum))
             .field(

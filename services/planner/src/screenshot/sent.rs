@@ -59,7 +59,7 @@ pub enum CoordinateError {
         unit: &'static str,
         range: Range,
     },
-    #[error("the region from ({x1}, {y1}) to ({x2}, {y2}) has no inside")]
+    #[error("the region from ({x1}, {y1}) to ({x2}, {y2}) is empty")]
     EmptyRegion { x1: f64, y1: f64, x2: f64, y2: f64 },
 }
 

@@ -35,7 +35,7 @@ enum DecisionFate {
     /// It was stored, but the conversation comes back damaged.
     Garbled,
     /// The screen size changes, so that earlier images cannot be used.
-    NoOldPictures,
+    NoOldImages,
 }
 
 /// Content of a model's turn.
@@ -121,7 +121,7 @@ fn step_script() -> impl Strategy<Value = StepScript> {
         1 => Just(DecisionFate::LostWithItsStep),
         1 => Just(DecisionFate::OtherBackend),
         1 => Just(DecisionFate::Garbled),
-        1 => Just(DecisionFate::NoOldPictures),
+        1 => Just(DecisionFate::NoOldImages),
     ];
     let answers = proptest::collection::vec(turn(), 1..5);
     let results = proptest::collection::vec(result(), 0..4).prop_map(up_to_the_first_failure);
@@ -317,7 +317,7 @@ fn play(mut world: FakeTask, mut writer: CallIds, happenings: &[StepScript]) {
                 world.request.conversation =
                     reading.conversation.slice(..reading.conversation.len() / 2);
             }
-            DecisionFate::NoOldPictures => {
+            DecisionFate::NoOldImages => {
                 world.carry_out(&reading, &step_script.results);
                 world
                     .request

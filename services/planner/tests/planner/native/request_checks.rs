@@ -122,19 +122,19 @@ pub(super) fn anthropic(body: &Value, world: &FakeTask) -> Vec<String> {
             let text_only = result["is_error"] != true || of_type(result, "image").is_empty();
             expect(
                 text_only,
-                format!("message {index} shows a picture in an error"),
+                format!("message {index} shows an image in an error"),
             );
         }
     }
     let images = of_type(&body["messages"], "image");
     expect(
         images.len() <= MAX_LARGE_IMAGES,
-        format!("{} pictures", images.len()),
+        format!("{} images", images.len()),
     );
     let whole = images
         .iter()
         .all(|image| image["source"]["data"].is_string());
-    expect(whole, "a picture has no pixels".to_owned());
+    expect(whole, "an image has no pixels".to_owned());
     let newest = messages.last().map(Value::to_string).unwrap_or_default();
     let shown = !world.begins || newest.contains(&world.screen());
     expect(shown, "the screen is not shown as it is".to_owned());
@@ -216,7 +216,7 @@ pub(super) fn openai(body: &Value, world: &FakeTask) -> Vec<String> {
         expect(verbatim, format!("the reasoning {index} was changed"));
     }
     let image_count = body.to_string().matches("data:image/png;base64,").count();
-    expect(image_count <= 50, format!("{image_count} pictures"));
+    expect(image_count <= 50, format!("{image_count} images"));
     let shown = !world.begins || body["input"].to_string().contains(&world.screen());
     expect(shown, "the screen is not shown as it is".to_owned());
     expect(

@@ -153,9 +153,9 @@ fn images_of_recent_steps_are_sent() {
     let body = asked(&alone, &request, OutputFormat::Schema);
     assert_eq!(count(&body, "image_url"), 0);
     let system = texts(&body["messages"][0]);
-    assert!(system.contains("You are shown no picture."), "{system}");
+    assert!(system.contains("You are shown no screenshot."), "{system}");
     assert!(!system.contains("pixels of the screenshot"), "{system}");
-    leave("openai-chat", "operator-without-pictures", &body);
+    leave("openai-chat", "operator-without-images", &body);
 }
 
 #[test]
