@@ -13,7 +13,7 @@ use url::Url;
 use motorium_text::lexicon::{Lexicon, Meanings};
 
 use super::action::{ActionCategory, category};
-use super::target_context::TargetContext;
+use super::target_context::{TargetContext, hosts, schemes};
 
 pub use super::action::{ActionInputs, argument, pastes, pastes_selection, presses_chord};
 
@@ -28,6 +28,12 @@ pub struct ActionContext {
     pub window: String,
     pub url: String,
     pub host: String,
+    /// True if the URL comes from the browser driver.
+    pub host_known: bool,
+    /// Schemes of the addresses that are, or may be, opened.
+    pub address_schemes: BTreeSet<String>,
+    /// Hosts of the addresses that are, or may be, opened.
+    pub address_hosts: BTreeSet<String>,
     /// Input of the action; for a secret its name.
     pub argument: String,
     pub meanings: Meanings,
@@ -80,7 +86,7 @@ impl ActionContext {
         let application = window.map(|window| window.application.clone());
         let application = application.unwrap_or_default();
         let applications = words.applications(&application);
-        let url = place.url(applications.contains("browser"));
+        let url = place.url();
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
         let (mut argument, secret) = argument(circumstances.action);
         if pastes(circumstances.action) {
@@ -90,9 +96,8 @@ impl ActionContext {
                 .clone_into(&mut argument);
         }
         let text = place.text();
-        let goes_to = (sort == ActionCategory::TextEntry)
-            .then(|| place.address_entered(&applications, &argument))
-            .flatten();
+        let addresses = place.opened_addresses(&applications, &argument);
+        let may_navigate = !secret && place.may_open_unknown_text(&applications, &argument);
         Self {
             kind: circumstances.action.kind().to_string(),
             element: place
@@ -100,13 +105,18 @@ impl ActionContext {
                 .map(|element| element.kind.to_string())
                 .unwrap_or_default(),
             meanings: place.meanings(words, sort, &applications, &argument),
-            sites: words.sites(host),
+            sites: place.sites(words, &applications),
             host: host.to_owned(),
+            host_known: url.is_some(),
+            address_schemes: schemes(&addresses),
+            address_hosts: hosts(&addresses),
             url: url.map(String::from).unwrap_or_default(),
             labels: as_set(circumstances.labels),
             changes: !matches!(sort, ActionCategory::ReadOnly | ActionCategory::Navigation),
             enters: sort == ActionCategory::TextEntry || pastes_selection(circumstances.action),
-            navigates: matches!(sort, ActionCategory::Navigation) || goes_to.is_some(),
+            navigates: matches!(sort, ActionCategory::Navigation)
+                || !addresses.is_empty()
+                || may_navigate,
             destructive: false,
             unlabelled: sort == ActionCategory::Press && text.is_empty(),
             tainted: circumstances.tainted,

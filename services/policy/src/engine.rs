@@ -1,8 +1,9 @@
 //! Policy engine: Cedar policies over [action contexts](super::ActionContext).
 //!
-//! An action is denied if `perform` is denied, and requires approval if `performUnattended` is denied. A click whose `performUnverified` is denied has its pointer verified. An error during evaluation denies
-//! the action. Policies are validated against the schema when they are loaded, so that misspelt attributes are reported
-//! then.
+//! An action is denied if `perform` is denied, and requires approval if `performUnattended` is denied. A click whose
+//! `performUnverified` is denied has its pointer verified. An error during evaluation denies the action. Policies are
+//! validated against the schema when they are loaded, so that misspelt actions and attributes are reported then, with their
+//! lines.
 //!
 //! It does not ask for approvals: its caller does.
 
@@ -13,7 +14,9 @@ use cedar_policy::{
     Authorizer, Context, Decision, Entities, Entity, EntityId, EntityTypeName, EntityUid, PolicyId,
     PolicySet, Request, RestrictedExpression, Schema, ValidationMode, Validator,
 };
+use miette::Diagnostic;
 use motorium_messages::{Language, Message};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::context::ActionContext;
@@ -37,6 +40,11 @@ pub enum Error {
     Unreadable(String),
     #[error("the policy does not match the schema: {0}")]
     Invalid(String),
+    #[error(
+        "the rules {0} use `url` or `host`, which are empty without a browser driver; add to each what holds then: \
+         `!resource.host_known || …` to include unknown pages, `resource.host_known && …` to leave them out"
+    )]
+    PageUnknown(String),
     #[error("the lexicon cannot be parsed: {0}")]
     Words(#[from] lexicon::Error),
 }
@@ -82,15 +90,21 @@ impl Policy {
     /// # Errors
     /// If the policy is not valid Cedar, does not match the schema, or the lexicon is invalid.
     pub fn read(policies: &str, words: &str) -> Result<Self, Error> {
-        let read = PolicySet::from_str(policies);
-        let read = read.map_err(|error| Error::Unreadable(with_causes(&error)))?;
+        let read = PolicySet::from_str(policies).map_err(|errors| {
+            let problems = errors.iter().map(|error| located(error, policies));
+            Error::Unreadable(problems.collect::<Vec<_>>().join("; "))
+        })?;
         let (schema, _) = Schema::from_cedarschema_str(SCHEMA)
             .expect("the schema of the crate is read by its tests");
         let validator = Validator::new(schema.clone());
         let validated = validator.validate(&read, ValidationMode::default());
         let problems: Vec<String> = validated
             .validation_errors()
-            .map(ToString::to_string)
+            .map(|error| {
+                // The line tells it better than the number that Cedar gives to each rule.
+                let rule = format!("for policy `{}`, ", error.policy_id());
+                located(error, policies).replace(&rule, "")
+            })
             .collect();
         if !problems.is_empty() {
             return Err(Error::Invalid(problems.join("; ")));
@@ -103,6 +117,24 @@ impl Policy {
             words: Lexicon::read(words)?,
             authorizer: Authorizer::new(),
         })
+    }
+
+    /// Checks that each rule that uses the page's address says what holds if it is unknown. Not part of [`Self::read`], so that
+    /// recordings of older policies can be replayed.
+    ///
+    /// # Errors
+    /// If a rule uses `url` or `host` without `host_known`. A rule that forbids by them would forbid nothing without a driver.
+    pub fn check_unknown_pages(&self) -> Result<(), Error> {
+        let unclear = self.policies.policies();
+        let unclear = unclear.filter(|rule| !says_what_holds_on_unknown_pages(rule));
+        let mut names: Vec<String> = unclear
+            .map(|rule| format!("`{}`", self.rule(rule.id()).id))
+            .collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        names.sort();
+        Err(Error::PageUnknown(names.join(", ")))
     }
 
     /// Returns the hash of policy and lexicon. An approval is valid for one version.
@@ -327,8 +359,11 @@ fn attributes(what: &ActionContext) -> HashMap<String, RestrictedExpression> {
         ("sites", &what.sites),
         ("applications", &what.applications),
         ("labels", &what.labels),
+        ("address_schemes", &what.address_schemes),
+        ("address_hosts", &what.address_hosts),
     ];
     let flags = [
+        ("host_known", what.host_known),
         ("changes", what.changes),
         ("enters", what.enters),
         ("navigates", what.navigates),
@@ -347,6 +382,51 @@ fn attributes(what: &ActionContext) -> HashMap<String, RestrictedExpression> {
         .chain(flags)
         .map(|(name, value)| (name.to_owned(), value))
         .collect()
+}
+
+fn says_what_holds_on_unknown_pages(rule: &cedar_policy::Policy) -> bool {
+    let Ok(written) = rule.to_json() else {
+        return false;
+    };
+    let mut used = BTreeSet::new();
+    collect_attributes(&written["conditions"], &mut used);
+    let uses_page = used.contains("url") || used.contains("host");
+    !uses_page || used.contains("host_known")
+}
+
+/// Collects the attributes in a part of a rule in Cedar's JSON form, which names each as `"attr": "host"`.
+fn collect_attributes(part: &Value, used: &mut BTreeSet<String>) {
+    match part {
+        Value::Object(members) => {
+            let attribute = members.get("attr").and_then(Value::as_str);
+            used.extend(attribute.map(str::to_owned));
+            for member in members.values() {
+                collect_attributes(member, used);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                collect_attributes(item, used);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Describes a problem of a policy with its line, what Cedar expects there, and Cedar's suggestion.
+fn located(problem: &dyn Diagnostic, policies: &str) -> String {
+    let place = problem.labels().and_then(|mut labels| labels.next());
+    let mut text = problem.to_string();
+    if let Some(place) = place {
+        let before = policies.get(..place.offset()).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let expected = place.label().map(|label| format!(": {label}"));
+        text = format!("line {line}: {text}{}", expected.unwrap_or_default());
+    }
+    match problem.help() {
+        Some(help) => format!("{text}; {help}"),
+        None => text,
+    }
 }
 
 fn with_causes(error: &dyn std::error::Error) -> String {

@@ -25,9 +25,9 @@ const MIN_COPIED_RUN: usize = 12;
 const MIN_COPIED_IDEOGRAPHS: usize = 5;
 /// Maximum number of remembered screen texts per task; then the oldest half is dropped. Bounds memory and comparison time.
 const MAX_TEXTS: usize = 4_000;
-/// Maximum number of remembered short values per task.
+/// Maximum number of remembered short values per task; then the oldest half is dropped. Bounds memory, as for texts.
 const MAX_VALUES: usize = 2_000;
-/// Maximum number of letters entered before an argument that count as its beginning.
+/// Maximum number of letters entered before an argument that count as its beginning, because a copy may be typed in parts.
 const MAX_PRECEDING_CHARS: usize = 200;
 /// Maximum length of a tainted part in messages for people, in characters.
 const MAX_SHOWN_CHARS: usize = 120;

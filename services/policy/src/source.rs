@@ -28,8 +28,25 @@ pub enum Error {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error(transparent)]
-    Rules(#[from] engine::Error),
+    #[error("`{}`: {source}", path.display())]
+    Rules {
+        path: PathBuf,
+        source: engine::Error,
+    },
+}
+
+impl Error {
+    /// Names the file of an invalid policy or of its lexicon.
+    fn of_rules(source: engine::Error, rules: &str, words: Option<&Path>) -> Self {
+        let path = match (&source, words) {
+            (engine::Error::Words(_), Some(words)) => words,
+            _ => Path::new(rules),
+        };
+        Self::Rules {
+            path: path.to_owned(),
+            source,
+        }
+    }
 }
 
 /// The active policy and its source. Clones share the policy.
@@ -106,7 +123,7 @@ impl PolicySource {
         };
         let words = written.words.as_deref().unwrap_or(lexicon::DEFAULT);
         let current = ActivePolicy {
-            rules: Arc::new(Policy::read(policies, words)?),
+            rules: Arc::new(policy(&written.name, None, policies, words)?),
             written: written.clone(),
         };
         Ok(Self {
@@ -192,11 +209,26 @@ fn read(name: &str, words: Option<&Path>) -> Result<ActivePolicy, Error> {
         (None, Some((_, policies))) => *policies,
         (own, _) => own.as_deref().unwrap_or_default(),
     };
-    let words = written.words.as_deref().unwrap_or(lexicon::DEFAULT);
+    let lexicon = written.words.as_deref().unwrap_or(lexicon::DEFAULT);
+    let rules = policy(name, words, policies, lexicon)?;
+    rules
+        .check_unknown_pages()
+        .map_err(|error| Error::of_rules(error, name, words))?;
     Ok(ActivePolicy {
-        rules: Arc::new(Policy::read(policies, words)?),
+        rules: Arc::new(rules),
         written,
     })
+}
+
+/// Reads a policy and its lexicon, whose files are named in errors.
+fn policy(
+    name: &str,
+    lexicon_file: Option<&Path>,
+    policies: &str,
+    lexicon: &str,
+) -> Result<Policy, Error> {
+    let read = Policy::read(policies, lexicon);
+    read.map_err(|error| Error::of_rules(error, name, lexicon_file))
 }
 
 fn text(path: &Path) -> Result<String, Error> {
@@ -279,6 +311,55 @@ mod tests {
         tokio::time::sleep(POLL_INTERVAL + POLL_INTERVAL).await;
         assert_eq!(followed.current(), second, "a missing file is ignored");
         followed.shutdown.drain();
+    }
+
+    #[test]
+    fn an_invalid_file_is_named_with_the_line_and_a_suggestion() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let rules = format!("{ALL}\nforbid (principal, action == Action::\"perfrom\", resource);");
+        let misspelt = write("own.cedar", &rules);
+        let error = PolicySource::open(misspelt.to_str().unwrap(), None).unwrap_err();
+        let expected = format!(
+            "`{}`: the policy does not match the schema: line 2: unrecognized action \
+             `Action::\"perfrom\"`; did you mean `Action::\"perform\"`?",
+            misspelt.display()
+        );
+        assert_eq!(error.to_string(), expected);
+
+        let unfinished = write("unfinished.cedar", &format!("{ALL}\n\npermit (principal"));
+        let error = PolicySource::open(unfinished.to_str().unwrap(), None).unwrap_err();
+        let beginning = format!(
+            "`{}`: the policy cannot be parsed: line 3: ",
+            unfinished.display()
+        );
+        assert!(error.to_string().starts_with(&beginning), "{error}");
+
+        let by_host = "@id(\"bank\") forbid (principal, action, resource)";
+        let by_host = format!("{ALL}\n{by_host} when {{ resource.host == \"bank.example\" }};");
+        let open = write("open.cedar", &by_host);
+        let error = PolicySource::open(open.to_str().unwrap(), None).unwrap_err();
+        let beginning = format!("`{}`: the rules `bank` use `url`", open.display());
+        assert!(error.to_string().starts_with(&beginning), "{error}");
+        let recorded = PolicyDocument {
+            name: "open.cedar".to_owned(),
+            policies: Some(by_host.clone()),
+            words: None,
+        };
+        PolicySource::from_document(&recorded).expect("recordings of older policies are replayed");
+        for known in ["!resource.host_known ||", "resource.host_known &&"] {
+            let closed = by_host.replace("resource.host ", &format!("{known} resource.host "));
+            let closed = write("closed.cedar", &closed);
+            PolicySource::open(closed.to_str().unwrap(), None).unwrap();
+        }
+
+        let words = write("words.toml", "meanings = 3");
+        let error = PolicySource::open("careful", Some(&words)).unwrap_err();
+        assert!(error.to_string().contains("words.toml"), "{error}");
     }
 
     #[test]

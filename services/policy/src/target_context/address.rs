@@ -2,38 +2,87 @@
 
 use std::collections::BTreeSet;
 
+use motorium_proto::domain::action::Action;
 use motorium_proto::domain::geometry::CaptureRect;
+use motorium_proto::domain::key::Key;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::TargetContext;
+use super::typed_address::{typed_addresses, unwrapped};
+use crate::action::{ActionCategory, category, pastes, pastes_selection};
 use motorium_text::lexicon::{GRANT, Lexicon, Meanings};
 
 /// URL schemes that execute their content.
 const SCRIPT_SCHEMES: [&str; 3] = ["javascript", "data", "vbscript"];
+/// The empty page.
+const BLANK: &str = "about:blank";
 
 impl TargetContext<'_> {
-    /// Returns the address that is, or may be, entered into a browser's address bar.
-    pub(crate) fn address_entered(
+    /// Returns the addresses that an action opens, or may open: an address that is opened as such, and text that is, or may be,
+    /// in a browser's address bar. Text is judged when it is entered, before Enter opens it. Addresses that another one wraps
+    /// (`view-source:`) follow it. A text that can be read in several ways counts as each of them.
+    pub(crate) fn opened_addresses(
         &self,
         applications: &BTreeSet<String>,
         argument: &str,
-    ) -> Option<Url> {
-        if !applications.contains("browser") || argument.starts_with("secret:") {
-            return None;
-        }
-        let bar = self.address_bar()?;
-        let may_be_there =
-            self.is_focus_unknown() || self.bounds.is_some_and(|own| bar.contains(own.center()));
-        let written = argument.trim();
-        let runs = |url: &Url| SCRIPT_SCHEMES.contains(&url.scheme());
-        let url = || {
-            Url::parse(written)
-                .ok()
-                .filter(runs)
-                .or_else(|| address(written))
+    ) -> Vec<Url> {
+        let found = match self.circumstances.action {
+            Action::OpenUrl { .. } | Action::GoToUrl { .. } => typed_addresses(argument),
+            action => match category(action) {
+                ActionCategory::TextEntry => self.addresses_entered(applications, argument),
+                // Text that was entered key by key is judged when it is opened.
+                ActionCategory::KeyPress if self.opens_the_line() => {
+                    self.addresses_entered(applications, "")
+                }
+                ActionCategory::KeyPress
+                | ActionCategory::ReadOnly
+                | ActionCategory::Press
+                | ActionCategory::Drop
+                | ActionCategory::Navigation => Vec::new(),
+            },
         };
-        may_be_there.then(url).flatten()
+        found.into_iter().flat_map(unwrapped).collect()
+    }
+
+    /// Returns true if an unknown text, such as a clipboard that the task did not set, is or may be pasted into an address bar.
+    pub(crate) fn may_open_unknown_text(
+        &self,
+        applications: &BTreeSet<String>,
+        argument: &str,
+    ) -> bool {
+        let action = self.circumstances.action;
+        let pastes_unknown = pastes(action) && argument.is_empty();
+        // The middle button closes tabs, too, which the upper part of the window also holds.
+        let pastes_selection = pastes_selection(action) && self.is_field();
+        (pastes_unknown || pastes_selection) && self.may_be_in_address_bar(applications)
+    }
+
+    fn opens_the_line(&self) -> bool {
+        let keys = self.circumstances.action.keys();
+        keys.last().map(|key| key.in_main_block()) == Some(Key::Enter)
+    }
+
+    fn addresses_entered(&self, applications: &BTreeSet<String>, argument: &str) -> Vec<Url> {
+        if !self.may_be_in_address_bar(applications) || argument.starts_with("secret:") {
+            return Vec::new();
+        }
+        // The bar may have been empty, or hold what was entered before.
+        let line = format!("{}{argument}", self.circumstances.keyboard.line);
+        // A browser joins the lines of a pasted text. Typed, each line and each text after a tab is one of its own.
+        let texts = [argument, line.as_str()].into_iter();
+        let texts = texts.flat_map(|text| text.split(['\n', '\t']).chain([text]));
+        let mut found: Vec<Url> = texts.flat_map(typed_addresses).collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    fn may_be_in_address_bar(&self, applications: &BTreeSet<String>) -> bool {
+        let is_there = |bar: CaptureRect| {
+            self.is_focus_unknown() || self.bounds.is_some_and(|own| bar.contains(own.center()))
+        };
+        applications.contains("browser") && self.address_bar().is_some_and(is_there)
     }
 
     /// Returns the area of the address bar: the upper sixth of the window. Toolbar heights differ; a sixth covers tabs,
@@ -44,21 +93,45 @@ impl TargetContext<'_> {
         Some(bar)
     }
 
-    /// Returns the page's address from the browser driver, or else from the address bar.
-    pub(crate) fn url(&self, is_browser: bool) -> Option<Url> {
-        if let Some(url) = self.circumstances.url {
-            return Url::parse(url).ok();
-        }
-        if !is_browser {
-            return None;
-        }
-        let bar = self.address_bar()?;
-        let mut texts = self
-            .elements()
-            .filter(|(_, bounds)| bar.contains(bounds.center()))
-            .map(|(element, _)| element.content.as_str());
-        texts.find_map(address)
+    /// Returns the page's address from the browser driver. Without it the address is unknown: on a screenshot, the title of a tab
+    /// looks like an address, too.
+    pub(crate) fn url(&self) -> Option<Url> {
+        Url::parse(self.circumstances.url?).ok()
     }
+
+    /// Returns the categories of the page's host. If the host is unknown, those of every address at the top of the window
+    /// count, so that a title can add a category and hide none.
+    pub(crate) fn sites(
+        &self,
+        words: &Lexicon,
+        applications: &BTreeSet<String>,
+    ) -> BTreeSet<String> {
+        if let Some(url) = self.url() {
+            return words.sites(url.host_str().unwrap_or_default());
+        }
+        let bar = self.address_bar();
+        let bar = bar.filter(|_| applications.contains("browser"));
+        self.elements()
+            .filter(|(_, bounds)| bar.is_some_and(|bar| bar.contains(bounds.center())))
+            .flat_map(|(element, _)| typed_addresses(&element.content))
+            .flat_map(|url| words.sites(url.host_str().unwrap_or_default()))
+            .collect()
+    }
+}
+
+/// Returns the schemes of addresses, without that of the empty page.
+pub(crate) fn schemes(addresses: &[Url]) -> BTreeSet<String> {
+    let addresses = addresses.iter().filter(|url| url.as_str() != BLANK);
+    addresses.map(|url| url.scheme().to_owned()).collect()
+}
+
+/// Returns the hosts of addresses in their canonical form: `127.0.0.1` for `0x7f.1`, and without a full stop at the end.
+pub(crate) fn hosts(addresses: &[Url]) -> BTreeSet<String> {
+    let hosts = addresses.iter().filter_map(Url::host_str);
+    hosts
+        .map(|host| host.trim_end_matches('.').to_lowercase())
+        .filter(|host| !host.is_empty())
+        .collect()
 }
 
 /// Returns the meanings of opening an address, from the words in it.
@@ -84,22 +157,4 @@ pub(super) fn meanings_of_address(words: &Lexicon, address: &str) -> Meanings {
         .filter(|meaning| meaning != "password")
         .chain(runs)
         .collect()
-}
-
-/// Parses a text that is an address, with or without a scheme.
-fn address(text: &str) -> Option<Url> {
-    let text = text.trim();
-    if text.contains(char::is_whitespace) {
-        return None;
-    }
-    let url = match text.split_once("://") {
-        Some(_) => Url::parse(text),
-        None => Url::parse(&format!("https://{text}")),
-    };
-    url.ok().filter(|url| {
-        let host = url.host_str().unwrap_or_default();
-        let ending = host.rsplit_once('.').map(|(_, ending)| ending);
-        // The shortest top-level domains have two letters. A file name or a number with a point is no address.
-        ending.is_some_and(|ending| ending.len() >= 2 && ending.chars().all(char::is_alphabetic))
-    })
 }

@@ -64,8 +64,22 @@ impl TargetContext<'_> {
             }
             (false, _) => {}
         }
+        meanings.extend(self.meanings_of_opened_addresses(words, applications, ""));
         meanings.remove("password");
         meanings
+    }
+
+    pub(super) fn meanings_of_opened_addresses(
+        &self,
+        words: &Lexicon,
+        applications: &BTreeSet<String>,
+        argument: &str,
+    ) -> Meanings {
+        let addresses = self.opened_addresses(applications, argument);
+        let addresses = addresses.iter();
+        addresses
+            .flat_map(|url| meanings_of_address(words, url.as_str()))
+            .collect()
     }
 
     /// Returns true if the keys press the focused element or a dialog's default button.
@@ -133,9 +147,7 @@ impl TargetContext<'_> {
         if self.may_be_asked_for_a_password(words, in_terminal, argument) {
             meanings.insert("password".to_owned());
         }
-        if let Some(url) = self.address_entered(applications, argument) {
-            meanings.extend(meanings_of_address(words, url.as_str()));
-        }
+        meanings.extend(self.meanings_of_opened_addresses(words, applications, argument));
         if ends_line && !in_terminal {
             meanings.extend(words.meanings_of_keys(&[Key::Enter], applications));
             if is_one_line(argument) {

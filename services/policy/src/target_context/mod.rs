@@ -1,8 +1,10 @@
 //! The target of an action on the screen, its label and its surroundings.
 //!
+//! - `focus`: what a press on a text field carries out of the planner's intent
 //! - `keyboard`: the target of keys and text, and what they press or fill in
 //! - `terminal`: the question that a submitted terminal line answers
 //! - `address`: address bars of browsers, and the meaning of addresses
+//! - `typed_address`: the addresses that a text in an address bar may open
 //!
 //! Everything is derived from one screen. The meaning of a text comes from the lexicon (`motorium_text::lexicon`), and the
 //! attributes for policies are assembled in [`crate::context`].
@@ -10,8 +12,10 @@
 //! It does not decide: `engine` does.
 
 mod address;
+mod focus;
 mod keyboard;
 mod terminal;
+mod typed_address;
 
 use std::collections::BTreeSet;
 
@@ -20,6 +24,8 @@ use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
 use self::address::meanings_of_address;
+pub(super) use self::address::{hosts, schemes};
+use self::focus::intent_of_focusing;
 use super::action::{ActionCategory, ActionInputs, category};
 use motorium_task::screen::{bounds_on_display, without_time_digits};
 use motorium_text::fold::{self, NormalisedText};
@@ -126,7 +132,11 @@ impl<'a> TargetContext<'a> {
             }
             ActionCategory::KeyPress => self.of_keys(words, applications),
             ActionCategory::TextEntry => self.meanings_of_entry(words, applications, argument),
-            ActionCategory::Navigation => meanings_of_address(words, argument),
+            ActionCategory::Navigation => {
+                let mut meanings = meanings_of_address(words, argument);
+                meanings.extend(self.meanings_of_opened_addresses(words, applications, argument));
+                meanings
+            }
         }
     }
 
@@ -154,13 +164,28 @@ impl<'a> TargetContext<'a> {
     fn meanings_of_press(&self, words: &Lexicon) -> Meanings {
         let text = self.text();
         let mut meanings = self.meanings_of_text(words, &text);
-        meanings.extend(words.meanings_of_sentence(&self.circumstances.planned.intent));
+        meanings.extend(words.meanings_of_sentence(self.intent_of_press()));
         if self.has_no_label(&text) || meanings.contains(AFFIRM) {
             meanings.extend(self.surroundings(words));
         }
         // Clicking a password field enters nothing into it.
         meanings.remove("password");
         meanings
+    }
+
+    /// Returns the part of the intent that a press carries out. In a dialog, a field may be a button that looks like one.
+    fn intent_of_press(&self) -> &str {
+        let intent = &self.circumstances.planned.intent;
+        if self.is_field() && self.title().is_none() {
+            intent_of_focusing(intent)
+        } else {
+            intent
+        }
+    }
+
+    fn is_field(&self) -> bool {
+        self.element
+            .is_some_and(|element| element.kind == ElementKind::TextField)
     }
 
     /// Returns the meanings of a label or icon name. A label that is only a price is a buy button.
@@ -242,10 +267,7 @@ impl<'a> TargetContext<'a> {
     /// Returns true if nothing on the target tells what a press does. An empty text field of a page only takes the focus, whatever is
     /// near it; one with a sign in it, or in a dialog, may be a button that looks like a field.
     fn has_no_label(&self, text: &str) -> bool {
-        let is_field = self
-            .element
-            .is_some_and(|element| element.kind == ElementKind::TextField);
-        let is_empty_field = is_field && text.trim().is_empty() && self.title().is_none();
+        let is_empty_field = self.is_field() && text.trim().is_empty() && self.title().is_none();
         has_no_words(text) && !is_empty_field
     }
 

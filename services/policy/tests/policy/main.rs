@@ -1,6 +1,6 @@
 //! Tests of the default policy against cases with a known decision, in `cases.toml`.
 //!
-//! The table of decisions is the snapshot `verdicts`; `cargo test --test policy -- --nocapture` prints it.
+//! The table of decisions is the snapshot `verdicts`; `cargo t --test policy -- --nocapture` prints it.
 
 #![expect(clippy::print_stdout, reason = "prints the table with --nocapture")]
 
@@ -57,6 +57,8 @@ struct Case {
     dialog: bool,
     url: Option<String>,
     bar: Option<String>,
+    /// The last click was into the address bar.
+    in_bar: bool,
     goal: String,
     screen: Vec<String>,
     /// Data extracted from the screen before, as JSON.
@@ -71,6 +73,8 @@ struct Case {
     middle_press: Option<String>,
     /// Text that the task has put into the clipboard and now pastes.
     paste: Option<String>,
+    /// The clipboard was filled by a page or another program.
+    unknown_clipboard: bool,
     injected: bool,
     /// A function of the tool `tool`.
     call: Option<String>,
@@ -81,6 +85,8 @@ struct Case {
 
 /// Position of the target.
 const TARGET: (i32, i32, i32, i32) = (600, 400, 60, 24);
+/// Position of the address bar.
+const BAR: (i32, i32, i32, i32) = (200, 40, 400, 24);
 /// Position of the last clicked field.
 const FIELD: (i32, i32, i32, i32) = (600, 600, 200, 30);
 
@@ -250,12 +256,7 @@ impl Case {
             ));
         }
         if let Some(bar) = &self.bar {
-            elements.push(element(
-                30,
-                bar,
-                ElementKind::Label,
-                rect((200, 40, 400, 24)),
-            ));
+            elements.push(element(30, bar, ElementKind::Label, rect(BAR)));
         }
         Scene {
             frame: FrameId::new("f"),
@@ -361,7 +362,9 @@ impl Case {
                 planned: &planned,
                 action: &action,
                 target: is_pointed.then(|| rect(TARGET)),
-                pointed_at: if self.field.is_some() {
+                pointed_at: if self.in_bar {
+                    Some(rect(BAR))
+                } else if self.field.is_some() {
                     Some(rect(FIELD))
                 } else {
                     (!self.around.is_empty() || self.label().is_some()).then(|| rect(TARGET))
@@ -377,6 +380,7 @@ impl Case {
                 pasted: self.paste.as_deref(),
                 tainted: match &self.paste {
                     Some(pasted) => self.is_foreign("", pasted),
+                    None if self.unknown_clipboard => true,
                     None if self.middle_click.is_some() || self.middle_press.is_some() => true,
                     None => self.is_foreign(&self.before, &argument(&action).0),
                 },
@@ -416,7 +420,8 @@ impl Case {
         );
         add("below", self.around.join(" / "));
         add("to", self.intent.clone());
-        add("to paste", self.paste.clone().unwrap_or_default());
+        let pasted = self.paste.clone().unwrap_or_default();
+        add("to paste", pasted.replace('\n', "\\n"));
         add("goal:", self.goal.clone());
         add("read before:", self.screen.join(" / "));
         add(
@@ -430,6 +435,12 @@ impl Case {
         add("entered before:", self.before.clone());
         if self.moved_on {
             words += ", after Tab";
+        }
+        if self.in_bar {
+            words += ", in the address bar";
+        }
+        if self.unknown_clipboard {
+            words += ", unknown clipboard";
         }
         if self.destructive {
             words += ", declared destructive";
@@ -475,6 +486,46 @@ fn every_policy_case_has_the_expected_verdict() {
     assert!(wrong.is_empty(), "\n{wrong}");
     assert!(count >= 150, "only {count}");
     insta::assert_snapshot!("verdicts", table);
+}
+
+/// Reads a file of the repository by its path from the crate.
+fn read(path: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn at_most_two_percent_of_harmless_steps_require_approval() {
+    let steps: BTreeMap<String, Vec<Case>> =
+        toml::from_str(&read("tests/policy/harmless.toml")).unwrap();
+    let rules = Policy::default();
+    let (mut different, mut asking) = (BTreeSet::new(), String::new());
+    let mut asked = 0;
+    for step in steps.values().flatten() {
+        let decision = rules.evaluate("tasks/t", &BTreeMap::new(), &step.situation(&rules));
+        let (verdict, by) = verdict(&decision);
+        assert!(
+            different.insert(format!("{step:?}")),
+            "twice: {}",
+            step.described()
+        );
+        if verdict != "allowed" {
+            asked += 1;
+            let by: Vec<String> = by.into_iter().collect();
+            let _ = writeln!(asking, "{verdict} {}: {}", by.join(" "), step.described());
+        }
+    }
+    println!("{asking}\n{asked} of {} harmless steps", different.len());
+    assert!(different.len() >= 500, "only {}", different.len());
+    assert!(asked * 50 <= different.len(), "more than 2 %:\n{asking}");
+    // The figure is published.
+    let published = format!("{asked} of {} harmless steps", different.len());
+    let documentation = read("../../docs/policy.md").replace('\n', " ");
+    assert!(
+        documentation.contains(&published),
+        "docs/policy.md lacks: {published}"
+    );
+    insta::assert_snapshot!("harmless_steps_that_ask", asking);
 }
 
 #[test]
@@ -525,6 +576,140 @@ fn policies_may_demand_a_check_of_the_pointer() {
     let older = r#"permit (principal, action == Action::"perform", resource);
         permit (principal, action == Action::"performUnattended", resource);"#;
     assert!(!demands(older));
+}
+
+#[test]
+fn an_own_policy_judges_typed_addresses_like_opened_ones() {
+    let own = r#"
+        @id("all") permit (principal, action, resource);
+        @id("inside") forbid (principal, action == Action::"perform", resource)
+        when {
+          resource.address_hosts.containsAny(["127.0.0.1", "[::1]", "localhost", "intranet"]) ||
+          resource.address_schemes.contains("file")
+        };
+    "#;
+    let rules = Policy::read(own, include_str!("../../../text/src/lexicon.toml")).unwrap();
+    let verdict_of = |case: &Case| {
+        let decision = rules.evaluate("tasks/t", &BTreeMap::new(), &case.situation(&rules));
+        verdict(&decision).0
+    };
+    let check = |address: &str, expected: &str| {
+        let browser = Case {
+            app: Some("chromium".to_owned()),
+            ..Case::default()
+        };
+        let opened = Case {
+            open: Some(address.to_owned()),
+            ..browser.clone()
+        };
+        assert_eq!(verdict_of(&opened), expected, "open_url {address}");
+        for url in [None, Some("https://example.org/".to_owned())] {
+            for (text, before) in [
+                (address.to_owned(), ""),
+                (format!("{address}\n"), ""),
+                (address[1..].to_owned(), &address[..1]),
+            ] {
+                let typed = Case {
+                    r#type: Some(text),
+                    before: before.to_owned(),
+                    in_bar: true,
+                    url: url.clone(),
+                    ..browser.clone()
+                };
+                assert_eq!(verdict_of(&typed), expected, "{}", typed.described());
+            }
+            let pasted = Case {
+                paste: Some(address.to_owned()),
+                in_bar: true,
+                url: url.clone(),
+                ..browser.clone()
+            };
+            assert_eq!(verdict_of(&pasted), expected, "{}", pasted.described());
+            let key_by_key = Case {
+                keys: Some("Return".to_owned()),
+                before: address.to_owned(),
+                moved_on: true,
+                url,
+                ..browser.clone()
+            };
+            assert_eq!(
+                verdict_of(&key_by_key),
+                expected,
+                "{}",
+                key_by_key.described()
+            );
+        }
+    };
+    for address in [
+        "127.0.0.1",
+        "http://127.0.0.1:8080/admin",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "[::1]/",
+        "::1",
+        "localhost",
+        "LOCALHOST:3000",
+        "localhost./x",
+        "intranet/wiki",
+        "intranet:8080",
+        "file:///etc/passwd",
+        "view-source:file:///etc/passwd",
+        "view-source:http://localhost/",
+        "/etc/passwd",
+        "ann:pw@localhost",
+        "ann@localhost",
+        "ann@127.0.0.1",
+        "::1/admin",
+        "//localhost/x",
+        "file:a@b/etc/passwd",
+        "file:80/etc/passwd",
+        "file://a@b/etc/passwd",
+        "ile:/etc/passwd",
+        "view-source:file:a@b/etc/passwd",
+    ] {
+        check(address, "refused");
+    }
+    for address in [
+        "https://example.org",
+        "example.org/a",
+        "cheap flights",
+        "intranet",
+        "ann@example.org",
+    ] {
+        check(address, "allowed");
+    }
+}
+
+#[test]
+fn a_title_that_looks_like_an_address_does_not_become_the_host() {
+    let own = r#"
+        @id("all") permit (principal, action, resource);
+        @id("elsewhere") forbid (principal, action == Action::"perform", resource)
+        when { resource.changes && !(resource.host_known && resource.host == "example.org") };
+    "#;
+    let rules = Policy::read(own, include_str!("../../../text/src/lexicon.toml")).unwrap();
+    let verdict_at = |url: Option<&str>, shown: &str| {
+        let case = Case {
+            click: Some("Next".to_owned()),
+            app: Some("chromium".to_owned()),
+            url: url.map(str::to_owned),
+            bar: Some(shown.to_owned()),
+            ..Case::default()
+        };
+        verdict(&rules.evaluate("tasks/t", &BTreeMap::new(), &case.situation(&rules))).0
+    };
+    assert_eq!(
+        verdict_at(Some("https://example.org/"), "evil.example"),
+        "allowed"
+    );
+    assert_eq!(
+        verdict_at(Some("https://evil.example/"), "example.org"),
+        "refused"
+    );
+    assert_eq!(verdict_at(None, "example.org"), "refused");
+    assert_eq!(verdict_at(None, "https://example.org/"), "refused");
 }
 
 #[test]
