@@ -25,33 +25,35 @@ fmt: ## Bring Rust and the contracts into form
 
 docs: ## Generate the configuration and API references again
 	@tools/setup test
-	cargo run --quiet --package motorium -- config --reference > docs/configuration.md.new
+	cargo programs --quiet
+	target/debug/motorium config --reference > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md
 	tools/generate-api-reference
 
 bench: ## Measure
 	@tools/setup
-	cargo bench --workspace --benches
+	cargo measure --benches
 
 load: ## Measure many tasks at once on one orchestrator, and on two
 	@tools/setup test
-	cargo bench --package motorium-orchestrator --bench load
+	cargo measure --bench load
 
 chaos: ## Carry tasks through while everything that can break is broken
 	@tools/setup test
-	cargo build --workspace --bins
+	cargo programs
 	MOTORIUM_PROGRAMS=target/debug target/debug/motorium-chaos
 
 effects: ## Score the judgement of effects on films of real applications
 	@tools/setup test
-	cargo run --quiet --package motorium-effects
+	cargo programs --quiet
+	target/debug/motorium-effects
 
 soak: ## Run for long what `make test` runs for seconds: damaged responses, pages that mislead, faults
 	@tools/setup test
-	MOTORIUM_FUZZ_SECONDS=600 cargo test --package motorium-planner --test planner fuzz
-	MOTORIUM_MODEL_BOUND=2 cargo test --package motorium-task --test model
-	cargo build --workspace --bins
-	MOTORIUM_CASES=200 MOTORIUM_PROGRAMS=$(CURDIR)/target/debug cargo test --workspace --test e2e misleading -- --nocapture
+	MOTORIUM_FUZZ_SECONDS=600 cargo t --test planner fuzz
+	MOTORIUM_MODEL_BOUND=2 cargo t --test model
+	cargo programs
+	MOTORIUM_CASES=200 MOTORIUM_PROGRAMS=$(CURDIR)/target/debug cargo t --test e2e misleading -- --nocapture
 	TASKS=300 MOTORIUM_PROGRAMS=target/debug target/debug/motorium-chaos
 
 doctor: ## Say what of this machine is ready for Motorium

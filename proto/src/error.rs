@@ -238,6 +238,10 @@ pub mod reason {
     pub const LEASE_EXPIRED: &str = "LEASE_EXPIRED";
     /// Executor: the lease is not of this desktop.
     pub const LEASE_UNKNOWN: &str = "LEASE_UNKNOWN";
+    /// Orchestrator: there is no task with this name.
+    pub const TASK_NOT_FOUND: &str = "TASK_NOT_FOUND";
+    /// Orchestrator: there is no session or desktop with this name.
+    pub const RESOURCE_NOT_FOUND: &str = "RESOURCE_NOT_FOUND";
     /// Orchestrator: the approval was decided, or has expired.
     pub const APPROVAL_ENDED: &str = "APPROVAL_ENDED";
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the cost of a live stream of an idle screen.
 
-    cargo build --workspace --bins && .tools/venv/bin/python clients/python/generate.py
+    cargo programs && .tools/venv/bin/python clients/python/generate.py
     .tools/venv/bin/python tests/bench/idle_stream.py [--seconds 30]
 
 One viewer reads the stream of a virtual display with a browser, at the default frame rate and at 20 frames per second.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares Perception with other OCR engines on screens with known text, all engines in one run.
 
-    tools/setup test && cargo build --workspace --bins && .tools/venv/bin/python clients/python/generate.py
+    tools/setup test && cargo programs && .tools/venv/bin/python clients/python/generate.py
     .tools/venv/bin/python tests/bench/ocr_peers.py [--program PATH] [--rounds 3] [--screens form chat] [--engines ours]
                                                        [--save FOLDER]
 
@@ -400,7 +400,7 @@ def newest_program() -> Path:
     built = [ROOT / f"target/{profile}/motorium-perception" for profile in ("debug", "release")]
     built = [program for program in built if program.exists()]
     if not built:
-        sys.exit("motorium-perception is missing; run `cargo build --workspace --bins`")
+        sys.exit("motorium-perception is missing; run `cargo programs`")
     return max(built, key=lambda program: program.stat().st_mtime)
 
 

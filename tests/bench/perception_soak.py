@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Soak test of Perception on a busy desktop: latency, memory, handles and stability of element ids.
 
-    cargo build --workspace --bins && .tools/venv/bin/python clients/python/generate.py
+    cargo programs && .tools/venv/bin/python clients/python/generate.py
     .tools/venv/bin/python tests/bench/perception_soak.py [--frames 100000] [--program PATH]
 
 A browser on a private display shows a page that changes 25 times per second: text is typed, a list scrolls, a box moves, a

@@ -26,7 +26,7 @@ pub fn binary(name: &str) -> PathBuf {
     let path = FOLDER.get_or_init(built).join(name);
     assert!(
         path.is_file(),
-        "no program {}; run `cargo build --workspace --bins`",
+        "no program {}; run `cargo programs`",
         path.display()
     );
     path
@@ -60,14 +60,9 @@ fn built() -> PathBuf {
         building.env_remove(name);
     }
     let status = building
-        .args([
-            "build",
-            "--quiet",
-            "--workspace",
-            "--bins",
-            "--profile",
-            profile,
-        ])
+        // An alias in `.cargo/config.toml`, with the features of the tests: with others, cargo would compile most of the
+        // workspace once more.
+        .args(["programs", "--quiet", "--profile", profile])
         .current_dir(crate::root())
         .status()
         .expect("cargo runs");

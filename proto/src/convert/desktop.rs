@@ -16,6 +16,8 @@ impl TryFrom<wire::Lease> for Lease {
             display: DisplayId::new(lease.display),
             epoch: DesktopEpoch(lease.epoch),
             expires_at: time("expire_time", lease.expire_time)?,
+            // Beside the lease in the response that has one.
+            journal_checkpoint: None,
         })
     }
 }

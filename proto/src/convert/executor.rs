@@ -13,9 +13,9 @@ use crate::domain::geometry::CapturePoint;
 use crate::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use crate::error::FieldError;
 use crate::service::{
-    AcquireRequest, ActionProgress, Capabilities, Chunked, DownloadedFile, FileInfo, FileRequest,
-    HumanInput, HumanInputKind, LookUpRequest, PageText, Part, PerformRequest, PutFile,
-    ReadPageRequest, ReleaseRequest, RenewRequest,
+    AcquireRequest, ActionProgress, Capabilities, Chunked, DownloadedFile, FenceRequest, FileInfo,
+    FileRequest, HumanInput, HumanInputKind, LookUpRequest, PageText, Part, PerformRequest,
+    PutFile, ReadPageRequest, ReleaseRequest, RenewRequest,
 };
 use crate::v1::common as common_wire;
 use crate::v1::executor as wire;
@@ -52,12 +52,32 @@ display_requests!(
 );
 
 one_field_messages! {
-    required AcquireDesktopResponse.lease: Lease;
     required RenewLeaseResponse.lease: Lease;
     required PerformResponse.outcome: ActionOutcome;
     required GetPointerResponse.pointer: CapturePoint;
     required PutFileResponse.file: FileInfo;
     optional StatFileResponse.file: Option<FileInfo>;
+}
+
+impl TryFrom<wire::AcquireDesktopResponse> for Lease {
+    type Error = FieldError;
+
+    fn try_from(response: wire::AcquireDesktopResponse) -> Result<Self, FieldError> {
+        let lease: Lease = require("lease", response.lease)?;
+        Ok(Self {
+            journal_checkpoint: non_empty(response.journal_checkpoint),
+            ..lease
+        })
+    }
+}
+
+impl From<Lease> for wire::AcquireDesktopResponse {
+    fn from(lease: Lease) -> Self {
+        Self {
+            journal_checkpoint: lease.journal_checkpoint.clone().unwrap_or_default(),
+            lease: Some(lease.into()),
+        }
+    }
 }
 
 impl TryFrom<wire::ReleaseDesktopResponse> for () {
@@ -118,6 +138,13 @@ conversions! {
     wire::LookUpActionRequest => LookUpRequest {
         display: optional_id(DisplayId),
         action_id: required_id(ActionId),
+    }
+
+    wire::FenceActionRequest => FenceRequest {
+        display: required_id(DisplayId),
+        epoch: number(DesktopEpoch),
+        action_id: required_id(ActionId),
+        journal_checkpoint: text,
     }
 
     wire::ReadPageResponse => PageText {
@@ -407,6 +434,42 @@ impl From<ActionProgress> for wire::LookUpActionResponse {
 
         let (progress, outcome) = match progress {
             ActionProgress::NotStarted => (Progress::NotStarted, None),
+            ActionProgress::Running => (Progress::Running, None),
+            ActionProgress::Finished(outcome) => (Progress::Finished, Some(outcome.into())),
+            ActionProgress::Unknown => (Progress::Unknown, None),
+        };
+        Self {
+            progress: progress.into(),
+            outcome,
+        }
+    }
+}
+
+impl TryFrom<wire::FenceActionResponse> for ActionProgress {
+    type Error = FieldError;
+
+    fn try_from(response: wire::FenceActionResponse) -> Result<Self, FieldError> {
+        use wire::fence_action_response::Progress;
+
+        let progress = required_enum("progress", response.progress, |progress| match progress {
+            Progress::Unspecified => None,
+            other => Some(other),
+        })?;
+        Ok(match progress {
+            Progress::Fenced => Self::NotStarted,
+            Progress::Running => Self::Running,
+            Progress::Finished => Self::Finished(require("outcome", response.outcome)?),
+            Progress::Unknown | Progress::Unspecified => Self::Unknown,
+        })
+    }
+}
+
+impl From<ActionProgress> for wire::FenceActionResponse {
+    fn from(progress: ActionProgress) -> Self {
+        use wire::fence_action_response::Progress;
+
+        let (progress, outcome) = match progress {
+            ActionProgress::NotStarted => (Progress::Fenced, None),
             ActionProgress::Running => (Progress::Running, None),
             ActionProgress::Finished(outcome) => (Progress::Finished, Some(outcome.into())),
             ActionProgress::Unknown => (Progress::Unknown, None),

@@ -107,6 +107,21 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Returns the known tokens of input and output. An unknown count adds nothing.
+    #[must_use]
+    pub fn known_tokens(self) -> u64 {
+        let [input, output] =
+            [self.input_tokens, self.output_tokens].map(Option::unwrap_or_default);
+        input.saturating_add(output)
+    }
+
+    /// Returns true if all tokens are known. Those of no call are.
+    #[must_use]
+    pub fn has_known_tokens(self) -> bool {
+        let is_reported = self.input_tokens.is_some() && self.output_tokens.is_some();
+        self.calls == 0 || is_reported
+    }
+
     /// Returns the sum. A count that is unknown in an operand with calls is unknown in the sum.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

@@ -36,4 +36,7 @@ pub struct Lease {
     pub display: DisplayId,
     pub epoch: DesktopEpoch,
     pub expires_at: SystemTime,
+    /// Position in the Executor's journal at which the lease begins. `None` in a renewal, and from an Executor without
+    /// fences.
+    pub journal_checkpoint: Option<String>,
 }

@@ -45,6 +45,9 @@ macro_rules! executor_service {
                 /// Looks up the progress of an action, without performing it.
                 unary recorded fn look_up_action(request: LookUpRequest) -> ActionProgress
                     = rpc LookUpAction(LookUpActionRequest) returns LookUpActionResponse;
+                /// Prevents an action that has not started from ever starting, and returns its progress.
+                unary recorded fn fence_action(request: FenceRequest) -> ActionProgress
+                    = rpc FenceAction(FenceActionRequest) returns FenceActionResponse;
                 /// Cancels the running action and releases all keys and buttons, whose names it returns. `None` for all
                 /// displays.
                 unary recorded fn release_all(display: Option<DisplayId>) -> Vec<String>
@@ -129,10 +132,21 @@ pub struct LookUpRequest {
     pub action_id: ActionId,
 }
 
+/// Request of [`Executor::fence_action`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FenceRequest {
+    pub display: DisplayId,
+    pub epoch: DesktopEpoch,
+    pub action_id: ActionId,
+    /// Checkpoint of the lease under which the action was sent; `None` to trust the journal as it is.
+    pub journal_checkpoint: Option<String>,
+}
+
 /// Progress of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ActionProgress {
-    /// This Executor never received the action.
+    /// This Executor never received the action. As the response of [`Executor::fence_action`], it also never starts
+    /// later.
     NotStarted,
     /// The action is in progress.
     Running,

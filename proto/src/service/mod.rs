@@ -17,8 +17,8 @@ mod planner;
 pub use chunked::{Chunked, Part};
 pub use executor::{
     AcquireRequest, ActionProgress, Capabilities, DownloadedFile, Executor, ExecutorClient,
-    ExecutorServer, FileInfo, FileRequest, HumanInput, HumanInputKind, LookUpRequest, PageText,
-    PerformRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest,
+    ExecutorServer, FenceRequest, FileInfo, FileRequest, HumanInput, HumanInputKind, LookUpRequest,
+    PageText, PerformRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest,
 };
 pub use perception::{
     CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameRequest,
@@ -44,12 +44,13 @@ use crate::error::{ErrorReport, FieldError, reason};
 pub mod definition {
     pub use super::{
         AcquireRequest, ActionProgress, BackendInfo, Capabilities, CaptureRequest, CapturedFrame,
-        CompareRequest, Comparison, DownloadedFile, Executor, ExtractRequest, Extraction, FileInfo,
-        FileRequest, FrameRequest, FrameUpdate, HumanInput, IdleReport, LookUpRequest,
-        MarkInputRequest, Observation, ObserveRequest, PageText, ParseRequest, ParsedImage,
-        Perception, PerformRequest, PlanRequest, PlannedDecision, Planner, PointerCheck,
-        PointerRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest, ResolveRequest,
-        ResolvedTarget, ResultStream, StreamRequest, SummarizeRequest, Summary, WaitForIdleRequest,
+        CompareRequest, Comparison, DownloadedFile, Executor, ExtractRequest, Extraction,
+        FenceRequest, FileInfo, FileRequest, FrameRequest, FrameUpdate, HumanInput, IdleReport,
+        LookUpRequest, MarkInputRequest, Observation, ObserveRequest, PageText, ParseRequest,
+        ParsedImage, Perception, PerformRequest, PlanRequest, PlannedDecision, Planner,
+        PointerCheck, PointerRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest,
+        ResolveRequest, ResolvedTarget, ResultStream, StreamRequest, SummarizeRequest, Summary,
+        WaitForIdleRequest,
     };
     pub use crate::domain::desktop::Lease;
     pub use crate::domain::effect::ActionOutcome;

@@ -19,7 +19,8 @@ use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, Capabilities, FileInfo, PageText, PerformRequest, PutFile,
+    AcquireRequest, ActionProgress, Capabilities, FenceRequest, FileInfo, PageText, PerformRequest,
+    PutFile,
 };
 use motorium_proto::v1::executor as wire;
 use prost::Message as _;
@@ -128,7 +129,8 @@ impl Desktop {
     /// Acquires a lease. Everything is released before the lease starts.
     ///
     /// # Errors
-    /// If another holder has the lease, the display cannot be reached, or the new epoch cannot be stored.
+    /// If another holder has the lease, the display cannot be reached, or the new epoch or the checkpoint of the journal
+    /// cannot be stored.
     pub async fn acquire(self: &Arc<Self>, request: AcquireRequest) -> Result<Lease, Error> {
         let mut state = self.lease_state.lock().await;
         let mut next = state.clone();
@@ -140,9 +142,14 @@ impl Desktop {
         )?;
         self.stop_everything();
         self.driver.release_all().await?;
+        // Before the lease: a lease without a checkpoint would keep others away, and nobody would know of it.
+        let checkpoint = self.record_checkpoint().await?;
         self.store_lease(&mut state, next).await?;
         tracing::info!(display = %self.display, epoch = epoch.0, holder = request.holder, "leased");
-        Ok(self.lease(&state, epoch))
+        Ok(Lease {
+            journal_checkpoint: Some(checkpoint),
+            ..self.lease(&state, epoch)
+        })
     }
 
     /// Renews a lease.
@@ -212,6 +219,7 @@ impl Desktop {
             display: self.display.clone(),
             epoch,
             expires_at,
+            journal_checkpoint: None,
         }
     }
 
@@ -272,7 +280,10 @@ impl Desktop {
         if stop.is_cancelled() {
             return Err(Error::Stopped);
         }
-        self.record_intent(&id, digest).await?;
+        // It may have been fenced while the rules were checked.
+        if let Some(answer) = self.record_intent(&id, digest).await? {
+            return Ok(answer);
+        }
         let started = Instant::now();
         let work = PreparedAction {
             id: Some(id.clone()),
@@ -291,22 +302,10 @@ impl Desktop {
         id: &ActionId,
         digest: Digest,
     ) -> Result<Option<ActionOutcome>, Error> {
-        Ok(match lock(&self.journal).existing(id, digest) {
-            None | Some(BeginOutcome::Started) => None,
-            Some(BeginOutcome::AlreadyFinished(outcome)) => Some(ActionOutcome {
-                already_performed: true,
-                ..outcome
-            }),
-            Some(BeginOutcome::OutcomeUnknown) => {
-                let detail =
-                    "the action was started before and its outcome is unknown; check the screen";
-                Some(ActionOutcome {
-                    already_performed: true,
-                    ..ActionOutcome::new(ActionResult::Unknown, detail)
-                })
-            }
-            Some(BeginOutcome::IdReused) => return Err(Error::ActionIdReused { id: id.clone() }),
-        })
+        match lock(&self.journal).existing(id, digest) {
+            None => Ok(None),
+            Some(existing) => answer_of(id, existing),
+        }
     }
 
     async fn check_rules(
@@ -324,11 +323,22 @@ impl Desktop {
         Ok(judged.and_then(|action| active.check_rate().map(|()| action)))
     }
 
-    async fn record_intent(self: &Arc<Self>, id: &ActionId, digest: Digest) -> Result<(), Error> {
-        let (desktop, id) = (self.clone(), id.clone());
+    /// Records the intent of an action. Returns its answer instead if it must not be performed.
+    async fn record_intent(
+        self: &Arc<Self>,
+        id: &ActionId,
+        digest: Digest,
+    ) -> Result<Option<ActionOutcome>, Error> {
+        let (desktop, begun_id) = (self.clone(), id.clone());
         let now = self.clock.now();
-        blocking(move || lock(&desktop.journal).begin(&id, digest, now)).await??;
-        Ok(())
+        let begun =
+            blocking(move || lock(&desktop.journal).begin(&begun_id, digest, now)).await??;
+        answer_of(id, begun)
+    }
+
+    async fn record_checkpoint(self: &Arc<Self>) -> Result<String, Error> {
+        let (desktop, now) = (self.clone(), self.clock.now());
+        Ok(blocking(move || lock(&desktop.journal).checkpoint(now)).await??)
     }
 
     /// Records the outcome of an action and returns it.
@@ -398,11 +408,32 @@ impl Desktop {
             EntryProgress::NotStarted => ActionProgress::NotStarted,
             EntryProgress::Running => ActionProgress::Running,
             EntryProgress::Unknown => ActionProgress::Unknown,
-            EntryProgress::Finished(outcome) => ActionProgress::Finished(ActionOutcome {
-                already_performed: true,
-                ..outcome
-            }),
+            EntryProgress::Finished(outcome) => already_finished(outcome),
+            EntryProgress::Fenced => ActionProgress::Finished(ActionOutcome::cancelled_unsent(
+                "fenced before it started; nothing was sent",
+            )),
         }
+    }
+
+    /// Fences an action that has not started, and returns its progress: [`ActionProgress::NotStarted`] if it never will.
+    ///
+    /// It does not wait for the action lock: a running action answers as running, and a queued one finds the fence.
+    ///
+    /// # Errors
+    /// If the lease is not valid, or the fence cannot be stored.
+    pub async fn fence(self: &Arc<Self>, request: FenceRequest) -> Result<ActionProgress, Error> {
+        self.check_lease(request.epoch).await?;
+        let (desktop, now) = (self.clone(), self.clock.now());
+        let fenced = blocking(move || {
+            let checkpoint = request.journal_checkpoint.as_deref();
+            lock(&desktop.journal).fence(&request.action_id, checkpoint, now)
+        });
+        Ok(match fenced.await?? {
+            EntryProgress::NotStarted | EntryProgress::Fenced => ActionProgress::NotStarted,
+            EntryProgress::Running => ActionProgress::Running,
+            EntryProgress::Unknown => ActionProgress::Unknown,
+            EntryProgress::Finished(outcome) => already_finished(outcome),
+        })
     }
 
     /// Stops the running and all queued actions, and releases everything that is pressed.
@@ -603,6 +634,31 @@ async fn resolve_secret(
     };
     let resolve = move || active.policy.secrets.resolve(&name);
     Ok(Some(blocking(resolve).await??))
+}
+
+/// Returns the answer to a request that the journal does not let start; `None` if it may be performed.
+fn answer_of(id: &ActionId, begun: BeginOutcome) -> Result<Option<ActionOutcome>, Error> {
+    let known = match begun {
+        BeginOutcome::Started => return Ok(None),
+        BeginOutcome::AlreadyFinished(outcome) => outcome,
+        BeginOutcome::OutcomeUnknown => ActionOutcome::new(
+            ActionResult::Unknown,
+            "the action was started before and its outcome is unknown; check the screen",
+        ),
+        BeginOutcome::IdReused => return Err(Error::ActionIdReused { id: id.clone() }),
+        BeginOutcome::Fenced => return Err(Error::ActionFenced { id: id.clone() }),
+    };
+    Ok(Some(ActionOutcome {
+        already_performed: true,
+        ..known
+    }))
+}
+
+fn already_finished(outcome: ActionOutcome) -> ActionProgress {
+    ActionProgress::Finished(ActionOutcome {
+        already_performed: true,
+        ..outcome
+    })
 }
 
 fn refused(refusal: Refusal) -> ActionOutcome {

@@ -31,6 +31,11 @@ pub enum Error {
         "the action id `{id}` was used for a different action before; use a new id for each attempt"
     )]
     ActionIdReused { id: ActionId },
+    /// The action was fenced before this call arrived.
+    #[error(
+        "the action `{id}` was fenced before it started and is not performed; use a new id for each attempt"
+    )]
+    ActionFenced { id: ActionId },
     /// The call was stopped before its action started.
     #[error("stopped before the action started; nothing was sent")]
     Stopped,
@@ -65,6 +70,7 @@ pub mod reason {
 
     pub const DESKTOP_NOT_FOUND: &str = "DESKTOP_NOT_FOUND";
     pub const ACTION_ID_REUSED: &str = "ACTION_ID_REUSED";
+    pub const ACTION_FENCED: &str = "ACTION_FENCED";
     pub const ACTION_STOPPED: &str = "ACTION_STOPPED";
     pub const SECRET_NOT_FOUND: &str = "SECRET_NOT_FOUND";
     pub const SECRET_UNUSABLE: &str = "SECRET_UNUSABLE";
@@ -91,6 +97,7 @@ pub mod reason {
         LEASE_EXPIRED,
         LEASE_UNKNOWN,
         ACTION_ID_REUSED,
+        ACTION_FENCED,
         ACTION_STOPPED,
         SECRET_NOT_FOUND,
         SECRET_UNUSABLE,
@@ -124,6 +131,10 @@ impl From<Error> for ErrorReport {
             Error::Lease(error) => lease_report(&error, message),
             Error::ActionIdReused { id } => {
                 ErrorReport::new(Code::InvalidArgument, reason::ACTION_ID_REUSED, message)
+                    .with("action_id", id)
+            }
+            Error::ActionFenced { id } => {
+                ErrorReport::new(Code::FailedPrecondition, reason::ACTION_FENCED, message)
                     .with("action_id", id)
             }
             Error::Stopped => ErrorReport::new(Code::Aborted, reason::ACTION_STOPPED, message),
@@ -174,8 +185,9 @@ fn file_report(error: files::Error, message: String) -> ErrorReport {
         files::Error::Exists { name } => {
             ErrorReport::new(Code::AlreadyExists, reason::FILE_EXISTS, message).with("name", name)
         }
-        files::Error::TooLarge { size, limit } => {
+        files::Error::TooLarge { name, size, limit } => {
             ErrorReport::new(Code::InvalidArgument, reason::FILE_TOO_LARGE, message)
+                .with("name", name)
                 .with("size", size)
                 .with("limit", limit)
         }
@@ -270,6 +282,13 @@ mod tests {
                 Code::InvalidArgument,
                 reason::ACTION_ID_REUSED,
             ),
+            (
+                Error::ActionFenced {
+                    id: ActionId::new("a"),
+                },
+                Code::FailedPrecondition,
+                reason::ACTION_FENCED,
+            ),
             (Error::Stopped, Code::Aborted, reason::ACTION_STOPPED),
             (
                 Error::Secret(secrets::Error::NotFound {
@@ -301,12 +320,16 @@ mod tests {
                 reason::FILE_NOT_FOUND,
             ),
             (
-                Error::File(files::Error::Exists { name }),
+                Error::File(files::Error::Exists { name: name.clone() }),
                 Code::AlreadyExists,
                 reason::FILE_EXISTS,
             ),
             (
-                Error::File(files::Error::TooLarge { size: 2, limit: 1 }),
+                Error::File(files::Error::TooLarge {
+                    name,
+                    size: 2,
+                    limit: 1,
+                }),
                 Code::InvalidArgument,
                 reason::FILE_TOO_LARGE,
             ),

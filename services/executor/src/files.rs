@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use motorium_proto::service::FileInfo;
 use rand::TryRngCore as _;
@@ -35,8 +35,8 @@ pub enum Error {
     #[error("the file `{name}` exists already; set `overwrite`, or choose another name")]
     Exists { name: String },
     /// The file is larger than allowed.
-    #[error("the file has {size} bytes; the limit is {limit}")]
-    TooLarge { size: u64, limit: u64 },
+    #[error("the file `{name}` has {size} bytes; the limit is {limit} (executor.max_file_bytes)")]
+    TooLarge { name: String, size: u64, limit: u64 },
     /// An I/O error of the operating system.
     #[error("the desktop's folder {}: {source}", folder.display())]
     Io {
@@ -85,7 +85,7 @@ impl Files {
     /// If the name is invalid, the content is too large, or the file exists and must not be overwritten.
     pub fn put(&self, name: &str, content: &[u8], overwrite: bool) -> Result<FileInfo, Error> {
         check_name(name)?;
-        self.check_size(content.len() as u64)?;
+        self.check_size(name, content.len() as u64)?;
         let fresh = self.temporary_name()?;
         let placed = self
             .write(&fresh, content)
@@ -108,7 +108,7 @@ impl Files {
         let file = self.open_regular(name)?.ok_or_else(|| Error::NotFound {
             name: name.to_owned(),
         })?;
-        let content = self.read(&file)?;
+        let content = self.read(name, &file)?;
         Ok((self.describe(name, &file, &content)?, content))
     }
 
@@ -120,7 +120,7 @@ impl Files {
         let Some(file) = self.open_regular(name)? else {
             return Ok(None);
         };
-        let content = self.read(&file)?;
+        let content = self.read(name, &file)?;
         self.describe(name, &file, &content).map(Some)
     }
 
@@ -131,9 +131,10 @@ impl Files {
         }
     }
 
-    fn check_size(&self, size: u64) -> Result<(), Error> {
+    fn check_size(&self, name: &str, size: u64) -> Result<(), Error> {
         if size > self.max_bytes {
             Err(Error::TooLarge {
+                name: name.to_owned(),
                 size,
                 limit: self.max_bytes,
             })
@@ -193,15 +194,15 @@ impl Files {
         Ok(is_plain.then_some(file))
     }
 
-    fn read(&self, file: &File) -> Result<Vec<u8>, Error> {
+    fn read(&self, name: &str, file: &File) -> Result<Vec<u8>, Error> {
         let size = file.metadata().map_err(|error| self.io(error))?.size();
-        self.check_size(size)?;
+        self.check_size(name, size)?;
         let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
         // The file may grow while it is read.
         file.take(self.max_bytes + 1)
             .read_to_end(&mut content)
             .map_err(|error| self.io(error))?;
-        self.check_size(content.len() as u64)?;
+        self.check_size(name, content.len() as u64)?;
         Ok(content)
     }
 
@@ -212,18 +213,24 @@ impl Files {
     }
 
     fn describe(&self, name: &str, file: &File, content: &[u8]) -> Result<FileInfo, Error> {
-        let modified: SystemTime = file
-            .metadata()
-            .and_then(|data| data.modified())
-            .map_err(|error| self.io(error))?;
+        let metadata = file.metadata().map_err(|error| self.io(error))?;
+        let written_at = metadata.modified().map_err(|error| self.io(error))?;
         Ok(FileInfo {
             name: name.to_owned(),
             size_bytes: content.len() as u64,
-            modified_at: modified,
+            // A file that is renamed, copied with its times or unpacked keeps the time at which it was written elsewhere.
+            modified_at: written_at.max(changed_at(&metadata)),
             sha256: Sha256::digest(content).into(),
             path: self.path.join(name).to_string_lossy().into_owned(),
         })
     }
+}
+
+/// Returns the time of the last change of a file or of its name, which no program can set.
+fn changed_at(metadata: &fs::Metadata) -> SystemTime {
+    let seconds = u64::try_from(metadata.ctime()).unwrap_or_default();
+    let nanoseconds = u32::try_from(metadata.ctime_nsec()).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds)
 }
 
 fn check_name(name: &str) -> Result<(), Error> {
@@ -279,6 +286,25 @@ mod tests {
             .map(|entry| entry.unwrap().file_name())
             .collect();
         assert_eq!(names, ["a.txt"], "no temporary file is left");
+    }
+
+    #[test]
+    fn a_renamed_old_file_has_the_time_of_its_renaming() {
+        let parent = tempfile::tempdir().unwrap();
+        let files = files(&parent);
+        let download = parent.path().join("download");
+        fs::write(&download, "x").unwrap();
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        let file = File::options().write(true).open(&download).unwrap();
+        file.set_modified(old).unwrap();
+        let before = SystemTime::now();
+        let report = files.path.join("report");
+        fs::rename(&download, &report).unwrap();
+        assert_eq!(fs::metadata(&report).unwrap().modified().unwrap(), old);
+        let info = files.stat("report").unwrap().unwrap();
+        // File systems round times down, some to whole seconds.
+        assert!(info.modified_at + Duration::from_secs(1) > before);
+        assert_eq!(files.get("report").unwrap().0, info);
     }
 
     #[test]
@@ -347,7 +373,8 @@ mod tests {
             files.put("big", &[0; 11], false),
             Err(Error::TooLarge {
                 size: 11,
-                limit: 10
+                limit: 10,
+                ..
             })
         ));
         fs::write(files.path.join("big"), [0; 11]).unwrap();

@@ -13,9 +13,9 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::DisplayId;
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, Capabilities, DownloadedFile, Executor, FileInfo, FileRequest,
-    HumanInput, LookUpRequest, PageText, PerformRequest, PutFile, ReadPageRequest, ReleaseRequest,
-    RenewRequest, Result, ResultStream,
+    AcquireRequest, ActionProgress, Capabilities, DownloadedFile, Executor, FenceRequest, FileInfo,
+    FileRequest, HumanInput, LookUpRequest, PageText, PerformRequest, PutFile, ReadPageRequest,
+    ReleaseRequest, RenewRequest, Result, ResultStream,
 };
 
 use crate::desktop::Desktop;
@@ -132,6 +132,10 @@ impl Executor for ExecutorService {
     async fn look_up_action(&self, request: LookUpRequest) -> Result<ActionProgress> {
         let desktop = self.desktop(request.display.as_ref())?;
         Ok(desktop.look_up(&request.action_id))
+    }
+
+    async fn fence_action(&self, request: FenceRequest) -> Result<ActionProgress> {
+        Ok(self.desktop(Some(&request.display))?.fence(request).await?)
     }
 
     async fn release_all(&self, display: Option<DisplayId>) -> Result<Vec<String>> {

@@ -107,7 +107,7 @@ fn scaled(image: &RgbaImage, width: u32, height: u32) -> RgbaImage {
     let size = (image.width(), image.height());
     let target = RgbaResizer::default()
         .resize(image.as_raw(), size, (width, height), &options)
-        .expect("a picture's buffer has the size of the picture");
+        .expect("an image's buffer has the size of the image");
     RgbaImage::from_raw(width, height, target).expect("the buffer was made for this size")
 }
 

@@ -18,13 +18,17 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Status};
 use tower::{Service, ServiceExt as _, service_fn};
 
+use crate::address::ServiceAddress;
 use crate::deadline::{Deadline, header as timeout, wait_for_deadline, with_cutoff};
 use crate::error_info::{self, deadline_exceeded};
 use crate::limits::Limits;
 use crate::secret::Secret;
 use crate::server::MemoryConnector;
 
+mod audiences;
 mod size_limit;
+
+pub use audiences::Audiences;
 
 /// Interval of the TCP probes on an idle connection.
 const TCP_PROBE_INTERVAL: Duration = Duration::from_secs(10);
@@ -44,6 +48,9 @@ pub struct Config {
     pub identity: Option<(String, Secret)>,
     /// Token, sent as `authorization: Bearer …`.
     pub token: Option<Secret>,
+    /// Servers that may receive the token, beside those that the operator configured. `None` for a token that belongs to the
+    /// server at `uri` alone.
+    pub audiences: Option<Audiences>,
     /// Limits of the connection and its messages.
     pub limits: Limits,
     /// Timeout for calls that have neither a deadline of their own nor one of their caller.
@@ -58,6 +65,7 @@ impl Config {
             ca: None,
             identity: None,
             token: None,
+            audiences: None,
             limits: Limits::default(),
             default_timeout: None,
         }
@@ -69,6 +77,40 @@ impl Config {
             limits: Limits::of_foreign_server(),
             ..Self::new(uri)
         }
+    }
+
+    /// Returns the configuration for an address that somebody other than the operator chose. It has the token only if the
+    /// audiences include the address.
+    #[must_use]
+    pub fn for_address_of_others(&self, uri: &str) -> Self {
+        let address = ServiceAddress::parse(uri);
+        let is_audience = self
+            .audiences
+            .as_ref()
+            .zip(address.as_ref())
+            .is_some_and(|(audiences, address)| audiences.include(address));
+        Self {
+            uri: uri.to_owned(),
+            token: self.token.clone().filter(|_| is_audience),
+            ..self.clone()
+        }
+    }
+
+    /// Returns an error if a shared token would be sent over a network without encryption.
+    fn check_encryption(&self) -> Result<(), Error> {
+        let (Some(_), Some(audiences)) = (&self.token, &self.audiences) else {
+            return Ok(());
+        };
+        let is_safe = |address: &ServiceAddress| {
+            address.is_encrypted() || address.is_loopback() || audiences.permit_plaintext(address)
+        };
+        let address = ServiceAddress::parse(&self.uri);
+        if address.as_ref().is_some_and(is_safe) {
+            return Ok(());
+        }
+        Err(Error::Unencrypted {
+            uri: self.uri.clone(),
+        })
     }
 }
 
@@ -90,6 +132,15 @@ pub enum Error {
         uri: String,
         /// Problem with the certificates.
         problem: String,
+    },
+    /// The token would be sent over a network without encryption.
+    #[error(
+        "the token is not sent to {uri} without encryption; use https://, or add {uri} to client.audiences if the network \
+         is trusted"
+    )]
+    Unencrypted {
+        /// Address of the service.
+        uri: String,
     },
     /// The token is not a valid header value.
     #[error("the token for {uri} has characters that are not allowed in a header")]
@@ -118,9 +169,10 @@ impl Channel {
     /// Creates a channel that connects on its first call, and reconnects after the connection is lost.
     ///
     /// # Errors
-    /// If the address, the certificates or the token are unusable.
+    /// If the address, the certificates or the token are unusable, or a shared token would be sent unencrypted over a network.
     pub fn connect_lazy(config: &Config) -> Result<Self, Error> {
         let inner = endpoint(config)?.connect_lazy();
+        config.check_encryption()?;
         Self::over(inner, config)
     }
 
@@ -303,5 +355,7 @@ fn connection_lost(code: Code, cause: &str, uri: &str) -> ErrorReport {
         code => code,
     };
     let text = format!("calling {uri}: {cause}; is the service running there?");
-    ErrorReport::new(code, reason::TRANSPORT, text).with("endpoint", uri)
+    ErrorReport::new(code, reason::TRANSPORT, text)
+        .with("endpoint", uri)
+        .with("cause", cause)
 }

@@ -4,6 +4,7 @@
 //! - [`telemetry`]: structured logs on standard error
 //! - [`server`]: a gRPC server with health, reflection, TLS, tokens, limits and graceful shutdown
 //! - [`client`]: channels to other services, with the same limits and deadline propagation
+//! - [`address`]: addresses of services, and patterns that list some of them
 //! - [`http_client`]: HTTP clients for external services
 //! - [`clock`], [`blocking`]: injected wall-clock time; blocking work off the async threads
 //! - [`deadline`]: deadlines on servers and clients, and their propagation
@@ -18,6 +19,7 @@
 #![doc = include_str!("../examples/minimal.rs")]
 //! ```
 
+pub mod address;
 pub mod blocking;
 pub mod caller;
 pub mod client;
@@ -68,11 +70,13 @@ impl Error {
 
 /// Returns the exit code for `main`, after printing an error and its causes to standard error.
 ///
-/// The text does not go through the log, because a configuration error occurs before logging is set up.
+/// The text does not go through the log, because a configuration error occurs before logging is set up. It is the last
+/// line: the log ends before it. Only errors and panics of parts that are still ending may follow.
 pub fn exit_code(result: Result<(), Error>) -> ExitCode {
     let Err(error) = result else {
         return ExitCode::SUCCESS;
     };
+    telemetry::end();
     // Ignored: if standard error is closed, there is nowhere to report to.
     let _ = writeln!(std::io::stderr(), "error: {}", chain(&error));
     ExitCode::FAILURE

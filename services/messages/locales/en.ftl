@@ -148,6 +148,7 @@ evidence-not-visible = its evidence "{ $evidence }" cannot be seen on the last s
 text-not-on-screen = the text "{ $text }" is not on the screen
 window-not-titled = the active window is not titled "{ $title }"
 file-missing = there is no file { $name } in the desktop's folder
+file-not-of-task = the file { $name } in the desktop's folder is older than this task
 data-not-extracted = nothing was extracted that has { $json }
 claim-not-supported = the planner claims success, but { $missing }
 goal-not-reached = the goal is not shown to be reached: { $missing }
@@ -693,6 +694,7 @@ table-column = { $column ->
 platform-unknown = unknown
 act-rule = { $outcome } by { $rule }
 act-pointer = { $outcome }; pointer at { $x }, { $y }
+act-on-other-desktop = acting on { $display }, a desktop of the Executor at { $executor }, although DISPLAY is { $own }; choose one of its desktops with `--display`, or act on { $own } with `--in-process`
 act-interrupted = interrupted; check the screen
 act-interrupted-before = interrupted before the action started
 
@@ -720,6 +722,11 @@ hint-resume = continue one with `motorium run --in-process --resume { $task }`
 up-hint = submit a task with `motorium run 'click "Save"'`; stop with Ctrl-C
 up-desktop = desktop { $display }
 up-virtual-desktop = virtual desktop { $display }
+up-isolated = its programs see neither this user's files nor other processes
+up-not-isolated =
+    its programs are NOT isolated: they can read and change what this user can, Motorium's data and keys included
+    ({ $reason })
+up-pages-not-isolated = web pages are NOT isolated from the browser: the system allows it no namespaces of its own
 
 ## Command line: errors
 
@@ -727,11 +734,23 @@ error-line = error: { $error }
 orchestrator-unreachable = cannot reach the Orchestrator at { $server } ({ $report }); start one with `motorium up`, or add --in-process to `motorium run`
 virtual-desktop-failed = the virtual desktop did not start: { $problem }
 no-display-server = neither { $first } nor { $second } is installed; install tigervnc-standalone-server or xvfb
+display-access-not-granted =
+    this user cannot be given access to the virtual display: { $problem }; install the package { $package }, or set
+    `XAUTHORITY` to a file that can be written
+desktop-not-isolated =
+    the programs of the virtual desktop cannot be isolated: { $problem }; set `desktop.isolation` to `auto` to start
+    it without
+desktop-session-not-started = the programs of the virtual desktop cannot be started: { $problem }
+isolation-is-off = `desktop.isolation` is `off`
+sandbox-not-installed = { $program } is not installed; install the package { $package }
 program-not-started = { $program } cannot be started: { $problem }; install the package { $package }
 program-not-ready = { $program } was not ready within { $seconds } s
 no-display = no display found; start a virtual one with `motorium up`
+not-found-hint = { $problem }; `{ $command }` lists what there is
+resume-unknown = { $task } is no unfinished task of an earlier run; unfinished tasks: { $names }
 wait-needs-server = --on-approval wait needs a server: a task in this process cannot be answered from elsewhere
 path-is-no-file = { $path } is not a file
+image-unreadable = the image { $path } cannot be read: { $problem }; name a PNG, JPEG or WebP file, or leave --image out to see the screen
 no-pending-approval = { $task } has no pending approval
 server-silent = no response from { $server } for { $seconds } s; trying again until it answers
 server-answers-again = { $server } answers again
@@ -764,8 +783,8 @@ remedy-setting = correct the setting, or remove it
 check-file-missing = { $name }: { $path } does not exist
 check-file = { $name } in { $path }
 check-file-slow = { $name } in { $path }, the original, slower version
-remedy-install-model = install it with `tools/setup` in a checkout of Motorium
-remedy-optimise-model = optimise it with `tools/setup` in a checkout of Motorium
+remedy-install-model = install it with `{ $command }` in a checkout of Motorium
+remedy-optimise-model = optimise it with `{ $command }` in a checkout of Motorium
 model-runtime = ONNX Runtime
 model-text-detection = the text detection model
 model-text-recognition = the text recognition model
@@ -774,6 +793,8 @@ check-no-display-server = no X server for virtual desktops
 check-program = { $program }, { $purpose }
 purpose-window-manager = the window manager of virtual desktops
 purpose-session-bus = the session bus of virtual desktops
+purpose-display-access = access to virtual desktops for this user only
+purpose-isolation = isolation of the programs on virtual desktops
 purpose-browser = the browser that URLs are opened in
 purpose-editor = the text editor of virtual desktops
 check-no-display = no display: { $problem }

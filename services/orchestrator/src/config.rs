@@ -3,6 +3,7 @@
 //! Modules that use a setting do not validate it again.
 
 mod attempts;
+mod max_limits;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::reference::Example;
-use motorium_kit::config::{HumanDuration, ListenAddress, Section};
+use motorium_kit::config::{AddressPattern, HumanDuration, ListenAddress, Section};
 use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::{DesktopName, DisplayId};
 use motorium_proto::error::FieldError;
@@ -20,8 +21,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use attempts::{EffectWindowSettings, PointerCheckSettings, RetrySettings};
+pub use max_limits::MaxLimitSettings;
 
-use crate::desktops::Connector;
+use crate::desktops::registration::RegistrationRules;
+use crate::desktops::{Connector, DesktopSource};
 use crate::functions::{ToolSettings, Tools};
 use crate::hooks;
 use crate::hooks::settings::HookSettings;
@@ -30,8 +33,9 @@ use crate::run::{
 };
 use motorium_policy::PolicySource;
 use motorium_recording::ports::Ports;
+use motorium_task::completion::ClaimRules;
 use motorium_task::effect::EffectCriterion;
-use motorium_task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, Limits};
+use motorium_task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, LimitRules, Limits};
 
 /// Timeout of a call to another service that has no deadline of its own.
 // Longer than a slow model takes to answer.
@@ -63,11 +67,19 @@ pub struct Settings {
     pub planner: String,
     /// Desktops by name. Without any, there is one with the name `local` and the default addresses.
     pub desktops: BTreeMap<String, DesktopSettings>,
+    /// Addresses that `RegisterDesktop` accepts: hosts, networks or addresses. Empty by default: the pool has the configured
+    /// desktops alone. Other machines need `https`; names are not resolved. The token is not sent to these addresses unless
+    /// `client.audiences` lists them too.
+    #[schemars(example = ["*.desks.example.com", "10.1.0.0/16"])]
+    pub allowed_desktop_addresses: Vec<AddressPattern>,
     /// Maximum number of steps of a task that sets no limit.
     pub max_steps: u32,
     /// Maximum wall-clock duration of a task that sets no limit. Includes the time in which an answer or an approval is
     /// waited for.
     pub max_duration: HumanDuration,
+    /// Highest limits that a task may ask for. A task that asks for more is refused, and one that sets no limit gets the lower
+    /// of the default and the highest one. By default, tasks may ask for anything.
+    pub max_limits: MaxLimitSettings,
     /// Duration of a task lease: how long a task waits for another orchestrator after its own has died. The same
     /// orchestrator takes its tasks back at once after a restart.
     pub lease_duration: HumanDuration,
@@ -130,8 +142,10 @@ impl Default for Settings {
             name: None,
             planner: "http://127.0.0.1:7702".to_owned(),
             desktops: BTreeMap::new(),
+            allowed_desktop_addresses: Vec::new(),
             max_steps: DEFAULT_MAX_STEPS,
             max_duration: HumanDuration(DEFAULT_MAX_DURATION),
+            max_limits: MaxLimitSettings::default(),
             lease_duration: HumanDuration(DEFAULT_LEASE_DURATION),
             heartbeat_interval: HumanDuration(DEFAULT_HEARTBEAT_INTERVAL),
             effect_threshold: None,
@@ -272,7 +286,8 @@ pub struct Config {
     pub name: String,
     pub planner: String,
     pub desktops: Vec<Desktop>,
-    pub limits: Limits,
+    pub registration: RegistrationRules,
+    pub limits: LimitRules,
     pub run: RunConfig,
     pub lease_duration: Duration,
     pub heartbeat_interval: Duration,
@@ -292,16 +307,20 @@ impl Settings {
             .into_iter()
             .map(|(name, settings)| desktop(&name, settings))
             .collect::<Result<_, _>>()?;
-        let limits = Limits {
-            max_steps: self.max_steps,
-            max_duration: self.max_duration.0,
-            ..Limits::default()
+        let limits = LimitRules {
+            defaults: Limits {
+                max_steps: self.max_steps,
+                max_duration: self.max_duration.0,
+                ..Limits::default()
+            },
+            ceilings: self.max_limits.resolve()?,
         };
         Ok(Config {
             listen: self.listen,
             name: self.name.unwrap_or_else(default_name),
             planner: self.planner,
             desktops,
+            registration: RegistrationRules::new(self.allowed_desktop_addresses),
             limits,
             lease_duration: lease(self.lease_duration.0)?,
             heartbeat_interval: heartbeat(self.heartbeat_interval.0)?,
@@ -328,8 +347,27 @@ impl Settings {
                 capture_end_screen: true,
                 capture_each_action: true,
                 find_arrivals: true,
+                claim_rules: ClaimRules::Strict,
             },
         })
+    }
+}
+
+impl Config {
+    /// Returns the client configuration of the pool: the configured servers may receive the token of `base`, also where a
+    /// registered desktop names one of them.
+    #[must_use]
+    pub fn with_audiences(&self, base: client::Config) -> client::Config {
+        let endpoints = self.desktops.iter().flat_map(|desktop| {
+            let endpoints = [&desktop.perception_endpoint, &desktop.executor_endpoint];
+            endpoints.into_iter().flatten()
+        });
+        let servers = endpoints.chain([&self.planner]);
+        let audiences = base
+            .audiences
+            .clone()
+            .map(|listed| servers.fold(listed, |audiences, uri| audiences.with_server(uri)));
+        client::Config { audiences, ..base }
     }
 }
 
@@ -442,10 +480,10 @@ fn platform(name: &str) -> Result<Platform, FieldError> {
     })
 }
 
-/// Creates a channel to another service with `base`'s token and certificates.
+/// Creates a channel to a configured service with `base`'s token and certificates.
 ///
 /// # Errors
-/// If the address cannot be used.
+/// If the address cannot be used, or the token would be sent unencrypted over a network.
 pub fn channel(base: &client::Config, uri: &str) -> Result<Channel, client::Error> {
     let config = client::Config {
         uri: uri.to_owned(),
@@ -455,12 +493,28 @@ pub fn channel(base: &client::Config, uri: &str) -> Result<Channel, client::Erro
     Channel::connect_lazy(&config)
 }
 
+/// Creates a channel to a service of a registered desktop: it gets the token only if the operator listed its address.
+fn channel_of_registered(base: &client::Config, uri: &str) -> Result<Channel, client::Error> {
+    let config = base.for_address_of_others(uri);
+    if base.token.is_some() && config.token.is_none() {
+        tracing::info!(
+            endpoint = uri,
+            "no token is sent to this registered desktop; client.audiences does not list it"
+        );
+    }
+    channel(&config, uri)
+}
+
 /// Returns a connector that reaches a desktop's services over the network when it names an address, and uses the
 /// services of this process otherwise.
 pub fn connector(base: client::Config, nearby: LocalServices) -> Arc<Connector> {
-    Arc::new(move |desktop: &Desktop| {
+    Arc::new(move |desktop: &Desktop, source: DesktopSource| {
         let reach = |field: &str, uri: &str| {
-            channel(&base, uri).map_err(|error| FieldError::new(field, error.to_string()))
+            let channel = match source {
+                DesktopSource::Configured => channel(&base, uri),
+                DesktopSource::Registered => channel_of_registered(&base, uri),
+            };
+            channel.map_err(|error| FieldError::new(field, error.to_string()))
         };
         let perception: Arc<dyn Perception> = match &desktop.perception_endpoint {
             Some(uri) => Arc::new(PerceptionClient::new(reach(PERCEPTION, uri)?)),

@@ -1,10 +1,16 @@
 //! Errors of the Orchestrator and their mapping to gRPC statuses.
 
-use motorium_proto::domain::id::TaskName;
+use motorium_proto::domain::id::{DesktopName, TaskName};
 use motorium_proto::error::{ErrorReport, FieldError};
 use tonic::{Code, Status};
 
-pub use motorium_task::reason;
+/// Error reasons of the Orchestrator, each with a page in `docs/errors/`.
+pub mod reason {
+    pub use motorium_task::reason::*;
+
+    pub const DESKTOP_CONFIGURED: &str = "DESKTOP_CONFIGURED";
+    pub const DESKTOP_ADDRESS_DENIED: &str = "DESKTOP_ADDRESS_DENIED";
+}
 
 /// Error of a call to the Orchestrator.
 #[derive(Debug, thiserror::Error)]
@@ -21,9 +27,21 @@ pub enum Error {
     },
     #[error("there is no desktop {name}; known desktops: {known}")]
     DesktopNotFound { name: String, known: String },
+    #[error(
+        "{name} is a desktop of the configuration, which registrations do not replace; choose another name"
+    )]
+    DesktopConfigured { name: DesktopName },
+    #[error(
+        "{field}: desktops may not be registered at {address}; the operator can add its host to \
+         orchestrator.allowed_desktop_addresses"
+    )]
+    DesktopAddressDenied {
+        field: &'static str,
+        address: String,
+    },
     #[error("there is no {name}; create it with CreateSession, or leave the session empty")]
     SessionNotFound { name: String },
-    #[error("there is no {name}")]
+    #[error("there is no {name}; ListSteps and the events of the task name its artifacts")]
     ArtifactNotFound { name: String },
     #[error("there is no {name}")]
     ApprovalNotFound { name: String },
@@ -81,6 +99,17 @@ impl Error {
                 ErrorReport::new(Code::NotFound, reason::DESKTOP_NOT_FOUND, message)
                     .with("desktop", name)
             }
+            Error::DesktopConfigured { name } => {
+                ErrorReport::new(Code::AlreadyExists, reason::DESKTOP_CONFIGURED, message)
+                    .with("desktop", name)
+            }
+            Error::DesktopAddressDenied { field, address } => ErrorReport::new(
+                Code::PermissionDenied,
+                reason::DESKTOP_ADDRESS_DENIED,
+                message,
+            )
+            .with("field", field)
+            .with("address", address),
             Error::SessionNotFound { name } => {
                 ErrorReport::new(Code::NotFound, reason::SESSION_NOT_FOUND, message)
                     .with("session", name)

@@ -30,7 +30,7 @@ async fn run() -> Result<(), motorium_kit::Error> {
         .await;
     let storage = storage.map_err(motorium_kit::Error::service)?;
 
-    let base = common.client("");
+    let base = config.with_audiences(common.client(""));
     let planner = orchestrator_config::channel(&base, &config.planner)
         .map_err(motorium_kit::Error::service)?;
     let nearby = orchestrator_config::LocalServices {

@@ -81,7 +81,9 @@ async fn replay_run(
     let desktop = settings.desktop().map_err(unreadable)?;
     let begun = &folder.log[..run.first_event];
     let task = Task::from_events(begun.to_vec());
-    let task = task.ok_or_else(|| folder.unreadable("its log does not begin with its creation"))?;
+    let mut task =
+        task.ok_or_else(|| folder.unreadable("its log does not begin with its creation"))?;
+    task.estimates_usage = settings.estimates_usage();
     let notifier = TaskNotifier::new();
     let player = Arc::new(Player::new(folder, run, notifier.clone()));
     let journal = Journal::new(
@@ -103,6 +105,10 @@ async fn replay_run(
         run.orchestrator.clone(),
         config,
     );
+    let runner = match settings.fences_actions() {
+        true => runner,
+        false => runner.without_fences(),
+    };
     let runner = runner.with_recording(RecordingMode::Replaying(player.clone()));
     let over = tokio::select! {
         over = player.wait_for_end() => over,

@@ -299,7 +299,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use motorium_proto::v1::orchestrator as wire;
-    use motorium_task::spec::{Limits, TaskSpec};
+    use motorium_task::spec::{LimitRules, TaskSpec};
     use motorium_task::{Approval, ApprovalSubject};
 
     use super::*;
@@ -380,7 +380,7 @@ mod tests {
                 goal: goal.to_owned(),
                 ..wire::Task::default()
             },
-            Limits::default(),
+            LimitRules::default(),
         );
         let denied = Approval {
             id: "1-0-1".to_owned(),

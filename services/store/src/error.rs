@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use motorium_proto::domain::id::{EventSeq, TaskName};
-use motorium_proto::error::ErrorReport;
+use motorium_proto::error::{ErrorReport, reason};
 use tonic::Code;
 
 use crate::blob_id::BlobId;
@@ -164,7 +164,7 @@ impl Error {
         let internal = |code, reason, text: &str| ErrorReport::new(code, reason, text);
         match self {
             Self::TaskNotFound { task } => {
-                report(Code::NotFound, "TASK_NOT_FOUND").with("task", task)
+                report(Code::NotFound, reason::TASK_NOT_FOUND).with("task", task)
             }
             Self::TaskExists { task } => {
                 report(Code::AlreadyExists, "TASK_EXISTS").with("task", task)
@@ -182,7 +182,7 @@ impl Error {
                 .with("expected", expected.0)
                 .with("last", last.0),
             Self::ResourceNotFound { name } => {
-                report(Code::NotFound, "RESOURCE_NOT_FOUND").with("name", name)
+                report(Code::NotFound, reason::RESOURCE_NOT_FOUND).with("name", name)
             }
             Self::ResourceExists { name } => {
                 report(Code::AlreadyExists, "RESOURCE_EXISTS").with("name", name)

@@ -283,7 +283,7 @@ pub struct PutResource {
     pub now: SystemTime,
 }
 
-/// Collection of a resource.
+/// Collection of resources that are stored by name, as in `sessions/one`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Collection {
     Sessions,
@@ -291,7 +291,7 @@ pub enum Collection {
 }
 
 impl Collection {
-    /// Returns the first segment of its resource names.
+    /// Returns the collection's identifier: the first segment of its resources' names, such as `sessions`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -2,41 +2,63 @@
 //!
 //! Pure. The existence of files is checked by the run loop.
 
+use std::time::{Duration, SystemTime};
+
 use motorium_messages::{Language, Message};
 use motorium_proto::domain::effect::Verdict;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
-use motorium_proto::service::Observation;
+use motorium_proto::domain::session::FileOrigin;
+use motorium_proto::service::{FileInfo, Observation};
 use serde_json::Value;
 
 use super::fold::Task;
 use super::machine;
 use super::record::ActionRecord;
-use super::screen::{contains_words, folded};
+use super::screen::{contains_words, folded, is_telling, shows_words};
 use super::spec::Expectation;
+
+/// Strictness with which a claim of success is verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClaimRules {
+    /// Words belong to one element or to adjacent lines, one letter is no evidence, and only the task's own files count.
+    #[default]
+    Strict,
+    /// The rules of earlier versions, for replays of their recordings: words may run from one element into any other, the
+    /// Planner may find a single letter, and every file in the desktop's folder counts.
+    Lenient,
+}
 
 /// The last observed screen.
 #[derive(Debug, Clone, Copy)]
 pub struct LastScreen<'a> {
     pub scene: &'a Scene,
     pub frame: &'a Frame,
+    pub rules: ClaimRules,
 }
 
 impl<'a> LastScreen<'a> {
     /// Returns the screen of an observation.
     #[must_use]
-    pub fn of(observation: &'a Observation) -> Self {
+    pub fn of(observation: &'a Observation, rules: ClaimRules) -> Self {
         Self {
             scene: &observation.scene,
             frame: &observation.frame,
+            rules,
         }
     }
 
-    /// Returns true if it shows these words, in one element or across consecutive elements.
+    /// Returns true if it shows these words, in one element or in vertically adjacent lines.
     #[must_use]
     pub fn shows(&self, text: &str) -> bool {
-        let elements = self.scene.elements.iter();
-        contains_words(elements.map(|element| element.content.as_str()), text)
+        let elements = &self.scene.elements;
+        match self.rules {
+            ClaimRules::Strict => shows_words(elements, text),
+            ClaimRules::Lenient => contains_words(
+                elements.iter().map(|element| element.content.as_str()),
+                text,
+            ),
+        }
     }
 
     /// Returns true if the active window's title contains these words.
@@ -49,14 +71,13 @@ impl<'a> LastScreen<'a> {
 
     /// Returns true if the screen shows a piece of evidence: all of it, or a part it quotes.
     fn supports(&self, evidence: &str) -> bool {
-        let seen = |text: &str| is_telling(text) && (self.shows(text) || self.is_titled(text));
+        let is_long_enough = |text: &str| match self.rules {
+            ClaimRules::Strict => is_telling(text),
+            ClaimRules::Lenient => folded(text).chars().count() > 1,
+        };
+        let seen = |text: &str| is_long_enough(text) && (self.shows(text) || self.is_titled(text));
         seen(evidence) || quotes(evidence).any(seen)
     }
-}
-
-/// Returns true if a text is long enough to be evidence. A single letter or digit is on nearly every screen.
-fn is_telling(text: &str) -> bool {
-    folded(text).chars().count() > 1
 }
 
 /// Returns the parts in quotation marks, English or Chinese.
@@ -98,16 +119,38 @@ pub fn missing_evidence(
     missing.collect()
 }
 
-/// Returns the pieces of evidence that can tell success from failure. After an action without effect, the text of its own target
-/// cannot: it was there before.
+/// Returns the pieces of evidence that can tell success from failure. One letter cannot, and neither can the text of the last
+/// target after an action without effect: it was there before.
 #[must_use]
-pub fn telling_evidence(task: &Task, evidence: &[String]) -> Vec<String> {
+pub fn telling_evidence(task: &Task, evidence: &[String], rules: ClaimRules) -> Vec<String> {
     let label = last_acting(task)
         .filter(|record| setback(record, Language::English).is_some())
         .and_then(|record| record.target_label.as_deref());
-    let is_own_text = |piece: &&String| label.is_some_and(|label| contains_words([label], piece));
-    let telling = evidence.iter().filter(|piece| !is_own_text(piece));
+    let is_own_text = |piece: &String| label.is_some_and(|label| contains_words([label], piece));
+    let is_too_short = |piece: &String| rules == ClaimRules::Strict && !is_telling(piece);
+    let telling = evidence
+        .iter()
+        .filter(|piece| !is_own_text(piece) && !is_too_short(piece));
     telling.cloned().collect()
+}
+
+/// Granularity of the times of files. Some file systems store whole seconds, rounded down.
+const FILE_TIME_GRANULARITY: Duration = Duration::from_secs(1);
+
+/// Returns true if a file of the desktop's folder belongs to the task: it was attached to it, or written or given its name
+/// since the task first looked at the desktop. Files of earlier tasks and of other people are in the folder as well.
+// Frames and files have the time of the desktop's machine, so that the clock of the Orchestrator does not matter.
+#[must_use]
+pub fn is_own_file(task: &Task, file: &FileInfo) -> bool {
+    let mut files = task.context.files.iter();
+    let is_attached =
+        files.any(|known| known.origin == FileOrigin::Attached && known.name == file.name);
+    let is_recent = |first_look: SystemTime| {
+        // Zero if the file is younger than the first look.
+        let age = first_look.duration_since(file.modified_at);
+        age.unwrap_or_default() < FILE_TIME_GRANULARITY
+    };
+    is_attached || task.first_look.is_some_and(is_recent)
 }
 
 /// Returns why a claim is not believed, or nothing if it is. A model whose last action had no effect, or that names no evidence, is
@@ -200,6 +243,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::event::Event;
+    use crate::samples::{at, finished, observed, started, with_limits};
+    use crate::spec::Limits;
 
     fn check_json(json: Value, wanted: Value, expected: bool) {
         assert_eq!(
@@ -218,6 +264,55 @@ mod tests {
         check_json(order(), json!({"lines": [{"name": "c"}]}), false);
         check_json(order(), json!({"number": "7"}), false);
         check_json(order(), json!({"total": null}), false);
+    }
+
+    #[test]
+    fn only_files_that_were_attached_or_written_since_the_first_look_are_the_tasks_own() {
+        let put = Event::AttachmentPut {
+            name: "form.txt".into(),
+            size_bytes: 1,
+            path: "/files/form.txt".into(),
+            error: String::new(),
+            image: None,
+            image_error: String::new(),
+        };
+        let mut looked = observed();
+        if let Event::Observed(observed) = &mut looked {
+            observed.frame.captured_at = at(100);
+        }
+        let is_own = |task: &Task, name: &str, modified_at| {
+            let file = FileInfo {
+                name: name.to_owned(),
+                size_bytes: 1,
+                modified_at,
+                sha256: [0; 32],
+                path: String::new(),
+            };
+            is_own_file(task, &file)
+        };
+        let task = with_limits(Limits::default(), vec![started(), put.clone()]);
+        assert!(
+            !is_own(&task, "report.txt", at(500)),
+            "it has seen nothing yet"
+        );
+        assert!(is_own(&task, "form.txt", at(5)));
+        // The second look changes nothing.
+        let events = vec![started(), put, looked, finished(), observed()];
+        let task = with_limits(Limits::default(), events);
+        assert!(is_own(&task, "report.txt", at(100)));
+        let rounded_down = at(100) - Duration::from_millis(999);
+        assert!(is_own(&task, "report.txt", rounded_down));
+        assert!(!is_own(&task, "report.txt", at(99)));
+        assert!(is_own(&task, "form.txt", at(5)));
+    }
+
+    #[test]
+    fn one_letter_is_no_evidence_for_success() {
+        let task = with_limits(Limits::default(), vec![started()]);
+        let pieces = ["7", "Saved", "5.", "Ａ"].map(str::to_owned);
+        let telling = |rules| telling_evidence(&task, &pieces, rules);
+        assert_eq!(telling(ClaimRules::Strict), ["Saved"]);
+        assert_eq!(telling(ClaimRules::Lenient), pieces);
     }
 
     #[test]

@@ -95,6 +95,8 @@ pub enum Event {
     DesktopAcquired {
         desktop: DesktopName,
         epoch: DesktopEpoch,
+        /// Position in the Executor's journal at which the lease begins.
+        journal_checkpoint: Option<String>,
     },
     LiveFrame {
         desktop: DesktopName,

@@ -31,6 +31,7 @@ use super::record::{Abandonment, StepRecord};
 use super::risk;
 use super::secret_fields::SecretFields;
 use super::spec::{Attachment, TaskSpec};
+use super::usage_tally::{UsageTally, request_tokens};
 
 /// State of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,12 +72,21 @@ pub struct Task {
     pub spec: TaskSpec,
     pub lifecycle: Lifecycle,
     pub desktop: Option<(DesktopName, DesktopEpoch)>,
+    /// Position in the Executor's journal at which the lease begins; `None` from an Executor without fences.
+    pub journal_checkpoint: Option<String>,
     /// Other tasks may use the desktop while this one waits for an answer.
     pub desktop_released: bool,
     /// The wait for a desktop that was recorded last.
     pub desktop_wait: Option<DesktopWait>,
     pub steps: Vec<StepRecord>,
+    /// Time of the first frame that the task saw, on the clock of the desktop.
+    pub first_look: Option<SystemTime>,
     pub usage: Usage,
+    /// The same usage as the limits count it.
+    pub usage_tally: UsageTally,
+    /// True if the limits count calls of unknown usage by an estimate: false only in replays of recordings that are older than
+    /// the estimate.
+    pub estimates_usage: bool,
     pub risky_actions: u32,
     /// Opaque conversation state of the planner, from its last decision.
     pub conversation: Bytes,
@@ -149,10 +159,14 @@ impl Task {
             spec,
             lifecycle: Lifecycle::Pending,
             desktop: None,
+            journal_checkpoint: None,
             desktop_released: false,
             desktop_wait: None,
             steps: Vec::new(),
+            first_look: None,
             usage: Usage::default(),
+            usage_tally: UsageTally::default(),
+            estimates_usage: true,
             risky_actions: 0,
             conversation: Bytes::new(),
             conversation_backend: String::new(),
@@ -236,6 +250,14 @@ impl Task {
             .map(|action| &action.action_id)
     }
 
+    /// Returns whether a lease of this desktop and epoch continues the last one. Otherwise the Executor's journal is not
+    /// the one that the task's actions were recorded in: it is another desktop's, or was lost, or restored from a copy.
+    #[must_use]
+    pub fn is_continued_by(&self, desktop: &DesktopName, epoch: DesktopEpoch) -> bool {
+        let last = self.desktop.as_ref();
+        last.is_none_or(|(name, before)| name == desktop && before.0 < epoch.0)
+    }
+
     /// Returns true if the task has been running without a pause for at least `long`.
     #[must_use]
     pub fn has_run_for(&self, long: Duration, now: SystemTime) -> bool {
@@ -304,7 +326,14 @@ impl Task {
                 self.enter(Lifecycle::Running, *at);
             }
             Event::Recovered { .. } => self.recover(*at),
-            Event::DesktopAcquired { desktop, epoch } => self.acquired(desktop, *epoch),
+            Event::DesktopAcquired {
+                desktop,
+                epoch,
+                journal_checkpoint,
+            } => {
+                self.acquired(desktop, *epoch);
+                self.journal_checkpoint.clone_from(journal_checkpoint);
+            }
             Event::DesktopReleased { .. } => self.desktop_released = true,
             Event::DesktopAwaited { wait, .. } => self.desktop_wait = Some(wait.clone()),
             Event::SessionLoaded { tasks } => self.context.earlier_tasks.clone_from(tasks),
@@ -320,6 +349,7 @@ impl Task {
                 self.add_user_image(name, image.as_ref(), image_error);
             }
             Event::Observed(observed) => {
+                self.first_look.get_or_insert(observed.frame.captured_at);
                 self.current_messages.append(&mut self.pending_messages);
                 self.steps.push(StepRecord::begin(*step, *at, observed));
             }
@@ -463,7 +493,7 @@ impl Task {
                 ..
             } => {
                 self.artifacts.extend(responses.clone());
-                self.usage = self.usage.plus(*usage);
+                self.count_for_task(*usage);
                 self.summary = Some(text.clone());
             }
             Event::EndScreenCaptured { image } => {
@@ -592,15 +622,23 @@ impl Task {
         self.ended_at = Some(at);
     }
 
-    /// Replaces the line of progress that this event added. A correction of a line that no step shows changes nothing.
     /// Adds usage to the task and to its last step, so that the steps add up to the task.
     fn count(&mut self, usage: Usage) {
-        self.usage = self.usage.plus(usage);
+        self.count_for_task(usage);
         if let Some(step) = self.steps.last_mut() {
             step.usage = step.usage.plus(usage);
         }
     }
 
+    fn count_for_task(&mut self, usage: Usage) {
+        self.usage = self.usage.plus(usage);
+        let frame = self.steps.last().and_then(|step| step.frame_size);
+        let text_bytes = self.spec.goal.len() + self.spec.instructions.len();
+        let estimate = request_tokens(frame, text_bytes);
+        self.usage_tally.add(usage, estimate);
+    }
+
+    /// Replaces the line of progress that this event added. A correction of a line that no step shows changes nothing.
     fn correct_progress(&mut self, added: EventSeq, text: &str) {
         let lines = self.steps.iter_mut().rev();
         let mut lines = lines.filter_map(|step| step.progress.as_mut());
@@ -636,7 +674,7 @@ mod tests {
 
     use super::*;
     use crate::samples::{finished, observed, started, with_limits};
-    use crate::spec::Limits;
+    use crate::spec::{LimitRules, Limits};
     use crate::view;
 
     fn at(seconds: u64) -> SystemTime {
@@ -650,7 +688,7 @@ mod tests {
             goal: "点击“Save”".into(),
             ..Default::default()
         };
-        let spec = TaskSpec::from_wire(name, "u".into(), goal, Limits::default()).unwrap();
+        let spec = TaskSpec::from_wire(name, "u".into(), goal, LimitRules::default()).unwrap();
         let mut task = Task::new(spec, EventSeq(1), at(0));
         let events = [
             Event::Started {
@@ -694,7 +732,7 @@ mod tests {
             goal: "x".into(),
             ..Default::default()
         };
-        let spec = TaskSpec::from_wire(name, "u".into(), goal, Limits::default()).unwrap();
+        let spec = TaskSpec::from_wire(name, "u".into(), goal, LimitRules::default()).unwrap();
         let mut task = Task::new(spec, EventSeq(1), at(0));
         let last = happened.last().map_or(0, |(second, _)| *second);
         for (seq, (second, event)) in (2..).zip(happened) {
@@ -709,6 +747,30 @@ mod tests {
     }
 
     #[test]
+    fn only_a_later_epoch_of_the_same_desktop_continues_a_lease() {
+        let desktop = |name| DesktopName::from_segment(name).unwrap();
+        let task = with_limits(Limits::default(), vec![]);
+        assert!(task.is_continued_by(&desktop("d"), DesktopEpoch(1)));
+        let acquired = Event::DesktopAcquired {
+            desktop: desktop("d"),
+            epoch: DesktopEpoch(5),
+            journal_checkpoint: Some("checkpoint/1".into()),
+        };
+        let task = with_limits(Limits::default(), vec![acquired]);
+        assert_eq!(task.journal_checkpoint.as_deref(), Some("checkpoint/1"));
+        for (name, epoch, expected) in [
+            ("d", 6, true),
+            ("d", 9, true),
+            ("d", 5, false),
+            ("d", 1, false),
+            ("e", 6, false),
+        ] {
+            let continues = task.is_continued_by(&desktop(name), DesktopEpoch(epoch));
+            assert_eq!(continues, expected, "{name}, epoch {epoch}");
+        }
+    }
+
+    #[test]
     fn only_running_time_counts_as_active() {
         let started = || Event::Started {
             orchestrator: "o".into(),
@@ -720,6 +782,7 @@ mod tests {
         let acquired = || Event::DesktopAcquired {
             desktop: DesktopName::from_segment("d").unwrap(),
             epoch: DesktopEpoch(2),
+            journal_checkpoint: None,
         };
         let worked = finished;
         let message = || Event::MessageReceived {

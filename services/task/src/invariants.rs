@@ -13,9 +13,9 @@ use super::event::{ActionIntended, Event, RecordedEvent};
 #[derive(Debug, Clone, Copy, Default)]
 struct TrackedAction {
     result: Option<ActionResult>,
-    /// It had no effect, so it may be repeated.
+    /// True if the action had no effect, so that it may be repeated.
     had_no_effect: bool,
-    /// A retry was recorded for it.
+    /// True if the retry that was recorded for it performs an action.
     retry_due: bool,
 }
 
@@ -24,7 +24,7 @@ struct TrackedAction {
 struct CallTracker {
     decided: usize,
     returned: usize,
-    /// A call was made and has no result yet.
+    /// True if a call was made and has no result yet.
     is_open: bool,
 }
 

@@ -31,6 +31,7 @@ pub mod session;
 mod shortened;
 pub mod spec;
 pub mod summary;
+mod usage_tally;
 pub mod view;
 pub mod words;
 
@@ -40,3 +41,4 @@ pub use event::{Event, RecordedEvent};
 pub use fold::{AttachedImage, Lifecycle, Task};
 pub use record::{Abandonment, ActionRecord, StepRecord};
 pub use spec::TaskSpec;
+pub use usage_tally::UsageTally;

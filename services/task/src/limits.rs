@@ -7,7 +7,7 @@
 use std::time::SystemTime;
 
 use motorium_messages::Message;
-use motorium_proto::domain::decision::{RemainingLimits, Usage};
+use motorium_proto::domain::decision::RemainingLimits;
 
 use super::Task;
 use super::directive::Directive;
@@ -59,7 +59,7 @@ fn step_limit_exceeded(task: &Task) -> Option<Failure> {
 pub fn model_budget_exceeded(task: &Task) -> Option<Failure> {
     let limits = &task.spec.limits;
     if let Some(max) = limits.max_tokens
-        && counted_tokens(task.usage) >= max
+        && counted(task).tokens >= max
     {
         return Some(failure(
             task,
@@ -67,7 +67,7 @@ pub fn model_budget_exceeded(task: &Task) -> Option<Failure> {
             Message::TokenLimit { max },
         ));
     }
-    if let (Some(max), Some(cost)) = (limits.max_cost_micros_usd, task.usage.cost_micros_usd)
+    if let (Some(max), Some(cost)) = (limits.max_cost_micros_usd, counted(task).cost_micros_usd)
         && cost >= max
     {
         let amount = format!("{:.2}", max as f64 / 1e6);
@@ -114,26 +114,44 @@ fn failure(task: &Task, reason: &'static str, message: Message<'_>) -> Failure {
     Failure::new(reason, task.text(message))
 }
 
-/// Returns the tokens that count towards the limit.
+/// Usage of models that counts towards the limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CountedUsage {
+    pub tokens: u64,
+    /// `None` if no cost is known.
+    pub cost_micros_usd: Option<u64>,
+}
+
+/// Returns what counts towards the limits: what is known, and estimates of calls that did not report their usage.
 #[must_use]
-pub fn counted_tokens(usage: Usage) -> u64 {
-    usage.input_tokens.unwrap_or_default() + usage.output_tokens.unwrap_or_default()
+pub fn counted(task: &Task) -> CountedUsage {
+    if !task.estimates_usage {
+        return CountedUsage {
+            tokens: task.usage.known_tokens(),
+            cost_micros_usd: task.usage.cost_micros_usd,
+        };
+    }
+    CountedUsage {
+        tokens: task.usage_tally.tokens(),
+        cost_micros_usd: task.usage_tally.cost_micros_usd(),
+    }
 }
 
 /// Returns the remaining limits of a task.
 #[must_use]
 pub fn remaining(task: &Task, now: SystemTime) -> RemainingLimits {
     let limits = &task.spec.limits;
+    let counted = counted(task);
     let steps = u32::try_from(task.counted_steps()).unwrap_or(u32::MAX);
     RemainingLimits {
         steps: Some(limits.max_steps.saturating_sub(steps)),
         time: Some(limits.max_duration.saturating_sub(task.active_time(now))),
         tokens: limits
             .max_tokens
-            .map(|max| max.saturating_sub(counted_tokens(task.usage))),
+            .map(|max| max.saturating_sub(counted.tokens)),
         cost_micros_usd: limits
             .max_cost_micros_usd
-            .map(|max| max.saturating_sub(task.usage.cost_micros_usd.unwrap_or_default())),
+            .map(|max| max.saturating_sub(counted.cost_micros_usd.unwrap_or_default())),
     }
 }
 
@@ -145,6 +163,8 @@ mod tests {
     use motorium_proto::domain::effect::ActionResult;
     use motorium_proto::service::BackendAttempt;
 
+    use super::remaining;
+    use crate::Task;
     use crate::event::{Event, UserRequest, UserRequestKind};
     use crate::machine::{Directive, directive};
     use crate::samples::*;
@@ -245,21 +265,80 @@ mod tests {
 
     /// A skipped backend that used a hundred tokens.
     fn skipped() -> Event {
+        skipped_after(Usage {
+            input_tokens: Some(60),
+            output_tokens: Some(40),
+            cost_micros_usd: Some(1000),
+            calls: 1,
+            ..Usage::default()
+        })
+    }
+
+    fn skipped_after(usage: Usage) -> Event {
         Event::BackendSkipped {
             attempt: BackendAttempt {
                 backend: "b".into(),
                 reason: "TRANSIENT".into(),
                 message: String::new(),
-                usage: Usage {
-                    input_tokens: Some(60),
-                    output_tokens: Some(40),
-                    cost_micros_usd: Some(1000),
-                    calls: 1,
-                    ..Usage::default()
-                },
+                usage,
             },
             responses: None,
         }
+    }
+
+    #[test]
+    fn a_call_of_unknown_usage_does_not_reset_a_budget() {
+        let unknown = Usage {
+            calls: 1,
+            ..Usage::default()
+        };
+        let limits = Limits {
+            max_tokens: Some(250),
+            max_cost_micros_usd: Some(2500),
+            ..Limits::default()
+        };
+        let calls = [skipped(), skipped_after(unknown)];
+        let task = with_limits(limits, [vec![started()], calls.to_vec()].concat());
+        let left = remaining(&task, at(1));
+        assert_eq!((left.tokens, left.cost_micros_usd), (Some(50), Some(500)));
+        assert_eq!(
+            task.usage.input_tokens, None,
+            "people see that it is unknown"
+        );
+        let spent = [calls.to_vec(), vec![skipped()]].concat();
+        let mut task = with_limits(limits, [vec![started()], spent].concat());
+        let reason = |task: &Task| match directive(task, at(1)) {
+            Directive::Fail(failure) => failure.reason,
+            other => format!("{other:?}"),
+        };
+        assert_eq!(reason(&task), "TOKEN_LIMIT");
+        // As recordings of earlier versions have it.
+        task.estimates_usage = false;
+        assert_eq!(reason(&task), "Observe");
+    }
+
+    #[test]
+    fn a_server_that_never_reports_its_usage_is_limited_all_the_same() {
+        let unknown = || {
+            skipped_after(Usage {
+                calls: 1,
+                ..Usage::default()
+            })
+        };
+        let limits = Limits {
+            max_tokens: Some(10_000),
+            ..Limits::default()
+        };
+        let calls = |count| std::iter::repeat_with(unknown).take(count);
+        let after = |count| {
+            let events = [started(), observed()].into_iter().chain(calls(count));
+            directive(&with_limits(limits, events.collect()), at(1))
+        };
+        assert_eq!(after(2), Directive::Decide);
+        let Directive::Fail(failure) = after(3) else {
+            panic!("it would have gone on for ever");
+        };
+        assert_eq!(failure.reason, "TOKEN_LIMIT");
     }
 
     #[test]

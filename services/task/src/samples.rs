@@ -15,7 +15,7 @@ use super::event::{ActionIntended, Event, Observed, RecordedEvent};
 use super::machine::action_id;
 use super::retry_strategy::RetryStrategy;
 use super::screen::Fingerprint;
-use super::spec::{Limits, TaskSpec};
+use super::spec::{LimitRules, Limits, TaskSpec};
 use crate::effect;
 
 pub(super) fn at(seconds: u64) -> SystemTime {
@@ -27,11 +27,15 @@ pub(super) fn spec(limits: Limits) -> TaskSpec {
         goal: "click \"a\"".into(),
         ..Default::default()
     };
+    let rules = LimitRules {
+        defaults: limits,
+        ..LimitRules::default()
+    };
     TaskSpec::from_wire(
         TaskName::from_segment("t").unwrap(),
         "u".into(),
         task,
-        limits,
+        rules,
     )
     .unwrap()
 }
@@ -115,6 +119,35 @@ pub(super) fn intended(step: u32, attempt: u32) -> Event {
         target: None,
         target_label: None,
     }))
+}
+
+/// Returns the events of a step that only waits.
+pub(super) fn waited(step: u32) -> Vec<Event> {
+    let wait = PlannedAction {
+        action: Action::Wait {
+            duration: Duration::from_secs(1),
+        },
+        intent: "wait for \"X\"".into(),
+        ..planned()
+    };
+    let action = Action::Wait {
+        duration: Duration::from_secs(1),
+    };
+    let begun = Event::ActionIntended(Box::new(ActionIntended {
+        action_id: action_id(&TaskName::from_segment("t").unwrap(), step, 0, 0),
+        retry_of: None,
+        planned: wait.clone(),
+        action,
+        target: None,
+        target_label: None,
+    }));
+    vec![
+        observed(),
+        decided(Next::Act(vec![wait])),
+        begun,
+        performed(step, 0, ActionResult::Performed),
+        finished(),
+    ]
 }
 
 pub(super) fn performed(step: u32, attempt: u32, result: ActionResult) -> Event {

@@ -5,6 +5,7 @@
 //! No model is asked.
 
 use motorium_messages::{Language, Message};
+use motorium_proto::domain::action::ActionKind;
 use motorium_proto::domain::effect::Verdict;
 use motorium_proto::domain::session::{EarlierTask, TaskEnd};
 
@@ -102,7 +103,7 @@ fn messages(task: &Task) -> Vec<String> {
         .collect()
 }
 
-/// Returns the last performed actions and function calls as lines.
+/// Returns the last performed actions and function calls as lines. A wait is not among them: nothing is done by it.
 pub(crate) fn performed_lines(task: &Task) -> Vec<String> {
     last(actions(task), MAX_ACTIONS)
 }
@@ -130,6 +131,7 @@ fn actions(task: &Task) -> Vec<String> {
 
 fn step_lines(step: &StepRecord, language: Language) -> Vec<String> {
     let performed = step.actions.iter().filter(|action| action.performed());
+    let performed = performed.filter(|action| action.action.kind() != ActionKind::Wait);
     let performed = performed.map(|action| action_line(action, language));
     let calls = step.function_calls.iter().map(|call| {
         let name = &call.name;

@@ -3,6 +3,7 @@
 //! The limits are not enforced here but in `limits`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -16,6 +17,7 @@ use motorium_proto::v1::common;
 use motorium_proto::v1::orchestrator as wire;
 
 use super::artifact::hex;
+use super::screen::is_telling;
 use super::shortened::shortened;
 
 /// Default of `limits.max_steps`. Bounds what an unattended task can cost if the planner never finishes.
@@ -55,6 +57,25 @@ impl Default for Limits {
             max_risky_actions: None,
         }
     }
+}
+
+/// Limits of new tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LimitRules {
+    /// Limits of tasks that set none.
+    pub defaults: Limits,
+    pub ceilings: LimitCeilings,
+}
+
+/// The highest limits that a task may ask for. `None` for any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LimitCeilings {
+    pub max_steps: Option<u32>,
+    pub max_duration: Option<Duration>,
+    pub max_tokens: Option<u64>,
+    /// Millionths of a US dollar.
+    pub max_cost_micros_usd: Option<u64>,
+    pub max_risky_actions: Option<u32>,
 }
 
 /// A file that the task puts on the desktop.
@@ -180,15 +201,34 @@ impl TaskSpec {
         latest
     }
 
-    /// Validates the caller's task. `defaults` fill the limits that the caller leaves unset.
+    /// Validates the caller's task. The defaults of `rules` fill the limits that the caller leaves unset.
     ///
     /// # Errors
-    /// If a field is missing or invalid.
+    /// If a field is missing or invalid, or a limit is above its ceiling.
     pub fn from_wire(
         name: TaskName,
         uid: String,
         task: wire::Task,
-        defaults: Limits,
+        rules: LimitRules,
+    ) -> Result<Self, FieldError> {
+        let spec = Self::read(name, uid, task, rules)?;
+        check_telling(&spec.expectations)?;
+        Ok(spec)
+    }
+
+    /// Reads a stored task. It may ask for what a new one may not, because an earlier version accepted it.
+    ///
+    /// # Errors
+    /// If a field is missing or invalid.
+    pub fn from_record(name: TaskName, uid: String, task: wire::Task) -> Result<Self, FieldError> {
+        Self::read(name, uid, task, LimitRules::default())
+    }
+
+    fn read(
+        name: TaskName,
+        uid: String,
+        task: wire::Task,
+        rules: LimitRules,
     ) -> Result<Self, FieldError> {
         let backends = task.backends;
         Ok(Self {
@@ -197,7 +237,7 @@ impl TaskSpec {
             session: session(&task.session)?,
             goal: goal(task.goal)?,
             instructions: task.instructions,
-            limits: limits(task.limits.unwrap_or_default(), defaults)?,
+            limits: limits(task.limits.unwrap_or_default(), rules)?,
             backends,
             selector: selector(task.desktop_selector.unwrap_or_default())?,
             attachments: attachments("task.attachments", task.attachments)?,
@@ -306,25 +346,84 @@ fn session(name: &str) -> Result<Option<SessionName>, FieldError> {
     SessionName::parse("task.session", name).map(Some)
 }
 
-fn limits(limits: wire::Limits, defaults: Limits) -> Result<Limits, FieldError> {
+fn limits(limits: wire::Limits, rules: LimitRules) -> Result<Limits, FieldError> {
+    let LimitRules { defaults, ceilings } = rules;
     let max_duration = convert::duration("task.limits.max_duration", limits.max_duration)?;
+    let steps = capped("max_steps", non_zero(limits.max_steps), ceilings.max_steps)?;
+    let duration = capped(
+        "max_duration",
+        max_duration.map(Seconds),
+        ceilings.max_duration.map(Seconds),
+    )?;
+    let tokens = capped(
+        "max_tokens",
+        non_zero(limits.max_tokens),
+        ceilings.max_tokens,
+    )?;
+    let cost = capped(
+        "max_cost_micros_usd",
+        non_zero(limits.max_cost_micros_usd),
+        ceilings.max_cost_micros_usd,
+    )?;
+    let risky_actions = capped(
+        "max_risky_actions",
+        non_zero(limits.max_risky_actions),
+        ceilings.max_risky_actions,
+    )?;
     Ok(Limits {
-        max_steps: if limits.max_steps == 0 {
-            defaults.max_steps
-        } else {
-            limits.max_steps
-        },
-        max_duration: max_duration.unwrap_or(defaults.max_duration),
-        max_tokens: non_zero(limits.max_tokens).or(defaults.max_tokens),
-        max_cost_micros_usd: non_zero(limits.max_cost_micros_usd).or(defaults.max_cost_micros_usd),
-        max_risky_actions: (limits.max_risky_actions != 0)
-            .then_some(limits.max_risky_actions)
-            .or(defaults.max_risky_actions),
+        max_steps: steps.unwrap_or_else(|| lower(defaults.max_steps, ceilings.max_steps)),
+        max_duration: duration.map_or_else(
+            || lower(defaults.max_duration, ceilings.max_duration),
+            |Seconds(duration)| duration,
+        ),
+        max_tokens: tokens.or_else(|| lowest(defaults.max_tokens, ceilings.max_tokens)),
+        max_cost_micros_usd: cost
+            .or_else(|| lowest(defaults.max_cost_micros_usd, ceilings.max_cost_micros_usd)),
+        max_risky_actions: risky_actions
+            .or_else(|| lowest(defaults.max_risky_actions, ceilings.max_risky_actions)),
     })
 }
 
-fn non_zero(number: u64) -> Option<u64> {
-    (number != 0).then_some(number)
+fn non_zero<T: Default + PartialEq>(number: T) -> Option<T> {
+    (number != T::default()).then_some(number)
+}
+
+/// Returns a limit that the caller asks for.
+fn capped<T: Copy + Ord + fmt::Display>(
+    limit: &str,
+    asked: Option<T>,
+    ceiling: Option<T>,
+) -> Result<Option<T>, FieldError> {
+    match (asked, ceiling) {
+        (Some(asked), Some(max)) if asked > max => {
+            let problem = format!("is {asked}; this server accepts at most {max}");
+            Err(FieldError::new(format!("task.limits.{limit}"), problem))
+        }
+        _ => Ok(asked),
+    }
+}
+
+/// A duration that is shown in seconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} s", self.0.as_secs_f64())
+    }
+}
+
+/// Returns a default, or its ceiling if that is lower.
+fn lower<T: Ord>(default: T, ceiling: Option<T>) -> T {
+    match ceiling {
+        Some(ceiling) => default.min(ceiling),
+        None => default,
+    }
+}
+
+/// Returns the lower of two limits; `None` is unlimited.
+fn lowest<T: Ord>(default: Option<T>, ceiling: Option<T>) -> Option<T> {
+    default.into_iter().chain(ceiling).min()
 }
 
 /// Validates a desktop selector.
@@ -452,6 +551,22 @@ fn expectations(expectations: Vec<wire::Expectation>) -> Result<Vec<Expectation>
     expectations.into_iter().enumerate().map(checked).collect()
 }
 
+/// Refuses expected texts that nearly every screen shows.
+fn check_telling(expectations: &[Expectation]) -> Result<(), FieldError> {
+    for (index, expectation) in expectations.iter().enumerate() {
+        if let Expectation::TextOnScreen(text) = expectation
+            && !is_telling(text)
+        {
+            let field = format!("task.expectations[{index}].text_on_screen");
+            let problem = format!(
+                "`{text}` has no more than one letter or digit, which nearly every screen shows; add the words around it"
+            );
+            return Err(FieldError::new(field, problem));
+        }
+    }
+    Ok(())
+}
+
 fn wire_expectation(expectation: &Expectation) -> wire::Expectation {
     use wire::expectation::Expectation as Wire;
 
@@ -477,7 +592,7 @@ mod tests {
 
     fn read(task: wire::Task) -> Result<TaskSpec, FieldError> {
         let name = TaskName::from_segment("a").unwrap();
-        TaskSpec::from_wire(name, "uid".into(), task, Limits::default())
+        TaskSpec::from_wire(name, "uid".into(), task, LimitRules::default())
     }
 
     fn check_fault(task: wire::Task, field: &str, part: &str) {
@@ -498,6 +613,109 @@ mod tests {
         let spec = read(with_goal()).unwrap();
         assert_eq!(spec.limits, Limits::default());
         assert_eq!(read(spec.to_wire(false)).unwrap(), spec);
+    }
+
+    #[test]
+    fn operators_limits_are_ceilings_for_what_tasks_ask() {
+        let ceilings = LimitCeilings {
+            max_steps: Some(50),
+            max_duration: Some(Duration::from_secs(600)),
+            max_tokens: Some(1000),
+            max_cost_micros_usd: Some(2000),
+            max_risky_actions: Some(3),
+        };
+        let rules = LimitRules {
+            defaults: Limits::default(),
+            ceilings,
+        };
+        let read = |limits: wire::Limits| {
+            let name = TaskName::from_segment("a").unwrap();
+            let task = wire::Task {
+                limits: Some(limits),
+                ..with_goal()
+            };
+            TaskSpec::from_wire(name, "u".into(), task, rules)
+        };
+        let unset = read(wire::Limits::default()).unwrap().limits;
+        let expected = Limits {
+            max_steps: 50,
+            max_duration: DEFAULT_MAX_DURATION,
+            max_tokens: Some(1000),
+            max_cost_micros_usd: Some(2000),
+            max_risky_actions: Some(3),
+        };
+        assert_eq!(unset, expected);
+        let seconds = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
+        let limits = |beyond: u64| wire::Limits {
+            max_steps: 50,
+            max_duration: seconds(600),
+            max_tokens: 1000 + beyond,
+            max_cost_micros_usd: 2000,
+            max_risky_actions: 3,
+        };
+        let highest = read(limits(0)).unwrap().limits;
+        assert_eq!(highest.max_tokens, Some(1000));
+        assert_eq!(highest.max_duration, Duration::from_secs(600));
+        for (asked, message) in [
+            (
+                limits(1),
+                "task.limits.max_tokens: is 1001; this server accepts at most 1000",
+            ),
+            (
+                wire::Limits {
+                    max_steps: 51,
+                    ..limits(0)
+                },
+                "task.limits.max_steps: is 51; this server accepts at most 50",
+            ),
+            (
+                wire::Limits {
+                    max_duration: seconds(601),
+                    ..limits(0)
+                },
+                "task.limits.max_duration: is 601 s; this server accepts at most 600 s",
+            ),
+            (
+                wire::Limits {
+                    max_cost_micros_usd: 2001,
+                    ..limits(0)
+                },
+                "task.limits.max_cost_micros_usd: is 2001; this server accepts at most 2000",
+            ),
+            (
+                wire::Limits {
+                    max_risky_actions: 4,
+                    ..limits(0)
+                },
+                "task.limits.max_risky_actions: is 4; this server accepts at most 3",
+            ),
+        ] {
+            assert_eq!(read(asked).unwrap_err().to_string(), message);
+        }
+    }
+
+    fn expecting_text(text: &str) -> wire::Task {
+        let text = wire::expectation::Expectation::TextOnScreen(text.into());
+        wire::Task {
+            expectations: vec![wire::Expectation {
+                expectation: Some(text),
+            }],
+            ..with_goal()
+        }
+    }
+
+    #[test]
+    fn a_single_letter_is_no_expectation_of_a_new_task() {
+        for text in ["x", " 7 ", "5.", "\"a\"", "Ａ", "成"] {
+            let field = "task.expectations[0].text_on_screen";
+            check_fault(expecting_text(text), field, "no more than one letter");
+            let name = TaskName::from_segment("a").unwrap();
+            let stored = TaskSpec::from_record(name, "u".into(), expecting_text(text));
+            assert!(stored.is_ok(), "{text} was accepted by an earlier version");
+        }
+        for text in ["OK", "42", "5%", "完成", "a b"] {
+            assert!(read(expecting_text(text)).is_ok(), "{text}");
+        }
     }
 
     #[test]

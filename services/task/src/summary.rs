@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::event::Failure;
     use crate::samples::{
-        decided, finished, intended, observed, performed, planned, started, with_limits,
+        decided, finished, intended, observed, performed, planned, started, waited, with_limits,
     };
     use crate::spec::Limits;
 
@@ -132,5 +132,29 @@ mod tests {
             stopped,
             Some("Stopped. Nothing was done. The rest of the task remains: click \"a\"."),
         );
+    }
+
+    #[test]
+    fn a_step_that_only_waited_is_nothing_done() {
+        let failed = || Event::Failed(Failure::new("PLANNER_GAVE_UP", "\"X\" did not appear"));
+        check(
+            waited(1),
+            failed(),
+            Some(
+                "Not done: \"X\" did not appear. Nothing was done. The rest of the task remains: click \"a\".",
+            ),
+        );
+        let then_waited = [clicked(1), waited(2)].concat();
+        check(
+            then_waited,
+            failed(),
+            Some(
+                "Not done: \"X\" did not appear. Done so far: click. The rest of the task remains: click \"a\".",
+            ),
+        );
+        let succeeded = Event::Succeeded {
+            answer: String::new(),
+        };
+        check(waited(1), succeeded, Some("Done; no action was needed."));
     }
 }

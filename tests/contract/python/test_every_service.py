@@ -74,7 +74,7 @@ def test_public_address_without_protection_is_refused(service, display, tmp_path
     )
 
     assert refused.returncode != 0
-    assert "without TLS or a token" in refused.stderr
+    assert "without client authentication" in refused.stderr
 
 
 def test_a_token_is_asked_for_where_one_is_configured(start, service):

@@ -179,6 +179,7 @@ impl Executor for PlaybackServices {
             display: self.display.clone(),
             epoch: DesktopEpoch(1),
             expires_at: SystemTime::now() + request.ttl,
+            journal_checkpoint: None,
         })
     }
 
@@ -187,6 +188,7 @@ impl Executor for PlaybackServices {
             display: request.display,
             epoch: request.epoch,
             expires_at: SystemTime::now() + request.ttl,
+            journal_checkpoint: None,
         })
     }
 

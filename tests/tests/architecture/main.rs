@@ -13,49 +13,18 @@ use crates::{LAYERS, Manifest};
 use graph::Graph;
 use modules::Crate;
 
-/// A reference that closes a cycle between modules and is tolerated.
-///
-/// Do not add one for new code: move what both sides need into a module below them.
-struct ToleratedReference {
-    /// Folder of the crate.
-    folder: &'static str,
-    /// Path of the module whose children refer to each other; empty for the root.
-    within: &'static str,
-    from: &'static str,
-    to: &'static str,
-    reason: &'static str,
-}
-
-const TOLERATED: [ToleratedReference; 2] = [
-    ToleratedReference {
-        folder: "services/orchestrator",
-        within: "run",
-        from: "journal",
-        to: "takeover",
-        reason: "the journal withdraws what a take-over made obsolete; the events it needs are described there",
-    },
-    ToleratedReference {
-        folder: "services/orchestrator",
-        within: "run",
-        from: "gate",
-        to: "approval_evidence",
-        reason: "two halves of one decision: the evidence of an approval names the gate's types",
-    },
-];
-
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 #[test]
-fn modules_have_no_new_cycles() {
+fn modules_have_no_cycles() {
     let mut problems = Vec::new();
     for manifest in Manifest::all(&root()) {
         let source = root().join(&manifest.folder).join("src");
         let references = Crate::read(&source).references();
-        for (within, mut graph) in Graph::of_levels(&references) {
+        for (within, graph) in Graph::of_levels(&references) {
             let within = within.join("::");
-            remove_tolerated(&manifest.folder, &within, &mut graph);
             for members in graph.cycles() {
                 problems.push(description(&manifest.folder, &within, &graph, &members));
             }
@@ -66,43 +35,6 @@ fn modules_have_no_new_cycles() {
         "modules depend on each other; move what both sides need into a module below them:\n{}",
         problems.join("\n")
     );
-}
-
-#[test]
-fn tolerated_references_still_close_a_cycle() {
-    for tolerated in &TOLERATED {
-        let source = root().join(tolerated.folder).join("src");
-        let references = Crate::read(&source).references();
-        let mut graphs = Graph::of_levels(&references).into_iter();
-        let found = graphs.find(|(within, _)| within.join("::") == tolerated.within);
-        let (_, mut graph) = found.unwrap_or_default();
-        let others = TOLERATED.iter().filter(|other| {
-            other.folder == tolerated.folder
-                && other.within == tolerated.within
-                && (other.from, other.to) != (tolerated.from, tolerated.to)
-        });
-        for other in others {
-            graph.remove(other.from, other.to);
-        }
-        let is_needed = graph
-            .cycles()
-            .iter()
-            .any(|members| members.contains(tolerated.from) && members.contains(tolerated.to));
-        assert!(
-            is_needed,
-            "{} {} -> {} no longer closes a cycle ({}); remove it from TOLERATED",
-            tolerated.folder, tolerated.from, tolerated.to, tolerated.reason
-        );
-    }
-}
-
-fn remove_tolerated(folder: &str, within: &str, graph: &mut Graph) {
-    let here = TOLERATED
-        .iter()
-        .filter(|tolerated| tolerated.folder == folder && tolerated.within == within);
-    for tolerated in here {
-        graph.remove(tolerated.from, tolerated.to);
-    }
 }
 
 fn description(folder: &str, within: &str, graph: &Graph, members: &BTreeSet<String>) -> String {

@@ -4,15 +4,24 @@
 //! An intent without an outcome at start-up was interrupted, and stays unknown. Only a keyed hash of each request is
 //! stored: typed text can neither be read from the journal nor guessed without the key.
 //!
-//! Bounded: finished entries are evicted by count and age, and the file is rewritten when most of it is obsolete. "At
-//! most once" holds while an entry is kept. After that the caller's lease is no longer valid.
+//! A fenced id and a checkpoint are entries that stand for no request: an Executor of an earlier version reads them as
+//! used ids of which nothing was sent, so a downgrade performs no fenced action either.
 //!
-//! Invariant: an id is running in the index exactly between a [`Journal::begin`] that returned
-//! [`BeginOutcome::Started`] and the matching [`Journal::finish`] or [`Journal::withdraw`].
+//! Not recognised is a loss after the caller's checkpoint. A copy of the journal that was taken within the same lease has
+//! the checkpoint and may lack later actions. Without [`Retention::sync`] a power failure may lose them, too. An action that
+//! was performed and is lost in this way is fenced as not started, and its caller may repeat it.
+//!
+//! Bounded: finished entries are evicted by count and age, oldest first, and the file is rewritten when most of it is
+//! obsolete. "At most once" holds while an entry is kept. After that the caller's lease is no longer valid.
+//!
+//! Invariants: an id is running in the index exactly between a [`Journal::begin`] that returned
+//! [`BeginOutcome::Started`] and the matching [`Journal::finish`] or [`Journal::withdraw`]. While a checkpoint is in the
+//! journal, so is every action that was recorded after it.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -56,6 +65,8 @@ pub enum BeginOutcome {
     OutcomeUnknown,
     /// The id was used for a different action.
     IdReused,
+    /// The id was fenced: its action must not be performed.
+    Fenced,
 }
 
 /// Progress of an action.
@@ -65,6 +76,8 @@ pub enum EntryProgress {
     Running,
     Finished(ActionOutcome),
     Unknown,
+    /// The action had not started, and never will.
+    Fenced,
 }
 
 /// The journal of one desktop.
@@ -73,6 +86,8 @@ pub struct Journal {
     folder: Arc<StateFolder>,
     file: File,
     key: [u8; 32],
+    /// Digest of the entries that stand for no request.
+    fence: Digest,
     retention: Retention,
     entries: HashMap<String, Entry>,
     /// Ids in start order.
@@ -138,6 +153,8 @@ impl Journal {
             folder,
             file,
             key,
+            // No request has an empty body: its display and its id are required.
+            fence: digest(&key, &[]),
             retention,
             entries: HashMap::new(),
             order: VecDeque::new(),
@@ -163,10 +180,7 @@ impl Journal {
     /// The keyed hash of a request's body.
     #[must_use]
     pub fn digest(&self, body: &[u8]) -> Digest {
-        let mut hash =
-            Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC accepts keys of any length");
-        hash.update(body);
-        hash.finalize().into_bytes().into()
+        digest(&self.key, body)
     }
 
     /// Returns the result of [`Journal::begin`] for an existing id without writing; `None` if the id is new.
@@ -174,6 +188,7 @@ impl Journal {
     pub fn existing(&self, id: &ActionId, digest: Digest) -> Option<BeginOutcome> {
         let entry = self.entries.get(id.as_str())?;
         Some(match &entry.state {
+            _ if entry.digest == self.fence => BeginOutcome::Fenced,
             _ if entry.digest != digest => BeginOutcome::IdReused,
             ActionState::Finished(outcome) => BeginOutcome::AlreadyFinished(outcome.clone()),
             ActionState::Running | ActionState::Unknown => BeginOutcome::OutcomeUnknown,
@@ -198,14 +213,80 @@ impl Journal {
             digest,
             at_ms: milliseconds(now),
         };
-        self.append(&line)?;
-        if self.retention.sync {
-            self.file
-                .sync_data()
-                .map_err(|source| at(&self.folder.path(FILE), source))?;
-        }
+        self.append(std::slice::from_ref(&line))?;
+        self.sync()?;
         self.apply(line);
         Ok(BeginOutcome::Started)
+    }
+
+    /// Fences an action that has not started, so that [`Journal::begin`] refuses its id from now on, also after a
+    /// restart. Returns its progress. If the journal does not have the `checkpoint` from before the action was sent, the
+    /// action may have been performed and forgotten, and its progress is unknown instead of fenced.
+    ///
+    /// # Errors
+    /// If the fence cannot be written. The action may then still start.
+    pub fn fence(
+        &mut self,
+        id: &ActionId,
+        checkpoint: Option<&str>,
+        now: SystemTime,
+    ) -> Result<EntryProgress, StorageError> {
+        // Before the fence is written, which may evict the checkpoint.
+        let is_complete = checkpoint.is_none_or(|name| self.is_reserved(name));
+        if !self.entries.contains_key(id.as_str()) {
+            self.reserve(id.as_str(), is_complete, now)?;
+        }
+        Ok(match self.look_up(id) {
+            EntryProgress::Fenced if !is_complete => EntryProgress::Unknown,
+            progress => progress,
+        })
+    }
+
+    /// Records a checkpoint and returns its name, by which [`Journal::fence`] recognises this journal later.
+    ///
+    /// # Errors
+    /// If the checkpoint cannot be written.
+    pub fn checkpoint(&mut self, now: SystemTime) -> Result<String, StorageError> {
+        let number = u128::from_le_bytes(random(&self.folder.path(FILE))?);
+        let name = format!("checkpoint/{number:032x}");
+        self.reserve(&name, true, now)?;
+        Ok(name)
+    }
+
+    /// Records an id that no request may use: as never started, or without an outcome if the journal may have lost one.
+    fn reserve(
+        &mut self,
+        id: &str,
+        is_complete: bool,
+        now: SystemTime,
+    ) -> Result<(), StorageError> {
+        let intent = JournalLine::Intent {
+            id: id.to_owned(),
+            digest: self.fence,
+            at_ms: milliseconds(now),
+        };
+        let nothing_sent = ActionOutcome::cancelled_unsent("fenced before it started");
+        let outcome = is_complete.then(|| JournalLine::Outcome {
+            id: id.to_owned(),
+            outcome: (&nothing_sent).into(),
+        });
+        let lines: Vec<JournalLine> = [intent].into_iter().chain(outcome).collect();
+        self.append(&lines)?;
+        self.sync()?;
+        for line in lines {
+            self.apply(line);
+        }
+        if !is_complete && let Some(entry) = self.entries.get_mut(id) {
+            // Nothing runs: the entry is as it would be read back.
+            entry.state = ActionState::Unknown;
+        }
+        self.evict(now);
+        self.compact()
+    }
+
+    fn is_reserved(&self, id: &str) -> bool {
+        let entry = self.entries.get(id);
+        entry.is_some_and(|entry| entry.digest == self.fence)
     }
 
     /// Records the outcome of an action.
@@ -224,7 +305,7 @@ impl Journal {
             id: id.as_str().to_owned(),
             outcome: outcome.into(),
         };
-        let written = self.append(&line);
+        let written = self.append(std::slice::from_ref(&line));
         self.apply(line);
         self.evict(now);
         written?;
@@ -239,7 +320,7 @@ impl Journal {
         let line = JournalLine::Withdrawn {
             id: id.as_str().to_owned(),
         };
-        let written = self.append(&line);
+        let written = self.append(std::slice::from_ref(&line));
         self.apply(line);
         written
     }
@@ -249,21 +330,33 @@ impl Journal {
     pub fn look_up(&self, id: &ActionId) -> EntryProgress {
         match self.entries.get(id.as_str()).map(|entry| &entry.state) {
             None => EntryProgress::NotStarted,
+            Some(ActionState::Finished(_)) if self.is_reserved(id.as_str()) => {
+                EntryProgress::Fenced
+            }
             Some(ActionState::Running) => EntryProgress::Running,
             Some(ActionState::Unknown) => EntryProgress::Unknown,
             Some(ActionState::Finished(outcome)) => EntryProgress::Finished(outcome.clone()),
         }
     }
 
-    fn append(&mut self, line: &JournalLine) -> Result<(), StorageError> {
+    fn append(&mut self, lines: &[JournalLine]) -> Result<(), StorageError> {
         if self.torn {
             // The rewrite also includes entries whose lines could not be written.
             self.rewrite()?;
         }
-        let written = self.file.write_all(&encode(line));
+        let content: Vec<u8> = lines.iter().flat_map(encode).collect();
+        let written = self.file.write_all(&content);
         self.torn = written.is_err();
-        self.lines += 1;
+        self.lines += lines.len();
         written.map_err(|source| at(&self.folder.path(FILE), source))
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        if !self.retention.sync {
+            return Ok(());
+        }
+        let synced = self.file.sync_data();
+        synced.map_err(|source| at(&self.folder.path(FILE), source))
     }
 
     fn apply(&mut self, line: JournalLine) {
@@ -367,12 +460,24 @@ fn key(folder: &StateFolder) -> Result<[u8; 32], StorageError> {
             what: "it is not a key of 32 bytes".to_owned(),
         });
     }
-    let mut key = [0; 32];
-    rand::rngs::OsRng
-        .try_fill_bytes(&mut key)
-        .map_err(|error| at(&path, std::io::Error::other(error)))?;
+    let key = random(&path)?;
     folder.replace(KEY_FILE, &key)?;
     Ok(key)
+}
+
+/// Returns random bytes for the content of a file.
+fn random<const N: usize>(file: &Path) -> Result<[u8; N], StorageError> {
+    let mut bytes = [0; N];
+    rand::rngs::OsRng
+        .try_fill_bytes(&mut bytes)
+        .map_err(|error| at(file, std::io::Error::other(error)))?;
+    Ok(bytes)
+}
+
+fn digest(key: &[u8; 32], body: &[u8]) -> Digest {
+    let mut hash = Hmac::<Sha256>::new_from_slice(key).expect("HMAC accepts keys of any length");
+    hash.update(body);
+    hash.finalize().into_bytes().into()
 }
 
 fn milliseconds(time: SystemTime) -> u64 {
@@ -615,6 +720,126 @@ mod tests {
             begin(&mut open(folder.path()), "a", "click"),
             BeginOutcome::Started
         );
+    }
+
+    fn fence(journal: &mut Journal, id: &str, checkpoint: Option<&str>) -> EntryProgress {
+        journal
+            .fence(&ActionId::new(id), checkpoint, at_second(10))
+            .unwrap()
+    }
+
+    #[test]
+    fn fenced_action_never_starts() {
+        let folder = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let mut journal = open(folder.path());
+            assert_eq!(fence(&mut journal, "a", None), EntryProgress::Fenced);
+            assert_eq!(begin(&mut journal, "a", "click"), BeginOutcome::Fenced);
+            assert_eq!(journal.look_up(&ActionId::new("a")), EntryProgress::Fenced);
+        }
+    }
+
+    #[test]
+    fn fence_changes_no_action_that_has_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = open(folder.path());
+        begin(&mut journal, "a", "click");
+        assert_eq!(fence(&mut journal, "a", None), EntryProgress::Running);
+        let outcome = finish(&mut journal, "a");
+        let finished = EntryProgress::Finished(outcome);
+        assert_eq!(fence(&mut journal, "a", None), finished);
+        begin(&mut journal, "b", "click");
+        drop(journal);
+        let mut journal = open(folder.path());
+        assert_eq!(fence(&mut journal, "a", None), finished);
+        assert_eq!(fence(&mut journal, "b", None), EntryProgress::Unknown);
+        assert_eq!(
+            begin(&mut journal, "b", "click"),
+            BeginOutcome::OutcomeUnknown
+        );
+        begin(&mut journal, "c", "click");
+        journal.withdraw(&ActionId::new("c")).unwrap();
+        assert_eq!(fence(&mut journal, "c", None), EntryProgress::Fenced);
+        assert_eq!(begin(&mut journal, "c", "click"), BeginOutcome::Fenced);
+    }
+
+    #[test]
+    fn fence_that_a_crash_cut_still_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let mut journal = open(folder.path());
+        fence(&mut journal, "a", None);
+        drop(journal);
+        let whole = std::fs::read(&path).unwrap();
+        let first_line = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for cut in first_line..=whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let mut journal = open(folder.path());
+            let begun = begin(&mut journal, "a", "click");
+            assert_eq!(begun, BeginOutcome::Fenced, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn journal_without_the_checkpoint_cannot_tell_what_was_not_started() {
+        let copy = |from: &Path, to: &Path, names: &[&str]| {
+            for name in names {
+                std::fs::copy(from.join(name), to.join(name)).unwrap();
+            }
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let older = tempfile::tempdir().unwrap();
+        drop(open(folder.path()));
+        copy(folder.path(), older.path(), &[FILE, KEY_FILE]);
+        let mut journal = open(folder.path());
+        let checkpoint = journal.checkpoint(at_second(10)).unwrap();
+        let checkpoint = Some(checkpoint.as_str());
+        assert_eq!(fence(&mut journal, "a", checkpoint), EntryProgress::Fenced);
+        drop(journal);
+        let mut journal = open(folder.path());
+        assert_eq!(fence(&mut journal, "b", checkpoint), EntryProgress::Fenced);
+
+        let lost = tempfile::tempdir().unwrap();
+        let without_entries = tempfile::tempdir().unwrap();
+        copy(folder.path(), without_entries.path(), &[KEY_FILE]);
+        let without_key = tempfile::tempdir().unwrap();
+        copy(folder.path(), without_key.path(), &[FILE]);
+        for path in [&older, &lost, &without_entries, &without_key] {
+            // Twice: a caller that crashed asks again.
+            for _ in 0..2 {
+                let mut journal = open(path.path());
+                let progress = fence(&mut journal, "c", checkpoint);
+                assert_eq!(progress, EntryProgress::Unknown);
+                assert_eq!(fence(&mut journal, "c", None), EntryProgress::Unknown);
+                assert_eq!(begin(&mut journal, "c", "click"), BeginOutcome::Fenced);
+            }
+        }
+    }
+
+    #[test]
+    fn checkpoint_is_evicted_before_the_actions_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = open(folder.path());
+        let checkpoint = journal.checkpoint(at_second(10)).unwrap();
+        let kept = Some(checkpoint.as_str());
+        for id in ["a", "b"] {
+            begin(&mut journal, id, "click");
+            finish(&mut journal, id);
+        }
+        assert_eq!(fence(&mut journal, "c", kept), EntryProgress::Fenced);
+        assert_eq!(fence(&mut journal, "d", kept), EntryProgress::Unknown);
+    }
+
+    #[test]
+    fn fences_and_checkpoints_are_bounded_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = open(folder.path());
+        for nth in 0..1_000 {
+            fence(&mut journal, &format!("task/step/{nth}"), None);
+            journal.checkpoint(at_second(10)).unwrap();
+        }
+        assert_eq!(journal.entries.len(), KEPT.max_entries);
+        assert!(journal.lines < 1_100, "{} lines", journal.lines);
     }
 
     #[test]

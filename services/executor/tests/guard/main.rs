@@ -33,10 +33,12 @@ use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use motorium_proto::domain::key::Key;
 use motorium_proto::error::{ErrorReport, reason as common};
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, Executor, ExecutorClient, ExecutorServer, FileRequest,
-    LookUpRequest, PerformRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest,
+    AcquireRequest, ActionProgress, Executor, ExecutorClient, ExecutorServer, FenceRequest,
+    FileRequest, LookUpRequest, PerformRequest, PutFile, ReadPageRequest, ReleaseRequest,
+    RenewRequest,
 };
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Server};
 
@@ -201,6 +203,41 @@ impl ServiceFixture {
             .unwrap()
     }
 
+    async fn fence(
+        &self,
+        epoch: u64,
+        id: &str,
+        checkpoint: Option<&str>,
+    ) -> Result<ActionProgress, ErrorReport> {
+        let request = FenceRequest {
+            display: DisplayId::new(":1"),
+            epoch: DesktopEpoch(epoch),
+            action_id: ActionId::new(id),
+            journal_checkpoint: checkpoint.map(str::to_owned),
+        };
+        self.executor.fence_action(request).await
+    }
+
+    /// Ends the process and starts it again on the same folder.
+    async fn restart(self) -> Self {
+        Self::start_with(Transport::InProcess, self.end().await, None).await
+    }
+
+    /// Ends the process and returns its folder.
+    async fn end(self) -> tempfile::TempDir {
+        let Self {
+            executor,
+            home,
+            driver,
+        } = self;
+        drop((executor, driver));
+        eventually("the folder to be unlocked", || async {
+            StateFolder::open(home.path().join("state")).ok()
+        })
+        .await;
+        home
+    }
+
     async fn wait_running(&self, id: &str) {
         eventually("the action to run", || async {
             (self.progress(id).await == ActionProgress::Running).then_some(())
@@ -277,6 +314,9 @@ both_ways! {
     one_holder_acts_at_a_time,
     expired_lease_stops_actions_and_releases_input,
     an_action_is_performed_once,
+    late_call_of_a_fenced_action_does_nothing,
+    fence_tells_how_far_an_action_came,
+    queued_action_is_fenced_before_its_turn,
     disallowed_actions_are_refused_with_their_rule,
     release_all_stops_running_and_queued_actions,
     a_call_that_is_dropped_stops_its_action,
@@ -438,6 +478,92 @@ async fn an_action_is_performed_once(scene: ServiceFixture) {
             .already_performed
     );
     assert_eq!(scene.driver.actions().len(), 1);
+}
+
+async fn late_call_of_a_fenced_action_does_nothing(scene: ServiceFixture) {
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    for _ in 0..2 {
+        assert_eq!(
+            scene.fence(epoch, "task/1", None).await.unwrap(),
+            ActionProgress::NotStarted
+        );
+    }
+    let report = check_reason(
+        scene.perform(epoch, "task/1", move_to(50, 60)).await,
+        reason::ACTION_FENCED,
+    );
+    assert_eq!(report.metadata["action_id"], "task/1");
+    match scene.progress("task/1").await {
+        ActionProgress::Finished(outcome) => assert!(outcome.sent_nothing, "{outcome:?}"),
+        progress => panic!("{progress:?}"),
+    }
+    assert!(scene.driver.actions().is_empty());
+    let retried = scene.perform(epoch, "task/2", move_to(50, 60)).await;
+    assert_eq!(retried.unwrap().result, ActionResult::Performed);
+}
+
+async fn fence_tells_how_far_an_action_came(scene: ServiceFixture) {
+    check_reason(scene.fence(1, "early", None).await, reason::LEASE_UNKNOWN);
+    let lease = scene.acquire("a", false).await.unwrap();
+    let (epoch, checkpoint) = (lease.epoch.0, lease.journal_checkpoint);
+    let checkpoint = checkpoint.as_deref();
+    assert!(checkpoint.is_some());
+    let performed = scene.perform(epoch, "done", move_to(50, 60)).await.unwrap();
+    assert_eq!(
+        scene.fence(epoch, "done", checkpoint).await.unwrap(),
+        ActionProgress::Finished(ActionOutcome {
+            already_performed: true,
+            ..performed
+        })
+    );
+    let fencing = async {
+        scene.wait_running("runs").await;
+        let progress = scene.fence(epoch, "runs", checkpoint).await.unwrap();
+        assert_eq!(progress, ActionProgress::Running);
+        scene.executor.release_all(None).await.unwrap();
+    };
+    let (outcome, ()) = tokio::join!(scene.perform(epoch, "runs", LONG_WAIT), fencing);
+    assert_eq!(outcome.unwrap().result, ActionResult::Cancelled);
+    let progress = scene.fence(epoch, "new", checkpoint).await.unwrap();
+    assert_eq!(progress, ActionProgress::NotStarted);
+    let elsewhere = scene.fence(epoch, "foreign", Some("checkpoint/0")).await;
+    assert_eq!(elsewhere.unwrap(), ActionProgress::Unknown);
+    check_reason(
+        scene.perform(epoch, "foreign", move_to(50, 60)).await,
+        reason::ACTION_FENCED,
+    );
+    scene.acquire("b", true).await.unwrap();
+    check_reason(
+        scene.fence(epoch, "late", checkpoint).await,
+        reason::LEASE_SUPERSEDED,
+    );
+    assert_eq!(scene.driver.actions(), [move_to(50, 60)]);
+}
+
+async fn queued_action_is_fenced_before_its_turn(scene: ServiceFixture) {
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    let fenced = Notify::new();
+    // The driver holds the first action until the fence has answered. Dropping its call then stops it.
+    let holding = async {
+        tokio::select! {
+            outcome = scene.perform(epoch, "runs", LONG_WAIT) => panic!("it waits for an hour: {outcome:?}"),
+            () = fenced.notified() => {}
+        }
+    };
+    let fencing = async {
+        let progress = scene.fence(epoch, "waits", None).await;
+        fenced.notify_one();
+        progress
+    };
+    let fencing_queued = async {
+        scene.wait_running("runs").await;
+        // In this order. If the fence overtakes the call nevertheless, the answers are the same.
+        tokio::join!(scene.perform(epoch, "waits", move_to(50, 50)), fencing)
+    };
+    let ((), (waits, progress)) = tokio::join!(holding, fencing_queued);
+    assert_eq!(progress.unwrap(), ActionProgress::NotStarted);
+    check_reason(waits, reason::ACTION_FENCED);
+    assert!(scene.driver.actions().is_empty());
 }
 
 async fn disallowed_actions_are_refused_with_their_rule(scene: ServiceFixture) {
@@ -668,17 +794,8 @@ async fn everything_survives_a_restart() {
     let scene = ServiceFixture::start(Transport::InProcess).await;
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
     let first = scene.perform(epoch, "a", type_text("once")).await.unwrap();
-    let ServiceFixture {
-        executor,
-        home,
-        driver,
-    } = scene;
-    drop((executor, driver));
+    let home = scene.end().await;
     // An intent whose process ended before it recorded an outcome.
-    eventually("the folder to be unlocked", || async {
-        StateFolder::open(home.path().join("state")).ok()
-    })
-    .await;
     let folder = Arc::new(StateFolder::open(home.path().join("state")).unwrap());
     let mut journal = Journal::open(folder, RETENTION, SystemTime::now()).unwrap();
     journal
@@ -706,6 +823,73 @@ async fn everything_survives_a_restart() {
 }
 
 #[tokio::test]
+async fn fence_survives_a_restart() {
+    let scene = ServiceFixture::start(Transport::InProcess).await;
+    let lease = scene.acquire("a", false).await.unwrap();
+    let (epoch, checkpoint) = (lease.epoch.0, lease.journal_checkpoint);
+    scene.fence(epoch, "a", None).await.unwrap();
+    let scene = scene.restart().await;
+    check_reason(
+        scene.perform(epoch, "a", move_to(50, 50)).await,
+        reason::ACTION_FENCED,
+    );
+    for id in ["a", "b"] {
+        assert_eq!(
+            scene.fence(epoch, id, checkpoint.as_deref()).await.unwrap(),
+            ActionProgress::NotStarted,
+            "{id}: the journal is complete"
+        );
+    }
+    assert!(scene.driver.actions().is_empty());
+}
+
+#[tokio::test]
+async fn lost_or_older_journal_never_tells_that_an_action_did_not_start() {
+    for lost in [
+        &["journal"][..],
+        &["journal", "journal.key"],
+        &["journal", "journal.key", "lease.json"],
+    ] {
+        for is_restored in [false, true] {
+            let context = format!("{lost:?}, restored {is_restored}");
+            let scene = ServiceFixture::start(Transport::InProcess).await;
+            // Another holder, so that a restored lease has an epoch as well.
+            scene.acquire("b", false).await.unwrap();
+            let home = scene.end().await;
+            let copy = tempfile::tempdir().unwrap();
+            let state = home.path().join("state");
+            for name in lost {
+                std::fs::copy(state.join(name), copy.path().join(name)).unwrap();
+            }
+            let scene = ServiceFixture::start_with(Transport::InProcess, home, None).await;
+            let lease = scene.acquire("a", true).await.unwrap();
+            let checkpoint = lease.journal_checkpoint.as_deref();
+            let first = scene.perform(lease.epoch.0, "a", move_to(50, 50)).await;
+            assert_eq!(first.unwrap().result, ActionResult::Performed);
+
+            let home = scene.end().await;
+            for name in lost {
+                let file = state.join(name);
+                let changed = match is_restored {
+                    true => std::fs::copy(copy.path().join(name), file).map(|_| ()),
+                    false => std::fs::remove_file(file),
+                };
+                changed.unwrap();
+            }
+            let scene = ServiceFixture::start_with(Transport::InProcess, home, None).await;
+            let epoch = scene.acquire("a", true).await.unwrap().epoch.0;
+            let progress = scene.fence(epoch, "a", checkpoint).await.unwrap();
+            assert_eq!(progress, ActionProgress::Unknown, "{context}");
+            check_reason(
+                scene.perform(epoch, "a", move_to(50, 50)).await,
+                reason::ACTION_FENCED,
+            );
+            assert!(scene.driver.actions().is_empty(), "{context}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_action_whose_end_is_unknown_is_not_repeated() {
     let scene = ServiceFixture::start(Transport::InProcess).await;
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
@@ -721,7 +905,8 @@ async fn an_action_whose_end_is_unknown_is_not_repeated() {
         std::fs::copy(state.join(name), crashed.path().join("state").join(name)).unwrap();
     }
     let journal = std::fs::read_to_string(state.join("journal")).unwrap();
-    let intent = journal.lines().next().unwrap();
+    let mut lines = journal.lines();
+    let intent = lines.find(|line| line.contains(r#""id":"a""#)).unwrap();
     std::fs::write(crashed.path().join("state/journal"), format!("{intent}\n")).unwrap();
 
     let scene = ServiceFixture::start_with(Transport::InProcess, crashed, None).await;

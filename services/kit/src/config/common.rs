@@ -9,9 +9,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Environment, Error, HumanDuration, ListenAddress, Secret};
+use super::{AddressPattern, Environment, Error, HumanDuration, ListenAddress, Secret};
+use crate::client::{self, Audiences};
 use crate::limits::Limits;
-use crate::{client, server, telemetry};
+use crate::{server, telemetry};
 
 /// Settings common to all servers, as written.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -44,7 +45,8 @@ pub struct ServerSettings {
     /// PEM file with the certificate's private key.
     #[schemars(extend("format" = "path"), example = "/etc/motorium/tls.key")]
     pub tls_key: Option<PathBuf>,
-    /// PEM file with the certificate authorities of accepted clients (mutual TLS).
+    /// PEM file with the certificate authorities of accepted clients (mutual TLS). A listener that other machines can reach
+    /// needs it or a token.
     #[schemars(extend("format" = "path"), example = "/etc/motorium/clients.crt")]
     pub tls_client_ca: Option<PathBuf>,
     /// Time that running calls have to finish after a shutdown was requested.
@@ -78,11 +80,16 @@ pub struct ClientSettings {
     /// PEM file with the private key of the client certificate.
     #[schemars(extend("format" = "path"), example = "/etc/motorium/tls.key")]
     pub tls_key: Option<PathBuf>,
-    /// Bearer token for the services. Defaults to the token of this process's own servers.
+    /// Bearer token for the configured services. Defaults to the token of this process's own servers.
     pub token: Option<Secret>,
     /// File with the token. Surrounding white space is ignored.
     #[schemars(extend("format" = "path"), example = "/etc/motorium/token")]
     pub token_file: Option<PathBuf>,
+    /// Servers that may receive the token although no setting names them, such as those of registered desktops: hosts,
+    /// networks or addresses. The token is sent over TLS or within this machine; an entry with `http://` permits an
+    /// unencrypted connection to the server, which everybody on the network can read.
+    #[schemars(example = ["*.desks.example.com", "10.1.0.0/16", "http://planner:7702"])]
+    pub audiences: Vec<AddressPattern>,
 }
 
 /// Resolved configuration common to all servers.
@@ -118,6 +125,7 @@ impl Common {
             token: theirs,
             token_file: their_file,
             tls_ca,
+            audiences,
             ..
         } = &settings.client;
         let their_token = token("client", theirs.as_ref(), their_file.as_deref())?;
@@ -132,6 +140,7 @@ impl Common {
                 ca,
                 identity: identity(&settings.client)?,
                 token: their_token.or_else(|| own_token.clone()),
+                audiences: Some(Audiences::new(audiences.clone())),
                 ..client::Config::new("")
             },
             protection: ListenerSecurity {
@@ -156,7 +165,7 @@ impl Common {
     /// Returns the configuration of a server on `listen`.
     ///
     /// # Errors
-    /// If the address can be reached from other machines and neither TLS nor a token protects it.
+    /// If the address can be reached from other machines and clients need neither a token nor a certificate.
     pub fn server(&self, listen: ListenAddress) -> Result<server::Config, Error> {
         let config = server::Config {
             listen,
@@ -171,7 +180,7 @@ impl Common {
         Ok(config)
     }
 
-    /// Returns the client configuration for the service at `uri`.
+    /// Returns the client configuration for the service at `uri`, which the operator named.
     #[must_use]
     pub fn client(&self, uri: impl Into<String>) -> client::Config {
         client::Config {

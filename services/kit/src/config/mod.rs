@@ -9,6 +9,7 @@
 mod common;
 mod environment;
 mod error;
+mod mismatch;
 pub mod reference;
 mod reload;
 
@@ -16,7 +17,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use figment::error::Kind;
+use figment::error::{Actual, Kind};
 use figment::providers::{Format as _, Toml};
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Profile};
@@ -24,6 +25,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use crate::address::AddressPattern;
 pub use crate::secret::{MASK, Secret};
 pub use crate::values::{HumanDuration, ListenAddress};
 use common::CommonSettings;
@@ -190,12 +192,9 @@ impl LayeredConfig {
         );
         match self.figment.find_value(S::NAME) {
             Err(_) => Ok(S::default()),
-            Ok(Value::Dict(..)) => {
-                let section = self.figment.focus(S::NAME);
-                section
-                    .extract_lossy()
-                    .map_err(|error| self.explain(error, S::NAME))
-            }
+            Ok(Value::Dict(..)) => self
+                .extract_section::<S>()
+                .map_err(|error| self.explain(*error, S::NAME, reference::section_reference::<S>)),
             Ok(_) => Err(self.bad_value(
                 S::NAME,
                 format!("it is a section; write [{}] with its keys below", S::NAME),
@@ -264,24 +263,55 @@ impl LayeredConfig {
         text
     }
 
+    /// Extracts a section. A text from a variable or a flag is a list with one entry where a list is expected: brackets
+    /// have to be quoted in a shell, and are easily forgotten.
+    fn extract_section<S: Section>(&self) -> Result<S, Box<figment::Error>> {
+        let mut section = self.figment.focus(S::NAME);
+        loop {
+            let error = match section.extract_lossy() {
+                Ok(settings) => return Ok(settings),
+                Err(error) => error,
+            };
+            let Some((key, entry)) = self.single_entry(S::NAME, &error) else {
+                return Err(Box::new(error));
+            };
+            section = section.merge((key, vec![entry]));
+        }
+    }
+
+    /// Returns the key and the text of a value that was given as text, if the error is that a list is expected there.
+    fn single_entry(&self, section: &str, error: &figment::Error) -> Option<(String, String)> {
+        let Kind::InvalidType(Actual::Str(text), expected) = &error.kind else {
+            return None;
+        };
+        let key = error.path.join(".");
+        let path = format!("{section}.{key}");
+        let is_text = matches!(self.figment.find_value(&path), Ok(Value::String(..)));
+        // Files have lists of their own; only text layers have no source.
+        let has_file = self.figment.find_metadata(&path)?.source.is_some();
+        let is_entry = expected == mismatch::LIST && is_text && !has_file && !text.is_empty();
+        is_entry.then(|| (key, text.clone()))
+    }
+
     fn common_settings(&self) -> Result<CommonSettings, Error> {
         let all: Dict = self
             .figment
             .extract()
-            .map_err(|error| self.explain(error, ""))?;
+            .map_err(|error| self.explain(error, "", reference::common_reference))?;
         let own = all
             .into_iter()
             .filter(|(key, _)| COMMON_KEYS.contains(&key.as_str()))
             .collect::<Dict>();
         let own = Figment::from(figment::providers::Serialized::defaults(own));
-        own.extract_lossy().map_err(|error| self.explain(error, ""))
+        own.extract_lossy()
+            .map_err(|error| self.explain(error, "", reference::common_reference))
     }
 
     fn check_top_level(&self) -> Result<(), Error> {
         let all: Dict = self
             .figment
             .extract()
-            .map_err(|error| self.explain(error, ""))?;
+            .map_err(|error| self.explain(error, "", reference::common_reference))?;
         match all.keys().find(|key| !KEYS.contains(&key.as_str())) {
             Some(unknown) => Err(self.unknown_key(unknown.clone(), unknown, &KEYS)),
             None => Ok(()),
@@ -300,8 +330,31 @@ impl LayeredConfig {
         }
     }
 
-    /// Converts an error of figment, whose path is relative to `section`.
-    fn explain(&self, error: figment::Error, section: &str) -> Error {
+    /// Describes the source of the value at `path`, with its line in a file.
+    fn place(&self, path: &str) -> String {
+        // Only the list is known of a value within a list.
+        let ends = path.match_indices('.').map(|(end, _)| end).rev();
+        let mut paths = std::iter::once(path).chain(ends.map(|end| &path[..end]));
+        let known = paths.find_map(|path| Some((path, self.figment.find_metadata(path)?)));
+        let Some((known, metadata)) = known else {
+            return self.origin(path);
+        };
+        let origin = self.origin(known);
+        let is_in_file = metadata.source.is_some();
+        let file = self.file.as_ref().filter(|_| is_in_file);
+        match file.and_then(|file| mismatch::line_of(&file.content, path)) {
+            Some(line) => format!("{origin}, line {line}"),
+            None => origin,
+        }
+    }
+
+    /// Converts an error of figment, whose path is relative to `section`. `tables` are the known ones.
+    fn explain(
+        &self,
+        error: figment::Error,
+        section: &str,
+        tables: fn() -> Vec<TableReference>,
+    ) -> Error {
         let section = Some(section).filter(|section| !section.is_empty());
         let below = error.path.iter().map(String::as_str);
         let mut path: Vec<&str> = section.into_iter().chain(below).collect();
@@ -312,12 +365,17 @@ impl LayeredConfig {
                 }
                 self.unknown_key(path.join("."), field, known)
             }
+            Kind::InvalidType(found, expected) => {
+                let key = path.join(".");
+                let problem = mismatch::describe(found, expected, &key, &tables());
+                self.bad_value(&key, problem)
+            }
             kind => self.bad_value(&path.join("."), kind.to_string()),
         }
     }
 
     fn bad_value(&self, key: &str, problem: String) -> Error {
-        let origin = self.origin(key);
+        let origin = self.place(key);
         Error::BadValue {
             key: key.to_owned(),
             origin,
@@ -336,7 +394,7 @@ impl LayeredConfig {
             _ => format!("; known keys: {}", known.join(", ")),
         };
         Error::UnknownKey {
-            origin: self.origin(&key),
+            origin: self.place(&key),
             key,
             suggestion,
         }

@@ -344,7 +344,8 @@ impl Collector<'_> {
         merged
     }
 
-    /// Describes a type for people.
+    /// Returns the name of a type as the reference shows it, such as `text`, `list of text` or
+    /// `true or "auto"`.
     fn kind(&self, schema: &Map<String, Value>) -> String {
         if let Some(value) = schema.get("const") {
             return as_toml(value).unwrap_or_default();

@@ -85,10 +85,12 @@ impl Config {
         }
     }
 
-    /// Rejects an address that other machines can reach without authentication.
+    /// Rejects an address that other machines can reach without authentication. A server certificate is none: it names the
+    /// server to clients, and lets every client in.
     pub(crate) fn check_exposure(&self, address: SocketAddr) -> Result<(), Error> {
-        let client_certificates = self.tls.is_some();
-        if address.ip().is_loopback() || client_certificates || self.token.is_some() {
+        let tls = self.tls.as_ref();
+        let needs_certificate = tls.is_some_and(|tls| tls.client_ca.is_some());
+        if address.ip().is_loopback() || needs_certificate || self.token.is_some() {
             return Ok(());
         }
         Err(Error::Exposed { address })
@@ -98,10 +100,10 @@ impl Config {
 /// An error that prevents a server from starting or ends it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address can be reached from other machines, and nothing protects it.
+    /// The address can be reached from other machines, and clients are not authenticated.
     #[error(
-        "refusing to listen on {address} without TLS or a token, because other machines can reach it; set \
-         server.tls_certificate and server.tls_key, or server.token_file, or listen on 127.0.0.1"
+        "refusing to listen on {address} without client authentication, because other machines can reach it; set \
+         server.token_file, or server.tls_client_ca beside a certificate, or listen on 127.0.0.1"
     )]
     Exposed {
         /// Address to listen on.
@@ -210,8 +212,8 @@ impl Builder {
     /// Opens the configured address and serves until `shutdown`.
     ///
     /// # Errors
-    /// If the address is unprotected, taken or not of this machine, TLS cannot be set up, or a service does not match its
-    /// descriptors.
+    /// If the address is taken or not of this machine, other machines can reach it although clients are not authenticated,
+    /// TLS cannot be set up, or a service does not match its descriptors.
     pub async fn start(self, shutdown: &Shutdown) -> Result<RunningServer, Error> {
         let address = self.config.listen.0;
         self.config.check_exposure(address)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use motorium_kit::client::Channel;
 use motorium_kit::config::reference::{Example, section_reference};
 use motorium_kit::config::{
     Common, ConfigFlags, Environment, Error, HumanDuration, LayeredConfig, ListenAddress, Secret,
@@ -20,6 +21,7 @@ struct Settings {
     keep: bool,
     quiet: HumanDuration,
     apps: Vec<String>,
+    app: BTreeMap<String, Nested>,
     api_key: Option<Secret>,
     nested: Nested,
 }
@@ -38,6 +40,7 @@ impl Default for Settings {
             keep: false,
             quiet: HumanDuration::milliseconds(150),
             apps: Vec::new(),
+            app: BTreeMap::new(),
             api_key: None,
             nested: Nested::default(),
         }
@@ -268,6 +271,66 @@ fn errors_name_the_key_and_its_source() {
 }
 
 #[test]
+fn a_value_of_the_wrong_type_is_described_with_its_line_and_its_form() {
+    check(
+        &complaint("[perception]\nkeep = true\napps = 'firefox'", [], &[]),
+        &[
+            "`perception.apps`",
+            "motorium.toml, line 3",
+            "a list is expected; write [\"firefox\"]",
+        ],
+    );
+    // A list in the place of a table: the name of the list was misspelt.
+    check(
+        &complaint("[perception]\napp = ['firefox']", [], &[]),
+        &[
+            "`perception.app`",
+            "motorium.toml, line 2",
+            "a list was found, and a table is expected, such as [perception.app.NAME]",
+            "did you mean the setting `apps`?",
+        ],
+    );
+    check(
+        &complaint("[perception]\nnested = 3", [], &[]),
+        &["the number 3 was found", "such as [perception.nested]"],
+    );
+    check(
+        &complaint("[perception]\n\nkeep = 'often'", [], &[]),
+        &["line 3", "\"often\" was found", "`true` or `false`"],
+    );
+    check(
+        &complaint("", [], &["perception.threads=[1]"]),
+        &["from --set", "a whole number is expected"],
+    );
+    check(
+        &complaint("[perception]\napps = [\n  'a',\n  ['b'],\n]", [], &[]),
+        &[
+            "`perception.apps.1`",
+            "motorium.toml, line 4",
+            "a text is expected",
+        ],
+    );
+}
+
+#[test]
+fn one_entry_of_a_list_needs_no_brackets_in_a_flag_and_a_variable() {
+    let apps = |loaded: Result<LayeredConfig, Error>| {
+        let settings: Settings = loaded.unwrap().section().unwrap();
+        settings.apps
+    };
+    let by_flag = load(&folder(), "", [], &["perception.apps=firefox"]);
+    assert_eq!(apps(by_flag), ["firefox"]);
+    let variable = [("MOTORIUM_PERCEPTION__APPS", "mousepad")];
+    assert_eq!(apps(load(&folder(), "", variable, &[])), ["mousepad"]);
+    let loaded = load(&folder(), "", [("HOME", "/h")], &["perception.apps=a"]).unwrap();
+    let printed = loaded.print_section::<Settings>().unwrap();
+    assert!(
+        printed.contains("perception.apps = [\"a\"]  # from --set"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn a_named_file_must_be_there() {
     let flags = ConfigFlags {
         config: Some("/nowhere/motorium.toml".into()),
@@ -287,7 +350,7 @@ fn a_named_file_must_be_there() {
 }
 
 #[test]
-fn non_loopback_listener_requires_tls_or_a_token() {
+fn non_loopback_listener_requires_client_authentication() {
     let folder = folder();
     let anywhere: ListenAddress = "0.0.0.0:7411".parse().unwrap();
     let home = ("HOME", "/h");
@@ -295,7 +358,7 @@ fn non_loopback_listener_requires_tls_or_a_token() {
         |file: &str| -> Common { load(&folder, file, [home], &[]).unwrap().common().unwrap() };
     check(
         &common("").server(anywhere).unwrap_err().to_string(),
-        &["0.0.0.0:7411", "without TLS or a token"],
+        &["0.0.0.0:7411", "without client authentication"],
     );
     common("").server(ListenAddress::loopback(0)).unwrap();
 
@@ -305,6 +368,55 @@ fn non_loopback_listener_requires_tls_or_a_token() {
         .server(anywhere)
         .unwrap();
     assert_eq!(config.token.unwrap().expose(), "sesame");
+
+    // A server certificate names the server, and lets every client in.
+    let pem = folder.path().join("pem");
+    fs::write(&pem, "PEM").unwrap();
+    let path = pem.display();
+    let certificate = format!("[server]\ntls_certificate = '{path}'\ntls_key = '{path}'\n");
+    let error = common(&certificate).server(anywhere).unwrap_err();
+    check(
+        &error.to_string(),
+        &["0.0.0.0:7411", "server.tls_client_ca", "server.token_file"],
+    );
+    let certificate = format!("{certificate}tls_client_ca = '{path}'\n");
+    common(&certificate).server(anywhere).unwrap();
+}
+
+#[test]
+fn the_token_is_not_sent_unencrypted_over_a_network() {
+    let folder = folder();
+    let connect = |audiences: &str, uri: &str| {
+        let file = format!("[server]\ntoken = 'sesame'\n[client]\naudiences = {audiences}");
+        let common = load(&folder, &file, [], &[]).unwrap().common().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let _guard = runtime.enter();
+        let connected = Channel::connect_lazy(&common.client(uri));
+        connected.map(drop).map_err(|error| error.to_string())
+    };
+    for uri in [
+        "http://127.0.0.1:1",
+        "http://[::1]:1",
+        "http://localhost:1",
+        "https://planner:1",
+    ] {
+        connect("[]", uri).unwrap();
+    }
+    for (audiences, uri) in [
+        ("[]", "http://planner:1"),
+        ("[]", "http://10.0.0.1:1"),
+        ("[]", "http://127.0.0.1@10.0.0.1:1"),
+        ("[\"planner\", \"planner:1\"]", "http://planner:1"),
+        ("[\"http://planner:2\"]", "http://planner:1"),
+    ] {
+        check(
+            &connect(audiences, uri).unwrap_err(),
+            &[uri, "without encryption", "client.audiences"],
+        );
+    }
+    connect("[\"http://planner:1\"]", "http://planner:1").unwrap();
 }
 
 #[test]

@@ -89,7 +89,7 @@ async fn configuration_errors_exit_with_a_one_line_message() {
         ),
         (
             ["--set", "perception.listen=0.0.0.0:0"],
-            "error: refusing to listen on 0.0.0.0:0 without TLS or a token",
+            "error: refusing to listen on 0.0.0.0:0 without client authentication",
         ),
     ] {
         let output = with_timeout(program().args(arguments).output())

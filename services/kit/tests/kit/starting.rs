@@ -2,7 +2,7 @@
 
 use motorium_kit::client;
 use motorium_kit::config::{ListenAddress, Secret};
-use motorium_kit::server::{Builder, Config, Error};
+use motorium_kit::server::{Builder, Config, Error, Tls};
 use motorium_kit::shutdown::Shutdown;
 
 use crate::probe::{self, Probe, call, channel, descriptors};
@@ -96,7 +96,7 @@ async fn unprotected_public_address_is_refused() {
     for address in ["0.0.0.0:0", "[::]:0"] {
         let error = refusal(builder(listening(address))).await.to_string();
         assert!(
-            error.contains("without TLS or a token") && error.contains("server.token_file"),
+            error.contains("without client authentication") && error.contains("server.token_file"),
             "{error}"
         );
     }
@@ -112,6 +112,24 @@ async fn unprotected_public_address_is_refused() {
         ..listening("0.0.0.0:0")
     };
     builder(guarded).start(&Shutdown::new()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_certificate_alone_does_not_protect_a_public_address() {
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let pem = certified.cert.pem();
+    let tls = |client_ca| Config {
+        tls: Some(Tls {
+            certificate: pem.clone(),
+            key: Secret::new(certified.signing_key.serialize_pem()),
+            client_ca,
+        }),
+        ..listening("0.0.0.0:0")
+    };
+    let error = refusal(builder(tls(None))).await;
+    assert!(matches!(error, Error::Exposed { .. }), "{error}");
+    let mutual = tls(Some(pem.clone()));
+    builder(mutual).start(&Shutdown::new()).await.unwrap();
 }
 
 #[tokio::test]

@@ -358,6 +358,7 @@ impl Executor for SimulatedDesktop {
             display: DisplayId::new(":1"),
             epoch: DesktopEpoch(epoch),
             expires_at: SystemTime::now() + request.ttl,
+            journal_checkpoint: None,
         })
     }
 
@@ -366,6 +367,7 @@ impl Executor for SimulatedDesktop {
             display: request.display,
             epoch: request.epoch,
             expires_at: SystemTime::now() + request.ttl,
+            journal_checkpoint: None,
         })
     }
 

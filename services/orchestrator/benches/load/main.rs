@@ -5,7 +5,7 @@
 //! tasks it prints steps per second, the orchestrator's own time per step (when the task waits for no service), and the
 //! memory per running task, including its simulated desktop.
 //!
-//! Environment: `LOAD_TASKS` (10,100,1000), `LOAD_STEPS` (20), `LOAD_PICTURE` (bytes per image, 100000; two per step,
+//! Environment: `LOAD_TASKS` (10,100,1000), `LOAD_STEPS` (20), `LOAD_IMAGE_BYTES` (bytes per image, 100000; two per step,
 //! half of them new), `LOAD_STORES` (sqlite,postgres,postgres2; the last with two orchestrators).
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
@@ -208,7 +208,7 @@ async fn measure(load: Load, store: &str, folder: &Path) {
 
 fn main() {
     let steps = numbers("LOAD_STEPS", "20")[0];
-    let image_bytes = numbers("LOAD_PICTURE", "100000")[0];
+    let image_bytes = numbers("LOAD_IMAGE_BYTES", "100000")[0];
     let stores = std::env::var("LOAD_STORES");
     let stores = stores.unwrap_or_else(|_| "sqlite,postgres,postgres2".to_owned());
     // Deleted only at the end: on some file systems, creating files is slow right after deleting thousands.

@@ -1,10 +1,13 @@
 //! The pool of desktops: which exist, which are free, and the services behind each.
 //!
-//! The pool is in memory. Desktops come from the configuration or register themselves; registered ones are stored and
-//! restored after a restart. The lease at a desktop's Executor decides who may act on it; the pool only keeps tasks
-//! from trying desktops that are taken.
+//! The pool is in memory. Desktops come from the configuration or are registered by callers; registered ones are stored and
+//! restored after a restart. The lease at a desktop's Executor decides who may act on it; the pool only keeps tasks from
+//! trying desktops that are taken.
+//!
+//! Invariant: the services of a registered desktop are called without the token unless the operator listed their addresses.
 
 pub mod heartbeat;
+pub mod registration;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,15 +25,26 @@ use tokio::time::{Duration, Instant};
 use motorium_recording::ports::Ports;
 use motorium_task::DesktopHold;
 use motorium_task::spec::DesktopSelector;
+use registration::RegistrationRules;
 
 /// Connects to the services of a desktop.
-pub type Connector = dyn Fn(&Desktop) -> Result<Ports, FieldError> + Send + Sync;
+pub type Connector = dyn Fn(&Desktop, DesktopSource) -> Result<Ports, FieldError> + Send + Sync;
+
+/// Origin of a desktop and its addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DesktopSource {
+    /// The operator, who trusts its addresses with the token. It cannot be replaced.
+    Configured,
+    /// A caller of `RegisterDesktop`.
+    Registered,
+}
 
 /// A desktop of the pool.
 #[derive(Debug, Clone)]
 pub struct PooledDesktop {
     pub desktop: Desktop,
     pub ports: Ports,
+    pub source: DesktopSource,
     /// The task that runs on it.
     pub task: Option<TaskName>,
     pub draining: bool,
@@ -129,12 +143,12 @@ impl DesktopPool {
         work(&mut entries)
     }
 
-    /// Adds a desktop, or replaces what is known of it.
+    /// Adds a desktop of the configuration.
     ///
     /// # Errors
     /// If its endpoints cannot be used.
     pub fn register(&self, desktop: Desktop) -> Result<PooledDesktop, FieldError> {
-        let ports = self.connect(&desktop)?;
+        let ports = self.connect(&desktop, DesktopSource::Configured)?;
         Ok(self.insert(desktop, ports))
     }
 
@@ -142,16 +156,27 @@ impl DesktopPool {
     ///
     /// # Errors
     /// If its endpoints cannot be used.
-    pub fn connect(&self, desktop: &Desktop) -> Result<Ports, FieldError> {
-        (self.connector)(desktop)
+    pub fn connect(&self, desktop: &Desktop, source: DesktopSource) -> Result<Ports, FieldError> {
+        (self.connector)(desktop, source)
     }
 
-    /// Adds a desktop with its services, or replaces the entry of the same name.
+    /// Adds a desktop of the configuration, or of this process, with its services.
     pub fn insert(&self, desktop: Desktop, ports: Ports) -> PooledDesktop {
+        self.put(desktop, ports, DesktopSource::Configured)
+    }
+
+    /// Adds a desktop with its services, or replaces the entry of the same name. It is no longer draining.
+    pub(crate) fn put(
+        &self,
+        desktop: Desktop,
+        ports: Ports,
+        source: DesktopSource,
+    ) -> PooledDesktop {
         self.with_entries(|entries| {
             let known = entries.get(&desktop.name);
             let entry = PooledDesktop {
                 ports,
+                source,
                 task: known.and_then(|entry| entry.task.clone()),
                 draining: false,
                 reachable: true,
@@ -198,12 +223,31 @@ impl DesktopPool {
         let desktop = Desktop::try_from(message).map_err(|error| error.to_string())?;
         let name = desktop.name.clone();
         if self.get(&name).is_none() {
-            self.register(desktop).map_err(|error| error.to_string())?;
+            let source = DesktopSource::Registered;
+            let ports = self.connect(&desktop, source);
+            let ports = ports.map_err(|error| error.to_string())?;
+            self.put(desktop, ports, source);
         }
         if draining {
             self.drain(&name);
         }
         Ok(())
+    }
+
+    /// Removes registered desktops that the rules do not allow, such as those that were registered under other rules.
+    pub fn remove_disallowed(&self, rules: &RegistrationRules) {
+        self.with_entries(|entries| {
+            entries.retain(|name, entry| {
+                if entry.source == DesktopSource::Configured {
+                    return true;
+                }
+                let allowed = rules.check(&entry.desktop);
+                if let Err(problem) = &allowed {
+                    tracing::warn!(desktop = %name, %problem, "a registered desktop is not restored");
+                }
+                allowed.is_ok()
+            });
+        });
     }
 
     /// A desktop of the pool.

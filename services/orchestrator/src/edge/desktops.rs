@@ -1,4 +1,6 @@
 //! RPCs of the desktop pool. Registered desktops are stored, so that they are still known after a restart.
+//!
+//! A caller cannot change a desktop of the configuration, nor register addresses that the operator has not allowed.
 
 use std::time::SystemTime;
 
@@ -13,8 +15,9 @@ use prost::Message as _;
 
 use super::commands::request_id;
 use super::{Edge, page};
-use crate::desktops::PooledDesktop;
+use crate::desktops::{DesktopSource, PooledDesktop};
 use crate::error::Error;
+use motorium_recording::ports::Ports;
 use motorium_task::spec::DesktopSelector;
 
 impl Edge {
@@ -27,12 +30,27 @@ impl Edge {
             .desktop
             .ok_or_else(|| FieldError::missing("desktop"))?;
         let desktop = Desktop::try_from(message).map_err(|error| error.within("desktop"))?;
-        let ports = self.desktops.connect(&desktop);
-        let ports = ports.map_err(|error| error.within("desktop"))?;
+        let known = self.desktops.get(&desktop.name);
+        let configured = known.filter(|entry| entry.source == DesktopSource::Configured);
+        let (ports, source) = match configured {
+            None => (self.connect(&desktop)?, DesktopSource::Registered),
+            // Changes nothing, and ends a drain.
+            Some(entry) if entry.desktop == desktop => (entry.ports, entry.source),
+            Some(_) => {
+                return Err(Error::DesktopConfigured { name: desktop.name });
+            }
+        };
         self.store_desktop(&desktop, false, id).await?;
-        let entry = self.desktops.insert(desktop, ports);
+        let entry = self.desktops.put(desktop, ports, source);
         self.wake_dispatcher.notify_one();
         Ok(message_of(entry))
+    }
+
+    /// Connects to the services of a desktop that a caller registers. Sends no request yet.
+    fn connect(&self, desktop: &Desktop) -> Result<Ports, Error> {
+        self.registration.check(desktop)?;
+        let ports = self.desktops.connect(desktop, DesktopSource::Registered);
+        Ok(ports.map_err(|error| error.within("desktop"))?)
     }
 
     pub(super) fn listed_desktops(

@@ -35,11 +35,12 @@ use tonic::{Request, Response, Status, Streaming};
 use uuid::Uuid;
 
 use crate::desktops::DesktopPool;
+use crate::desktops::registration::RegistrationRules;
 use crate::error::Error;
 use crate::functions::Tools;
 use crate::queue::{self, TaskScope};
 use motorium_recording::log;
-use motorium_task::spec::Limits;
+use motorium_task::spec::LimitRules;
 use motorium_task::view;
 
 type RpcResult<T> = Result<Response<T>, Status>;
@@ -52,10 +53,12 @@ pub struct Edge {
     pub blobs: BlobStore,
     pub notifier: TaskNotifier,
     pub desktops: DesktopPool,
+    /// Rules for the addresses of registered desktops.
+    pub registration: RegistrationRules,
     /// Wakes the dispatcher when there may be a task to start.
     pub wake_dispatcher: Arc<Notify>,
-    /// Default limits of tasks that set none.
-    pub limits: Limits,
+    /// Default limits of tasks that set none, and the highest that they may ask for.
+    pub limits: LimitRules,
     /// Tools that tasks may name.
     pub tools: Tools,
     /// Ends watch streams cleanly before the process exits.

@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use motorium_messages::{Language, Message};
-use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
 use schemars::JsonSchema;
@@ -18,7 +17,7 @@ use super::event::{
     Amendment, HookEvent, HookPoint, HookPoints, ModelCallAmendment, ModelCallPurpose,
 };
 use super::{Error, Hook, HookContext, HookVerdict};
-use motorium_task::limits;
+use motorium_task::limits::{self, CountedUsage};
 use motorium_task::spec::Limits;
 
 /// Settings of the hook.
@@ -77,7 +76,13 @@ impl BudgetHook {
         })
     }
 
-    fn record_usage(&self, task: &TaskName, usage: Usage, limits: &Limits, language: Language) {
+    fn record_usage(
+        &self,
+        task: &TaskName,
+        usage: CountedUsage,
+        limits: &Limits,
+        language: Language,
+    ) {
         let mut notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
         let notices = notified.entry(task.clone()).or_default();
         for (budget, reached) in budgets(usage, limits, language)
@@ -134,7 +139,7 @@ impl Hook for BudgetHook {
         match hook_event {
             HookEvent::Usage(_) => self.record_usage(
                 &spec.name,
-                context.task.usage,
+                limits::counted(context.task),
                 &spec.limits,
                 spec.message_language(),
             ),
@@ -164,8 +169,8 @@ struct Budget {
 }
 
 /// Returns the token and the cost budget. `None` if a budget is unlimited or its usage is unknown.
-fn budgets(usage: Usage, limits: &Limits, language: Language) -> [Option<Budget>; 2] {
-    let tokens = limits::counted_tokens(usage);
+fn budgets(usage: CountedUsage, limits: &Limits, language: Language) -> [Option<Budget>; 2] {
+    let tokens = usage.tokens;
     let usd = |micros: u64| format!("{:.2}", micros as f64 / 1e6);
     [
         limits.max_tokens.map(|limit| Budget {
@@ -220,11 +225,9 @@ mod tests {
         let (ledger, task) = (ledger(), TaskName::from_segment("t").unwrap());
         let mut notices = Vec::new();
         for tokens in calls {
-            let usage = Usage {
-                input_tokens: Some(*tokens),
+            let usage = CountedUsage {
+                tokens: *tokens,
                 cost_micros_usd: Some(*tokens * 10_000),
-                calls: 1,
-                ..Usage::default()
             };
             ledger.record_usage(&task, usage, limits, Language::English);
             notices.extend(ledger.take_due(&task));

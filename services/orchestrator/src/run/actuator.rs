@@ -8,10 +8,14 @@ use motorium_messages::Message;
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::CapturePoint;
-use motorium_proto::domain::id::ActionId;
-use motorium_proto::error::ErrorReport;
-use motorium_proto::service::{ActionProgress, LookUpRequest, PerformRequest};
+use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
+use motorium_proto::error::{ErrorReport, reason};
+use motorium_proto::service::{
+    ActionProgress, FenceRequest, LookUpRequest, PerformRequest, Result as CallResult,
+};
+use motorium_recording::ports::Ports;
 use tokio::time::Duration;
+use tonic::Code;
 
 use super::attempt::{ActionAttempt, ResolvedAction};
 use super::context::RunContext;
@@ -31,10 +35,22 @@ const STOPPED_ACTION_TIMEOUT: Duration = Duration::from_millis(500);
 const LOOKUP_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Sends actions to the Executor.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Actuator {
     /// Number of pointer moves made for pointer checks.
     pub(super) pointer_moves: u64,
+    /// Fence an action after a failed call, so that it cannot start later. False only in a replay of a recording from
+    /// before.
+    pub(super) fences_actions: bool,
+}
+
+impl Default for Actuator {
+    fn default() -> Self {
+        Self {
+            pointer_moves: 0,
+            fences_actions: true,
+        }
+    }
 }
 
 impl Actuator {
@@ -85,18 +101,27 @@ impl Actuator {
         let request = perform_request(run, action_id.clone(), attempt.retry_of(), action)?;
         let executor = run.ports.executor.clone();
         let performed = run.guard_unless_paused(executor.perform(request)).await;
-        match performed {
-            Ok(Ok(outcome)) => Ok(outcome),
-            Ok(Err(report)) => self.after_failed_call(run, action_id, report).await,
-            Err(Halt::Reevaluate) => {
-                self.release_inputs(run).await;
-                Ok(self.outcome_after_stop(run, action_id).await)
+        let halt = match performed {
+            Ok(Ok(outcome)) => return Ok(outcome),
+            Ok(Err(report)) => {
+                let settled = self.after_failed_call(run, action_id.clone(), report);
+                match settled.await {
+                    // Stopped before it was fenced.
+                    Err(halt @ Halt::Reevaluate) if self.fences_actions => halt,
+                    settled => return settled,
+                }
             }
-            Err(halt) => Err(halt),
+            Err(halt) => halt,
+        };
+        if !matches!(halt, Halt::Reevaluate) {
+            return Err(halt);
         }
+        self.release_inputs(run).await;
+        Ok(self.outcome_after_stop(run, action_id).await)
     }
 
-    /// Determines the outcome after a failed call: only the Executor's journal knows how far the action came.
+    /// Determines the outcome after a failed call: only the Executor's journal knows how far the action came. The call may
+    /// still be on its way, so the action is fenced first.
     async fn after_failed_call(
         &self,
         run: &mut RunContext,
@@ -108,33 +133,80 @@ impl Actuator {
         {
             return Err(halt);
         }
-        let progress = self.look_up(run, action_id.clone()).await?;
+        let fence = fence_request(run, action_id.clone())?;
+        let progress = match self.fence(run, fence).await? {
+            Some(progress) => progress,
+            None => self.look_up_unfenced(run, action_id, &report).await?,
+        };
         let language = run.task().spec.message_language();
-        if progress != ActionProgress::NotStarted {
-            return Ok(outcome_of(progress, language));
+        Ok(match progress {
+            ActionProgress::NotStarted if is_transient(&report) => {
+                cancelled_unsent(&report.message, language)
+            }
+            ActionProgress::NotStarted => ActionOutcome::new(ActionResult::Failed, report.message),
+            progress => outcome_of(progress, language),
+        })
+    }
+
+    /// Fences an action, so that it cannot start later, and returns how far it came, waiting a limited time for a running
+    /// one. `None` if it cannot be fenced: the Executor or the recorded run is of an earlier version, or the Executor
+    /// cannot write.
+    pub(super) async fn fence(
+        &self,
+        run: &mut RunContext,
+        request: FenceRequest,
+    ) -> RunResult<Option<ActionProgress>> {
+        if !self.fences_actions {
+            return Ok(None);
         }
-        if !is_transient(&report) {
-            return Ok(ActionOutcome::new(ActionResult::Failed, report.message));
+        let action_id = request.action_id.clone();
+        let fenced = self
+            .while_running(run, move |ports| {
+                let request = request.clone();
+                async move { ports.executor.fence_action(request).await }
+            })
+            .await?;
+        let report = match fenced {
+            Ok(progress) => return Ok(Some(progress)),
+            Err(report) => report,
+        };
+        let halt = halt(run.task(), Message::OperationLookUpAction, report.clone());
+        if is_transient(&report) || matches!(halt, Halt::OwnershipLost(_)) {
+            return Err(halt);
+        }
+        if report.code != Code::Unimplemented {
+            tracing::warn!(task = %run.task().spec.name, action = %action_id, %report, "an action could not be fenced");
+        }
+        Ok(None)
+    }
+
+    /// Looks up an action that cannot be fenced.
+    async fn look_up_unfenced(
+        &self,
+        run: &mut RunContext,
+        action_id: ActionId,
+        report: &ErrorReport,
+    ) -> RunResult<ActionProgress> {
+        let progress = self.look_up(run, action_id.clone()).await?;
+        if progress != ActionProgress::NotStarted || !is_transient(report) {
+            return Ok(progress);
         }
         // The call may still be queued at the Executor. Releasing the inputs cancels it, so that it cannot start later.
         self.release_inputs(run).await;
         let progress = self.look_up(run, action_id).await?;
+        // A call that the Executor itself answered is over. Any other may still be delivered, and would be performed.
+        let may_arrive = self.fences_actions && report.reason == reason::TRANSPORT;
         Ok(match progress {
-            ActionProgress::NotStarted => cancelled_unsent(&report.message, language),
-            progress => outcome_of(progress, language),
+            ActionProgress::NotStarted if may_arrive => ActionProgress::Unknown,
+            progress => progress,
         })
     }
 
     /// Returns the outcome of an action that was stopped halfway, waiting only briefly because the task is ending.
     async fn outcome_after_stop(&self, run: &RunContext, action_id: ActionId) -> ActionOutcome {
-        let request = LookUpRequest {
-            display: run.display(),
-            action_id,
-        };
         let asked = async {
             loop {
-                let asked = run.ports.executor.look_up_action(request.clone()).await;
-                match asked {
+                match self.progress_after_stop(run, &action_id).await {
                     Ok(ActionProgress::Running) => run.recording().sleep(LOOKUP_INTERVAL).await,
                     asked => return asked.unwrap_or(ActionProgress::Unknown),
                 }
@@ -145,28 +217,67 @@ impl Actuator {
         outcome_of(progress, run.task().spec.message_language())
     }
 
+    /// Fences a stopped action and returns how far it came. Without a fence it may still start.
+    async fn progress_after_stop(
+        &self,
+        run: &RunContext,
+        action_id: &ActionId,
+    ) -> CallResult<ActionProgress> {
+        let executor = &run.ports.executor;
+        if self.fences_actions
+            && let Ok(request) = fence_request(run, action_id.clone())
+        {
+            match executor.fence_action(request).await {
+                Err(report) if report.code == Code::Unimplemented => {}
+                fenced => return fenced,
+            }
+        }
+        let request = LookUpRequest {
+            display: run.display(),
+            action_id: action_id.clone(),
+        };
+        let progress = executor.look_up_action(request).await?;
+        Ok(match progress {
+            ActionProgress::NotStarted if self.fences_actions => ActionProgress::Unknown,
+            progress => progress,
+        })
+    }
+
     /// Looks up how far an action came, waiting a limited time for a running one.
     pub(super) async fn look_up(
         &self,
         run: &mut RunContext,
         action_id: ActionId,
     ) -> RunResult<ActionProgress> {
+        let request = LookUpRequest {
+            display: run.display(),
+            action_id,
+        };
+        let progress = self
+            .while_running(run, move |ports| {
+                let request = request.clone();
+                async move { ports.executor.look_up_action(request).await }
+            })
+            .await?;
+        progress.map_err(|report| halt(run.task(), Message::OperationLookUpAction, report))
+    }
+
+    /// Asks for the progress of an action until it is no longer running, for a limited time.
+    async fn while_running<F>(
+        &self,
+        run: &mut RunContext,
+        ask: impl Fn(Ports) -> F,
+    ) -> RunResult<CallResult<ActionProgress>>
+    where
+        F: Future<Output = CallResult<ActionProgress>>,
+    {
         let began = run.recording().start_timer();
         loop {
-            let request = LookUpRequest {
-                display: run.display(),
-                action_id: action_id.clone(),
-            };
-            let progress = run
-                .call(Message::OperationLookUpAction, move |ports| {
-                    let request = request.clone();
-                    async move { ports.executor.look_up_action(request).await }
-                })
-                .await?;
-            if progress != ActionProgress::Running
+            let asked = run.try_call(Message::OperationLookUpAction, &ask).await?;
+            if asked != Ok(ActionProgress::Running)
                 || run.recording().elapsed(began) > RUNNING_ACTION_TIMEOUT
             {
-                return Ok(progress);
+                return Ok(asked);
             }
             run.sleep(LOOKUP_INTERVAL).await?;
         }
@@ -193,12 +304,7 @@ pub(super) fn perform_request(
     retry_of: Option<ActionId>,
     action: Action<CapturePoint>,
 ) -> RunResult<PerformRequest> {
-    let Some((_, epoch)) = run.task().desktop.clone() else {
-        return Err(Halt::OwnershipLost("the desktop was released".to_owned()));
-    };
-    let Some(display) = run.display() else {
-        return Err(Halt::OwnershipLost("the desktop has no display".to_owned()));
-    };
+    let (display, epoch) = leased_display(run)?;
     Ok(PerformRequest {
         display,
         epoch,
@@ -206,6 +312,27 @@ pub(super) fn perform_request(
         retry_of,
         action,
     })
+}
+
+/// Returns the request to fence an action of this run.
+fn fence_request(run: &RunContext, action_id: ActionId) -> RunResult<FenceRequest> {
+    let (display, epoch) = leased_display(run)?;
+    Ok(FenceRequest {
+        display,
+        epoch,
+        action_id,
+        journal_checkpoint: run.task().journal_checkpoint.clone(),
+    })
+}
+
+fn leased_display(run: &RunContext) -> RunResult<(DisplayId, DesktopEpoch)> {
+    let Some((_, epoch)) = run.task().desktop.clone() else {
+        return Err(Halt::OwnershipLost("the desktop was released".to_owned()));
+    };
+    let Some(display) = run.display() else {
+        return Err(Halt::OwnershipLost("the desktop has no display".to_owned()));
+    };
+    Ok((display, epoch))
 }
 
 /// Returns whether the action may still be performed: the task was not stopped, paused or taken over while the

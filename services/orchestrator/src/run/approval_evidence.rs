@@ -14,7 +14,6 @@ use motorium_proto::service::{CapturedFrame, CompareRequest};
 use sha2::{Digest as _, Sha256};
 
 use super::context::RunContext;
-use super::gate::with_surroundings;
 use super::screen::Screen;
 use super::{RunResult, capture};
 use motorium_policy::Policy;
@@ -33,6 +32,9 @@ const CARET_CAPTURE_INTERVAL: Duration = Duration::from_millis(400);
 /// Margin around a focused field in which its focus ring is drawn, in pixels. Also covers a field that was targeted by
 /// its label.
 const FOCUS_RING_MARGIN_PX: i32 = 16;
+/// Margin around a target in the screenshot for the approver: horizontal and vertical, in pixels.
+// Shows the row or dialog around the target, so that a person recognises the place.
+const EVIDENCE_MARGIN_PX: (i32, i32) = (240, 120);
 
 /// Everything that an approval is requested or used for.
 pub(super) struct ApprovalScope {
@@ -85,6 +87,11 @@ impl ApprovalScope {
         let area = self.target_area.or(field)?;
         Some(area.intersection(&screen).unwrap_or(area))
     }
+}
+
+/// Returns the area with a margin that lets a person recognise the place.
+pub(super) fn with_surroundings(area: CaptureRect) -> CaptureRect {
+    area.inflate(EVIDENCE_MARGIN_PX.0, EVIDENCE_MARGIN_PX.1)
 }
 
 /// Captures the screenshot for the approver and its fingerprint. Both have to show the same: what the approver saw

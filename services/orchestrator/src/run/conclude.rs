@@ -3,10 +3,11 @@
 //! It does not judge single actions: [`super::judge`] does.
 
 use motorium_messages::{Message, join_clauses};
+use motorium_phrasebook::matcher::ScreenIndex;
 use motorium_proto::domain::action::{Target, TextAnchor};
 use motorium_proto::domain::decision::Next;
 use motorium_proto::service::{
-    FileRequest, Observation, ResolveRequest, TargetQuery, WaitForIdleRequest,
+    FileInfo, FileRequest, Observation, ResolveRequest, TargetQuery, WaitForIdleRequest,
 };
 use tokio::time::Duration;
 use tonic::Code;
@@ -19,7 +20,7 @@ use super::screen::Screen;
 use super::takeover::watch_operator;
 use super::{Halt, RunResult, Runner, StopReason, capture, halt, is_transient, progress};
 use crate::error::reason;
-use motorium_task::completion::{self, LastScreen};
+use motorium_task::completion::{self, ClaimRules, LastScreen};
 use motorium_task::event::{Event, Failure, ResultFile, UserRequestKind};
 use motorium_task::limits;
 use motorium_task::machine::MAX_REFUSED_CLAIMS;
@@ -205,47 +206,73 @@ async fn unmet_expectations(
         return missing_evidence(run, screen, &evidence).await.map(Some);
     }
     let observation = capture::read_screen(run).await?;
-    let screen = LastScreen::of(&observation);
+    let screen = LastScreen::of(&observation, run.config.claim_rules);
     let mut missing = Vec::new();
-    for expectation in expectations {
-        let holds = match &expectation {
-            Expectation::TextOnScreen(text) => screen.shows(text),
-            Expectation::WindowTitle(title) => screen.is_titled(title),
-            Expectation::FileExists(name) => has_file(run, name.clone()).await?,
-            Expectation::ExtractedJson(json) => completion::has_extracted(run.task(), json),
-        };
-        if !holds {
-            let language = run.task().spec.message_language();
-            missing.push(completion::describe_unmet(&expectation, language));
-        }
+    for expectation in &expectations {
+        missing.extend(unmet(run, screen, expectation).await?);
     }
     Ok(Some(missing))
 }
 
+/// Describes an expectation that is not met; `None` if it is.
+async fn unmet(
+    run: &mut RunContext,
+    screen: LastScreen<'_>,
+    expectation: &Expectation,
+) -> RunResult<Option<String>> {
+    let holds = match expectation {
+        Expectation::TextOnScreen(text) => screen.shows(text),
+        Expectation::WindowTitle(title) => screen.is_titled(title),
+        Expectation::FileExists(name) => {
+            let found = find_file(run, name.clone()).await?;
+            if found.as_ref().is_some_and(|file| !is_own(run, file)) {
+                let problem = run.task().text(Message::FileNotOfTask { name });
+                return Ok(Some(problem));
+            }
+            found.is_some()
+        }
+        Expectation::ExtractedJson(json) => completion::has_extracted(run.task(), json),
+    };
+    let language = run.task().spec.message_language();
+    Ok((!holds).then(|| completion::describe_unmet(expectation, language)))
+}
+
+/// Returns whether a file is the task's own. Those of other tasks are no success and no result of this one.
+fn is_own(run: &RunContext, file: &FileInfo) -> bool {
+    run.config.claim_rules == ClaimRules::Lenient || completion::is_own_file(run.task(), file)
+}
+
 /// Returns the evidence that is found neither on the screen of the claim, which may have changed since (a toast
-/// that disappears), nor on the current one, nor by the Planner's text search.
+/// that disappears), nor on the current one, nor in a line of one of them that has been misread a little.
 async fn missing_evidence(
     run: &mut RunContext,
     screen: &Screen,
     evidence: &[String],
 ) -> RunResult<Vec<String>> {
     let language = run.task().spec.message_language();
+    let rules = run.config.claim_rules;
     let claimed_on = screen.observation().cloned();
     let mut missing = evidence.to_vec();
     if let Some(claimed_on) = &claimed_on {
-        missing = completion::missing_evidence(evidence, LastScreen::of(claimed_on), language);
+        let screen = LastScreen::of(claimed_on, rules);
+        missing = completion::missing_evidence(evidence, screen, language);
     }
     if missing.is_empty() {
         return Ok(missing);
     }
     let now = capture::read_screen(run).await?;
-    let missing = completion::missing_evidence(evidence, LastScreen::of(&now), language);
+    let screen = LastScreen::of(&now, rules);
+    let missing = completion::missing_evidence(evidence, screen, language);
     if missing.is_empty() {
         return Ok(missing);
     }
     for observation in claimed_on.iter().chain([&now]) {
         for text in evidence {
-            if planner_finds(run, text, observation).await? {
+            let is_found = match rules {
+                ClaimRules::Strict => reads(observation, text),
+                ClaimRules::Lenient => planner_finds(run, text, observation).await?,
+            };
+            if is_found {
                 return Ok(Vec::new());
             }
         }
@@ -253,7 +280,14 @@ async fn missing_evidence(
     Ok(missing)
 }
 
-/// Returns whether the Planner finds a text; its search tolerates more misreadings.
+/// Returns whether a line of the screen has these words, if misread characters and punctuation are tolerated. The beginning of a
+/// longer word is another text ("Save" in "Saved"), and so is a similar word.
+fn reads(on: &Observation, text: &str) -> bool {
+    let screen = ScreenIndex::new(&on.frame, &on.scene);
+    screen.find_text(text).is_some()
+}
+
+/// Returns whether the Planner finds a text, or one that is like it. Only in a replay of a recording from before [`reads`].
 async fn planner_finds(run: &mut RunContext, text: &str, on: &Observation) -> RunResult<bool> {
     let request = ResolveRequest {
         target: TargetQuery::Target(Target::Text(TextAnchor {
@@ -299,24 +333,22 @@ fn evidence(run: &RunContext) -> Vec<String> {
         .and_then(|step| step.decision.as_ref());
     match decision.map(|decision| &decision.next) {
         Some(Next::Done { evidence, .. }) if run.config.verify_evidence => {
-            completion::telling_evidence(run.task(), evidence)
+            completion::telling_evidence(run.task(), evidence, run.config.claim_rules)
         }
         _ => Vec::new(),
     }
 }
 
-async fn has_file(run: &mut RunContext, name: String) -> RunResult<bool> {
+async fn find_file(run: &mut RunContext, name: String) -> RunResult<Option<FileInfo>> {
     let request = FileRequest {
         display: run.display(),
         name,
     };
-    let file = run
-        .call(Message::OperationFindFile, move |ports| {
-            let request = request.clone();
-            async move { ports.executor.stat_file(request).await }
-        })
-        .await?;
-    Ok(file.is_some())
+    run.call(Message::OperationFindFile, move |ports| {
+        let request = request.clone();
+        async move { ports.executor.stat_file(request).await }
+    })
+    .await
 }
 
 /// Fetches the result files that the task names. A missing file does not fail the task.
@@ -373,6 +405,9 @@ async fn fetch(run: &RunContext, name: &str) -> Event {
         Ok(file) => file,
         Err(report) => return failed(report.message),
     };
+    if !is_own(run, &file.info) {
+        return failed(run.task().text(Message::FileNotOfTask { name }));
+    }
     let pending = PendingArtifact {
         bytes: file.content,
         media_type: "application/octet-stream".to_owned(),

@@ -31,9 +31,6 @@ use motorium_task::{Approval, ApprovalState, ApprovalSubject, Task, limits};
 /// Half the side of the area around a point without a known element, in pixels.
 // About the size of a button, so that the approval covers what a click would hit.
 const POINT_TARGET_RADIUS_PX: i32 = 24;
-/// Margin around a target in the screenshot for the approver: horizontal and vertical, in pixels.
-// Shows the row or dialog around the target, so that a person recognises the place.
-const EVIDENCE_MARGIN_PX: (i32, i32) = (240, 120);
 /// Maximum number of characters of a function's arguments shown to the approver.
 // An approver reads about a page.
 const MAX_SHOWN_ARGUMENT_CHARS: usize = 2_000;
@@ -595,11 +592,6 @@ impl ApprovalReasons {
         let rules = self.rules.iter().map(|rule| rule.id.clone());
         rules.chain(provider).collect()
     }
-}
-
-/// Returns the area with a margin that lets a person recognise the place.
-pub(super) fn with_surroundings(area: CaptureRect) -> CaptureRect {
-    area.inflate(EVIDENCE_MARGIN_PX.0, EVIDENCE_MARGIN_PX.1)
 }
 
 /// Returns the bounding box in which an action takes place, if any. A click without a target goes to the pointer's

@@ -11,8 +11,8 @@ use motorium_proto::domain::frame::Image;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::ImageFormat;
 
+use super::approval_evidence::with_surroundings;
 use super::context::RunContext;
-use super::gate::with_surroundings;
 use super::{RunResult, capture};
 use motorium_task::event::Artifact;
 

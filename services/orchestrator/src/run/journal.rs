@@ -12,13 +12,13 @@ use std::time::{Duration, SystemTime};
 use futures::StreamExt as _;
 use motorium_messages::Message;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
+use motorium_proto::service::{HumanInput, ResultStream};
 use motorium_proto::v1::orchestrator::task::State as TaskState;
 use motorium_store::{Append, TaskNotifier, TaskStore, TaskSubscription};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::Code;
 
-use super::takeover::HumanInputStream;
 use super::{Halt, RunResult, StopReason, StopSignal};
 use crate::error::Error;
 use motorium_recording::log;
@@ -271,7 +271,7 @@ impl Journal {
     /// Returns a future that pauses the task on human input.
     pub(super) fn pause_on_human_input(
         &self,
-        inputs: HumanInputStream,
+        inputs: ResultStream<HumanInput>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let (store, task) = (Arc::clone(&self.store), self.name().clone());
         pause_for_people(store, task, self.epoch, self.subscription.sibling(), inputs)
@@ -347,7 +347,7 @@ async fn pause_for_people(
     task: TaskName,
     epoch: TaskEpoch,
     subscription: TaskSubscription,
-    mut inputs: HumanInputStream,
+    mut inputs: ResultStream<HumanInput>,
 ) {
     while let Some(input) = inputs.next().await {
         match input {
@@ -423,7 +423,7 @@ fn step_of(task: &Task, event: &Event) -> u32 {
 mod tests {
     use motorium_proto::v1::orchestrator as wire;
     use motorium_store::{CreateTask, Durability, SqliteStore};
-    use motorium_task::spec::{Limits, TaskSpec};
+    use motorium_task::spec::{LimitRules, TaskSpec};
     use tempfile::TempDir;
 
     use super::*;
@@ -477,7 +477,7 @@ mod tests {
             ..wire::Task::default()
         };
         let spec =
-            TaskSpec::from_wire(name.clone(), "u".to_owned(), goal, Limits::default()).unwrap();
+            TaskSpec::from_wire(name.clone(), "u".to_owned(), goal, LimitRules::default()).unwrap();
         let now = SystemTime::now();
         let task = Task::new(spec.clone(), EventSeq(1), now);
         let (state, snapshot) = log::row_view(&task);

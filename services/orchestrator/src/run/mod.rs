@@ -97,6 +97,7 @@ use crate::hooks::HookChain;
 use crate::run::recorded_settings::RunSettings;
 use motorium_policy::PolicySource;
 use motorium_recording::recording::{Recorder, RecordingMode};
+use motorium_task::completion::ClaimRules;
 use motorium_task::effect::EffectCriterion;
 use motorium_task::event::{Event, UserRequest, UserRequestKind};
 use motorium_task::loop_detection::{LoopNotice, Mitigation};
@@ -171,6 +172,8 @@ pub struct RunConfig {
     pub capture_each_action: bool,
     /// Find out on the next screen whether a page moved before a click came. False only in a replay of a recording from before.
     pub find_arrivals: bool,
+    /// Rules for claims of success. Lenient only in a replay of a recording from before the strict ones.
+    pub claim_rules: ClaimRules,
 }
 
 impl Default for RunConfig {
@@ -198,6 +201,7 @@ impl Default for RunConfig {
             capture_end_screen: true,
             capture_each_action: true,
             find_arrivals: true,
+            claim_rules: ClaimRules::Strict,
         }
     }
 }
@@ -284,6 +288,12 @@ impl Runner {
     /// Returns the runner with its ports recording to, or replaying from, `recording`.
     pub(crate) fn with_recording(mut self, recording: RecordingMode) -> Self {
         self.run.record_to(recording);
+        self
+    }
+
+    /// Returns the runner of a recording from before actions were fenced.
+    pub(crate) fn without_fences(mut self) -> Self {
+        self.actuator.fences_actions = false;
         self
     }
 

@@ -10,7 +10,7 @@ use url::Url;
 use super::context::RunContext;
 use super::{RunResult, page_text};
 
-/// Timeout for reading a page's URL; without it, the address bar on the screen is used.
+/// Timeout for reading a page's URL; without it, the URL counts as unknown.
 // A step or an action waits for it, and a page that hangs must not delay every one.
 const PAGE_URL_TIMEOUT: Duration = Duration::from_millis(700);
 

@@ -20,9 +20,10 @@ use motorium_proto::service::{CompareRequest, WaitForIdleRequest};
 use tokio::time::Instant;
 use tonic::Code;
 
+use super::approval_evidence::with_surroundings;
 use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
 use super::context::RunContext;
-use super::gate::{ActionPermission, is_approved, target_area, with_surroundings};
+use super::gate::{ActionPermission, is_approved, target_area};
 use super::pointer::PointerRequirement;
 use super::resolve::{depends_on_screen, resolve};
 use super::retry::resolve_retry;

@@ -3,11 +3,12 @@
 //! No step is made here: the run loop does that.
 
 use motorium_messages::Message;
+use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::error::reason::DESKTOP_LEASED;
-use motorium_proto::service::AcquireRequest;
+use motorium_proto::service::{AcquireRequest, ActionProgress, FenceRequest};
 use tonic::Code;
 
 use super::actuator::{Actuator, outcome_of, retry_due};
@@ -27,17 +28,18 @@ impl Runner {
         let lease = acquire(&mut self.run).await?;
         let recovered = self.run.task().started_at.is_some();
         self.background.keep_leases(&self.run, &lease);
-        self.run.desktop.display = Some(lease.display);
+        self.run.desktop.display = Some(lease.display.clone());
         let desktop = self.run.desktop.name.clone();
+        let begun = if recovered {
+            self.gate.provenance.remember_screens(&self.run).await;
+            recovery(&mut self.run, &self.actuator, &lease, &self.orchestrator).await?
+        } else {
+            self.start_events()
+        };
         let acquired = Event::DesktopAcquired {
             desktop: desktop.clone(),
             epoch: lease.epoch,
-        };
-        let begun = if recovered {
-            self.gate.provenance.remember_screens(&self.run).await;
-            recovery(&mut self.run, &self.actuator, &self.orchestrator).await?
-        } else {
-            self.start_events()
+            journal_checkpoint: lease.journal_checkpoint,
         };
         self.run
             .record(
@@ -108,7 +110,7 @@ impl Planning {
     }
 }
 
-async fn acquire(run: &mut RunContext) -> RunResult<motorium_proto::domain::desktop::Lease> {
+async fn acquire(run: &mut RunContext) -> RunResult<Lease> {
     let request = AcquireRequest {
         display: run.desktop.display.clone(),
         holder: run.task().spec.name.to_string(),
@@ -160,13 +162,14 @@ async fn record_lease_holder(run: &mut RunContext, report: &ErrorReport) -> RunR
 async fn recovery(
     run: &mut RunContext,
     actuator: &Actuator,
+    lease: &Lease,
     orchestrator: &str,
 ) -> RunResult<Vec<Event>> {
     let unfinished: Vec<ActionId> = run.task().unfinished_actions().cloned().collect();
     let mut unknown = Vec::new();
     let mut settled = Vec::new();
     for action_id in unfinished {
-        let progress = actuator.look_up(run, action_id.clone()).await?;
+        let progress = settled_progress(run, actuator, lease, action_id.clone()).await?;
         let language = run.task().spec.message_language();
         let outcome = outcome_of(progress, language);
         let never_happened = outcome.sent_nothing;
@@ -188,6 +191,33 @@ async fn recovery(
     }];
     events.extend(settled);
     Ok(events)
+}
+
+/// Returns how far an action of an earlier lease came. Only the journal of that lease can tell that it did not start.
+async fn settled_progress(
+    run: &mut RunContext,
+    actuator: &Actuator,
+    lease: &Lease,
+    action_id: ActionId,
+) -> RunResult<ActionProgress> {
+    let request = FenceRequest {
+        display: lease.display.clone(),
+        epoch: lease.epoch,
+        action_id: action_id.clone(),
+        journal_checkpoint: run.task().journal_checkpoint.clone(),
+    };
+    let progress = match actuator.fence(run, request).await? {
+        Some(progress) => progress,
+        // The epoch of the new lease rejects late calls of the old holder.
+        None => actuator.look_up(run, action_id).await?,
+    };
+    let continues = run.task().is_continued_by(&run.desktop.name, lease.epoch);
+    Ok(match progress {
+        ActionProgress::NotStarted if actuator.fences_actions && !continues => {
+            ActionProgress::Unknown
+        }
+        progress => progress,
+    })
 }
 
 /// Returns whether the error is the desktop's fault: it is unreachable, or cannot store its lease. The task is then

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::hooks::HookChain;
 use crate::run::{EffectWindows, PointerChecks, RunConfig};
 use motorium_policy::{PolicyDocument, PolicySource};
+use motorium_task::completion::ClaimRules;
 use motorium_task::effect::EffectCriterion;
 use motorium_task::retry::RetryRules;
 
@@ -59,6 +60,15 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and find no page that moved before a click on the next screen.
     #[serde(default)]
     find_arrivals: bool,
+    /// Recordings of earlier versions do not have it, and look actions up instead.
+    #[serde(default)]
+    fence_actions: bool,
+    /// Recordings of earlier versions do not have it, and lenient rules for claims of success.
+    #[serde(default)]
+    strict_claims: bool,
+    /// Recordings of earlier versions do not have it, and count a call of unknown usage as nothing, and so all before it.
+    #[serde(default)]
+    estimate_usage: bool,
     /// Recordings of earlier versions do not have it, and no corrections.
     #[serde(default)]
     correct_progress: bool,
@@ -101,6 +111,9 @@ impl RunSettings {
             capture_end_screen: config.capture_end_screen,
             capture_each_action: config.capture_each_action,
             find_arrivals: config.find_arrivals,
+            fence_actions: true,
+            estimate_usage: true,
+            strict_claims: config.claim_rules == ClaimRules::Strict,
             correct_progress: config.correct_progress,
             tell_page_url: config.tell_page_url,
             summary_seconds: config.summary_timeout.map(|timeout| timeout.as_secs_f64()),
@@ -150,6 +163,16 @@ impl RunSettings {
         }
     }
 
+    /// Returns whether the run fenced actions.
+    pub(crate) fn fences_actions(&self) -> bool {
+        self.fence_actions
+    }
+
+    /// Returns whether the run's limits counted calls of unknown usage by an estimate.
+    pub(crate) fn estimates_usage(&self) -> bool {
+        self.estimate_usage
+    }
+
     /// # Errors
     /// If the recorded settings are invalid, or this build cannot use their policy.
     pub(crate) fn run_config(&self) -> Result<RunConfig, String> {
@@ -176,6 +199,10 @@ impl RunSettings {
             capture_end_screen: self.capture_end_screen,
             capture_each_action: self.capture_each_action,
             find_arrivals: self.find_arrivals,
+            claim_rules: match self.strict_claims {
+                true => ClaimRules::Strict,
+                false => ClaimRules::Lenient,
+            },
             correct_progress: self.correct_progress,
             tell_page_url: self.tell_page_url,
             summary_timeout: self
@@ -195,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recording_from_before_corrections_and_summaries_has_none() {
+    fn a_recording_of_an_earlier_version_has_none_of_what_came_later() {
         let desktop = Desktop {
             name: DesktopName::from_segment("d").unwrap(),
             perception_endpoint: None,
@@ -209,12 +236,21 @@ mod tests {
         let read = |json: &serde_json::Value| {
             let settings = RunSettings::read(json.to_string().as_bytes()).unwrap();
             let config = settings.run_config().unwrap();
-            (config.correct_progress, config.summary_timeout.is_some())
+            (
+                config.correct_progress,
+                config.summary_timeout.is_some(),
+                settings.fences_actions(),
+                config.claim_rules == ClaimRules::Strict,
+                settings.estimates_usage(),
+            )
         };
-        assert_eq!(read(&json), (true, true));
+        assert_eq!(read(&json), (true, true, true, true, true));
         let members = json.as_object_mut().unwrap();
         members.remove("correct_progress");
         members.remove("summary_seconds");
-        assert_eq!(read(&json), (false, false));
+        members.remove("fence_actions");
+        members.remove("strict_claims");
+        members.remove("estimate_usage");
+        assert_eq!(read(&json), (false, false, false, false, false));
     }
 }

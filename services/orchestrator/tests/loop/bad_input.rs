@@ -6,6 +6,7 @@ use motorium_proto::limits::{MAX_ATTACHMENT_BYTES, MAX_GOAL_CHARS};
 use motorium_proto::v1::orchestrator as wire;
 use tonic::{Code, Status};
 
+use crate::completion::expecting_text;
 use crate::support::cluster::Cluster;
 use crate::support::script::ask;
 
@@ -89,6 +90,10 @@ async fn tasks_that_are_refused() {
         results: vec!["../secrets".to_owned()],
         ..with_goal()
     };
+    let expectation = wire::Task {
+        goal: "do it".to_owned(),
+        ..expecting_text("7")
+    };
     const FIELD: (Code, &str) = (Code::InvalidArgument, "INVALID_FIELD");
     for (task, (code, reason), words) in [
         (
@@ -141,6 +146,11 @@ async fn tasks_that_are_refused() {
             session("sessions/trip"),
             (Code::NotFound, "SESSION_NOT_FOUND"),
             "there is no sessions/trip; create it with CreateSession",
+        ),
+        (
+            expectation,
+            FIELD,
+            "task.expectations[0].text_on_screen: `7` has no more than one letter or digit",
         ),
         (duration(-1), FIELD, "task.limits.max_duration"),
         (tools, FIELD, "task.tool_endpoints"),

@@ -1,5 +1,6 @@
 //! Claims of success are verified.
 
+use bytes::Bytes;
 use motorium_proto::domain::decision::Next;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
@@ -16,14 +17,104 @@ fn extract() -> Next {
     }
 }
 
-fn expecting(json: &str) -> wire::Task {
-    let expectation = Expectation::ExtractedJson(json.to_owned());
+fn with_expectation(expectation: Expectation) -> wire::Task {
     wire::Task {
         expectations: vec![wire::Expectation {
             expectation: Some(expectation),
         }],
         ..wire::Task::default()
     }
+}
+
+fn expecting(json: &str) -> wire::Task {
+    with_expectation(Expectation::ExtractedJson(json.to_owned()))
+}
+
+/// Returns a task that wants this text on the screen.
+pub(crate) fn expecting_text(text: &str) -> wire::Task {
+    with_expectation(Expectation::TextOnScreen(text.to_owned()))
+}
+
+/// Asserts that an expected text is not found on a screen with these labels.
+async fn check_not_shown(labels: [&'static str; 2], expected: &str) {
+    let cluster = Cluster::start(vec![done("saved"), done("saved")]).await;
+    cluster.world.say(1, labels[0]);
+    cluster.world.say(2, labels[1]);
+    let story = cluster.carry_out_with(expecting_text(expected)).await;
+    story.check_failure("EXPECTATION_NOT_MET", "is not on the screen");
+}
+
+#[tokio::test]
+async fn an_expected_text_is_neither_a_part_of_a_word_nor_gathered_from_several_buttons() {
+    check_not_shown(["Unsaved changes", "Save"], "saved").await;
+    check_not_shown(["Not yet", "saved today"], "yet saved").await;
+}
+
+#[tokio::test]
+async fn evidence_is_read_with_a_few_misread_letters_but_not_in_other_words() {
+    for (shown, evidence, is_believed) in [
+        ("Settlngs", "Settings", true),
+        ("Saved", "Save", false),
+        ("Unsaved changes", "saved", false),
+    ] {
+        let claim = || done_because("done", evidence);
+        let cluster = Cluster::start(vec![claim(), claim()]).await;
+        cluster.world.say(3, shown);
+        let story = cluster.carry_out().await;
+        match is_believed {
+            true => assert_eq!(story.answer(), "done", "{shown}"),
+            false => story.check_failure("EXPECTATION_NOT_MET", evidence),
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_letter_on_the_screen_is_no_evidence() {
+    let claim = || done_because("it is 7", "7");
+    let cluster = Cluster::start(vec![act([click(1)]), claim(), claim()]).await;
+    cluster.world.say(3, "7");
+    cluster.world.decide_by_model("m");
+    assert_eq!(cluster.carry_out().await.answer(), "it is 7");
+    let notices = &cluster.world.plans()[2].notices;
+    assert!(notices[0].contains("name a text"), "{notices:?}");
+}
+
+#[tokio::test]
+async fn a_file_of_an_earlier_task_is_no_success() {
+    let cluster = Cluster::start(vec![done("saved"), done("saved")]).await;
+    cluster.world.add_old_file("report.txt", b"old");
+    let task = with_expectation(Expectation::FileExists("report.txt".to_owned()));
+    let story = cluster.carry_out_with(task).await;
+    story.check_failure("EXPECTATION_NOT_MET", "report.txt");
+    story.check_failure("EXPECTATION_NOT_MET", "is older than this task");
+}
+
+#[tokio::test]
+async fn a_file_of_an_earlier_task_is_no_result_unless_it_is_attached() {
+    let cluster = Cluster::start(vec![done("saved")]).await;
+    cluster.world.add_old_file("secret.pdf", b"of another task");
+    cluster.world.add_old_file("form.txt", b"of another task");
+    let task = wire::Task {
+        attachments: vec![wire::Attachment {
+            name: "form.txt".to_owned(),
+            data: Bytes::from_static(b"of this task"),
+            ..wire::Attachment::default()
+        }],
+        results: vec!["secret.pdf".to_owned(), "form.txt".to_owned()],
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(task).await;
+    cluster.follow(&name).await.answer();
+    let files = cluster.get(&name).await.result_files;
+    let [secret, form] = &files[..] else {
+        panic!("{files:?}");
+    };
+    assert_eq!(secret.artifact, None, "nothing of it is handed out");
+    let problem = &secret.error;
+    assert!(problem.contains("older than this task"), "{problem}");
+    let artifact = &form.artifact.as_ref().unwrap().name;
+    let (_, content) = cluster.client().get_artifact(artifact).await.unwrap();
+    assert_eq!(content.as_ref(), b"of this task");
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use motorium_kit::client::Config as ClientConfig;
 use motorium_kit::config::HumanDuration;
 use motorium_orchestrator::Settings;
 use motorium_orchestrator::config::{LocalServices, connector};
+use motorium_orchestrator::desktops::DesktopSource;
 use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::DesktopName;
 use motorium_proto::error::ErrorReport;
@@ -31,7 +32,7 @@ async fn elsewhere() -> (Arc<SimulatedDesktop>, ServedDesktop) {
     (world, served)
 }
 
-fn desktop_at(url: &str) -> common::Desktop {
+pub(crate) fn desktop_at(url: &str) -> common::Desktop {
     common::Desktop {
         name: "desktops/annex".to_owned(),
         perception_endpoint: url.to_owned(),
@@ -41,7 +42,7 @@ fn desktop_at(url: &str) -> common::Desktop {
     }
 }
 
-async fn register(
+pub(crate) async fn register(
     cluster: &Cluster,
     desktop: common::Desktop,
 ) -> Result<common::Desktop, ErrorReport> {
@@ -55,7 +56,7 @@ async fn register(
         .map_err(|status| ErrorReport::from_status(&status))
 }
 
-async fn list(cluster: &Cluster) -> Vec<common::Desktop> {
+pub(crate) async fn list(cluster: &Cluster) -> Vec<common::Desktop> {
     let request = wire::ListDesktopsRequest::default();
     let answer = cluster.client().raw().list_desktops(request).await;
     answer.unwrap().into_inner().desktops
@@ -72,7 +73,7 @@ async fn drain(cluster: &Cluster, name: &str) -> Result<common::Desktop, ErrorRe
         .map_err(|status| ErrorReport::from_status(&status))
 }
 
-fn in_the_annex() -> wire::Task {
+pub(crate) fn in_the_annex() -> wire::Task {
     wire::Task {
         desktop_selector: Some(wire::DesktopSelector {
             labels: [("place".to_owned(), "annex".to_owned())].into(),
@@ -171,9 +172,8 @@ async fn drained_desktop_finishes_its_task_and_gets_no_other() {
     assert_eq!(list(&cluster).await[0].state(), State::Draining);
     let state = cluster.get(&second).await.state();
     assert_eq!(state, wire::task::State::Pending);
-    let mut desktop = desktop_at(&cluster.services.url());
-    desktop.name = DESKTOP.to_owned();
-    register(&cluster, desktop).await.unwrap();
+    let configured = list(&cluster).await.remove(0);
+    register(&cluster, configured).await.unwrap();
     assert_eq!(cluster.follow(&second).await.answer(), "it is done");
 }
 
@@ -272,7 +272,7 @@ async fn local_services_serve_only_desktops_without_endpoints() {
         labels: BTreeMap::new(),
     };
     for (endpoint, counts) in [(None, (1, 0)), (Some(served.url()), (1, 1))] {
-        let Ok(ports) = connect(&desktop(endpoint)) else {
+        let Ok(ports) = connect(&desktop(endpoint), DesktopSource::Configured) else {
             panic!("it has services");
         };
         let capture = CaptureRequest::default();

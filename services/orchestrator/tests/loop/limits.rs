@@ -9,6 +9,7 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 use tonic::Code;
 
+use crate::replay;
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, ask, call, click, click_text, done};
 use crate::support::tools::Tools;
@@ -226,6 +227,75 @@ async fn tokens_and_money() {
         let usage = cluster.get(&name).await.usage.unwrap();
         assert_eq!((usage.input_tokens, usage.calls), (Some(80), 2));
     }
+}
+
+#[tokio::test]
+async fn a_call_of_unknown_usage_does_not_reset_the_tokens_of_a_task() {
+    let cluster = Cluster::start((1..9).map(|number| act([click(number)])).collect()).await;
+    let charged = Usage {
+        input_tokens: Some(5900),
+        output_tokens: Some(100),
+        calls: 1,
+        ..Usage::default()
+    };
+    let unreported = Usage {
+        calls: 1,
+        ..Usage::default()
+    };
+    cluster.world.charge(charged);
+    let broken = ErrorReport::new(Code::Unavailable, "ALL_BACKENDS_FAILED", "it broke off")
+        .with_usage(unreported)
+        .retry_after(Duration::from_millis(10));
+    cluster.world.fail("plan", 1, &broken);
+    let limits = wire::Limits {
+        max_tokens: 20_000,
+        ..wire::Limits::default()
+    };
+    let name = cluster.create_with(limited(limits)).await;
+    let story = cluster.follow(&name).await;
+    story.check_failure("TOKEN_LIMIT", "raise limits.max_tokens");
+    let usage = cluster.get(&name).await.usage.unwrap();
+    assert_eq!(
+        usage.input_tokens, None,
+        "people see that a part is unknown"
+    );
+    let left: Vec<Option<u64>> = cluster
+        .world
+        .plans()
+        .iter()
+        .map(|plan| plan.remaining.tokens)
+        .collect();
+    // The mean of the known calls stands for the unknown one.
+    assert!(left.ends_with(&[Some(8000), Some(2000)]), "{left:?}");
+    replay::check(&cluster, &name).await;
+}
+
+#[tokio::test]
+async fn a_task_may_not_ask_for_more_than_the_operator_allows() {
+    let cluster = Cluster::start_with(vec![done("ok")], |settings| {
+        settings.max_limits.max_steps = Some(5);
+    })
+    .await;
+    let create = |max_steps| {
+        let mut client = cluster.client().raw();
+        let request = wire::CreateTaskRequest {
+            task: Some(wire::Task {
+                goal: "do it".to_owned(),
+                ..limited(wire::Limits {
+                    max_steps,
+                    ..wire::Limits::default()
+                })
+            }),
+            ..wire::CreateTaskRequest::default()
+        };
+        async move { client.create_task(request).await }
+    };
+    let refused = ErrorReport::from_status(&create(6).await.unwrap_err());
+    assert_eq!(refused.code, Code::InvalidArgument);
+    let expected = "task.limits.max_steps: is 6; this server accepts at most 5";
+    assert_eq!(refused.message, expected);
+    let unset = create(0).await.unwrap().into_inner().task.unwrap();
+    assert_eq!(unset.limits.unwrap().max_steps, 5);
 }
 
 #[tokio::test]

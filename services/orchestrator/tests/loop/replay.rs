@@ -21,6 +21,7 @@ use prost::Message as _;
 use tempfile::TempDir;
 use tonic::Code;
 
+use crate::completion::expecting_text;
 use crate::support::cluster::Cluster;
 use crate::support::faulty_store::CrashPoint;
 use crate::support::script::{
@@ -484,6 +485,88 @@ async fn a_recording_of_an_earlier_version_is_replayed() {
     let lines = verdict.lines().join("\n");
     assert!(verdict.is_same(), "{lines}");
     assert_eq!(verdict.events_replayed, verdict.events - 1, "{lines}");
+}
+
+/// Turns a recording into one from before actions were fenced.
+fn remove_fences(recording: &mut Recording) {
+    let exchanges = &mut recording.exchanges;
+    let before = exchanges.len();
+    exchanges.retain(|exchange| !exchange.method.ends_with("/FenceAction"));
+    assert_eq!(exchanges.len(), before - 1, "one action was to be fenced");
+    remove_setting(recording, "fence_actions");
+}
+
+/// Turns a recording into one from before it had a setting.
+fn remove_setting(recording: &mut Recording, name: &str) {
+    for exchange in &mut recording.exchanges {
+        if let Some(Outcome::Response(answer)) = &mut exchange.outcome
+            && let Ok(mut settings) = serde_json::from_slice::<serde_json::Value>(answer)
+            && let Some(members) = settings.as_object_mut()
+            && members.remove(name).is_some()
+        {
+            *answer = settings.to_string().into();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_recording_from_before_actions_were_fenced_is_replayed() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.cannot_fence();
+    let busy = ErrorReport::new(Code::Unavailable, "OVERLOADED", "too much to do");
+    cluster.world.fail("perform", 1, &busy);
+    let name = cluster.create().await;
+    cluster.follow(&name).await;
+    let folder = check(&cluster, &name).await;
+    edit(folder.path(), remove_fences);
+    let verdict = replayed(folder.path()).await;
+    let lines = verdict.lines().join("\n");
+    assert!(verdict.is_same(), "{lines}");
+    assert_eq!(verdict.events_replayed, verdict.events - 1, "{lines}");
+}
+
+#[tokio::test]
+async fn a_recording_from_before_strict_claims_is_judged_as_it_was() {
+    let claim = || done("ready");
+    let cluster = Cluster::start(vec![claim(), claim()]).await;
+    let name = cluster
+        .create_with(expecting_text("Button 1 Button 2"))
+        .await;
+    let story = cluster.follow(&name).await;
+    story.check_failure("EXPECTATION_NOT_MET", "Button 1 Button 2");
+    let folder = check(&cluster, &name).await;
+    edit(folder.path(), |recording| {
+        remove_setting(recording, "strict_claims");
+    });
+    // The earlier version put the texts of the screen together, and was content at once.
+    let verdict = replayed(folder.path()).await;
+    assert!(!verdict.is_same());
+}
+
+#[tokio::test]
+async fn a_recording_from_before_estimates_counts_unknown_usage_as_nothing() {
+    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)]), done("ok")]).await;
+    cluster.world.charge(Usage {
+        calls: 1,
+        ..Usage::default()
+    });
+    let limits = wire::Limits {
+        max_tokens: 5000,
+        ..wire::Limits::default()
+    };
+    let task = wire::Task {
+        limits: Some(limits),
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(task).await;
+    assert_eq!(cluster.follow(&name).await.failure().0, "TOKEN_LIMIT");
+    let folder = check(&cluster, &name).await;
+    edit(folder.path(), |recording| {
+        remove_setting(recording, "estimate_usage");
+    });
+    // The earlier version told the planner that all tokens were left, and went on.
+    let verdict = replayed(folder.path()).await;
+    assert!(!verdict.is_same());
 }
 
 fn think_otherwise(exchange: &mut Exchange) {

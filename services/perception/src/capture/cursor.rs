@@ -113,10 +113,7 @@ mod tests {
         );
         let drawn = draw(&mut image, bounds, &cursor(position.0, position.1));
         let got: Vec<[u8; 3]> = image.pixels().map(|p| [p[0], p[1], p[2]]).collect();
-        assert_eq!(
-            got, expected,
-            "cursor at {position:?}, picture at {origin:?}"
-        );
+        assert_eq!(got, expected, "cursor at {position:?}, image at {origin:?}");
         assert_eq!(drawn, expected.iter().any(|p| *p != [200; 3]));
         assert!(image.pixels().all(|p| p[3] == 255));
     }

@@ -201,10 +201,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    #[expect(
-        clippy::await_holding_lock,
-        reason = "the lock is what keeps the picture inside"
-    )]
+    #[expect(clippy::await_holding_lock, reason = "the lock keeps the image inside")]
     async fn cancelled_caller_returns_its_permit() {
         let (witness, queue) = queue();
         let gate = witness.gate.lock().unwrap();
@@ -222,10 +219,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    #[expect(
-        clippy::await_holding_lock,
-        reason = "the lock is what keeps the picture inside"
-    )]
+    #[expect(clippy::await_holding_lock, reason = "the lock keeps the image inside")]
     async fn busy_caller_does_not_starve_others() {
         let (witness, queue) = queue();
         let gate = witness.gate.lock().unwrap();

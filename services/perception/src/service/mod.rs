@@ -75,6 +75,8 @@ pub struct PerceptionService {
 const MAX_STREAMS: usize = 32;
 
 /// Delay before another attempt to load the models.
+// Models may be installed while the service runs, and it is not ready until they are loaded. Next to an installation, a few
+// seconds do not matter.
 const WARM_UP_RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 impl PerceptionService {

@@ -53,6 +53,8 @@ plain!(
     executor::PerformResponse,
     executor::LookUpActionRequest,
     executor::LookUpActionResponse,
+    executor::FenceActionRequest,
+    executor::FenceActionResponse,
     executor::ReleaseAllRequest,
     executor::ReleaseAllResponse,
     executor::GetPointerRequest,

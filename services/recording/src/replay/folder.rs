@@ -57,6 +57,7 @@ pub struct Run {
 impl ExportFolder {
     pub fn read(root: &Path) -> Result<Self, Error> {
         let events = root.join("events.jsonl");
+        check_is_export(root, &events)?;
         let text = fs::read_to_string(&events).map_err(Error::file(&events))?;
         let unreadable = |reason: String| Error::Unreadable {
             path: events.clone(),
@@ -365,6 +366,23 @@ impl Run {
     }
 }
 
+/// Checks that a folder with an event log exists. Whether the log can be read shows later.
+fn check_is_export(root: &Path, events: &Path) -> Result<(), Error> {
+    let reason = if !root.exists() {
+        "it does not exist"
+    } else if !root.is_dir() {
+        "it is not a folder"
+    } else if !events.exists() {
+        "it has no file events.jsonl"
+    } else {
+        return Ok(());
+    };
+    Err(Error::NotAnExport {
+        path: root.to_owned(),
+        reason,
+    })
+}
+
 /// Converts an exported file back to its stored form. Scenes are stored as protobuf messages and exported as JSON.
 fn as_stored(artifact: &Artifact, content: Vec<u8>) -> Vec<u8> {
     if artifact.media_type != SCENE {
@@ -429,5 +447,29 @@ fn attachments(event: &Event) -> &[Attachment] {
         Event::MessageReceived { attachments, .. }
         | Event::UserAcknowledged { attachments, .. } => attachments,
         _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_no_export_is_reported_with_the_command_that_writes_one() {
+        let home = tempfile::tempdir().unwrap();
+        let check = |name: &str, reason: &str| {
+            let path = home.path().join(name);
+            let error = ExportFolder::read(&path).unwrap_err().to_string();
+            let expected = format!(
+                "{} is no exported task: {reason}; give a folder that `motorium tasks export` has written",
+                path.display()
+            );
+            assert_eq!(error, expected);
+        };
+        check("none", "it does not exist");
+        fs::create_dir(home.path().join("photos")).unwrap();
+        check("photos", "it has no file events.jsonl");
+        fs::write(home.path().join("archive.tar"), "").unwrap();
+        check("archive.tar", "it is not a folder");
     }
 }

@@ -16,6 +16,20 @@ pub enum Error {
     Archive(io::Error),
     #[error("{}: {reason}; was this folder written by `motorium tasks export`?", path.display())]
     Unreadable { path: PathBuf, reason: String },
+    #[error(
+        "{} is no exported task: {reason}; give a folder that `motorium tasks export` has written",
+        path.display()
+    )]
+    NotAnExport { path: PathBuf, reason: &'static str },
+    #[error(
+        "{} has {content}, which an export of {task} might overwrite; choose another folder with `--to`",
+        path.display()
+    )]
+    ForeignTarget {
+        path: PathBuf,
+        content: String,
+        task: String,
+    },
     #[error("the page cannot be written: {0}")]
     Page(String),
     #[error("the receiver of the archive has gone away")]

@@ -18,6 +18,8 @@ use motorium_task::{Task, view};
 
 /// Version of the export format.
 pub const FORMAT: u32 = 1;
+/// File name of the task's final state.
+pub(super) const TASK: &str = "task.json";
 /// Maximum length of a file name, in bytes. A ustar path has 100 bytes, including the folder.
 const MAX_NAME_BYTES: usize = 60;
 
@@ -53,10 +55,7 @@ pub(super) fn of(
     recorded: &[Bytes],
 ) -> Vec<ExportedFile> {
     let mut files = vec![
-        inline(
-            "task.json",
-            pretty(&json::of(json::TASK, &view::task(task))),
-        ),
+        inline(TASK, pretty(&json::of(json::TASK, &view::task(task)))),
         inline("answer.md", answer::text(task)),
         inline(
             "steps.jsonl",

@@ -2,6 +2,7 @@
 //!
 //! - [`Trajectory`]: a task's log and images, written into a folder or streamed as an archive
 //! - [`unpack`]: unpacks an archive into a folder, and never outside of it
+//! - [`check_folder`], [`check_page`]: protect files that are not an earlier export
 //!
 //! The format is described in `docs/trajectory.md`. Everything comes from the log and the blob store, so a running task can be
 //! exported up to its last event. A missing image is left out and listed in the manifest. Secrets appear as names, as in the
@@ -15,6 +16,7 @@ pub mod json;
 mod page;
 mod runs;
 pub mod steps;
+mod target;
 mod timeline;
 
 use std::fs::File as Disk;
@@ -33,6 +35,7 @@ pub use archive::unpack;
 pub use error::Error;
 pub use files::{FORMAT, artifact_files, attachment_file_name, safe_file_name};
 pub use runs::FOLDER as RECORDING;
+pub use target::{check_folder, check_page};
 
 use self::files::{ExportedFile, FileSource};
 use self::steps::Steps;

@@ -13,7 +13,7 @@ use super::super::artifact::{optional_artifact, required_artifact, wire_artifact
 use super::super::loop_notice::{LoopNotice, LoopPattern, Mitigation};
 use super::super::retry_strategy::RetryStrategy;
 use super::super::screen::Fingerprint;
-use super::super::spec::{Attachment, Limits, TaskSpec, attachments};
+use super::super::spec::{Attachment, TaskSpec, attachments};
 use super::{
     ActionIntended, Event, Failure, Observed, PointerChecked, RecordedEvent, ResultFile,
     UserImageArtifact, UserRequest, UserRequestKind,
@@ -119,9 +119,14 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             orchestrator,
             unknown_actions: unknown_actions.iter().map(ToString::to_string).collect(),
         }),
-        Event::DesktopAcquired { desktop, epoch } => Kind::DesktopAcquired(wire::DesktopAcquired {
+        Event::DesktopAcquired {
+            desktop,
+            epoch,
+            journal_checkpoint,
+        } => Kind::DesktopAcquired(wire::DesktopAcquired {
             desktop: desktop.to_string(),
             epoch: epoch.0,
+            journal_checkpoint: journal_checkpoint.unwrap_or_default(),
         }),
         Event::LiveFrame { desktop } => Kind::LiveFrame(wire::LiveFrame {
             desktop: desktop.to_string(),
@@ -510,12 +515,8 @@ fn created(created: wire::TaskCreated) -> Result<Event, FieldError> {
     let task = created.task.ok_or_else(|| FieldError::missing("task"))?;
     let name = TaskName::parse("task.name", &task.name)?;
     let uid = task.uid.clone();
-    Ok(Event::Created(Box::new(TaskSpec::from_wire(
-        name,
-        uid,
-        task,
-        Limits::default(),
-    )?)))
+    let spec = TaskSpec::from_record(name, uid, task)?;
+    Ok(Event::Created(Box::new(spec)))
 }
 
 fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
@@ -537,6 +538,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
         Kind::DesktopAcquired(event) => Event::DesktopAcquired {
             desktop: DesktopName::parse("desktop", &event.desktop)?,
             epoch: DesktopEpoch(event.epoch),
+            journal_checkpoint: given(event.journal_checkpoint),
         },
         Kind::SessionLoaded(event) => Event::SessionLoaded {
             tasks: convert::try_from_messages("tasks", event.tasks)?,

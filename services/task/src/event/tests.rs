@@ -33,6 +33,7 @@ fn examples() -> Vec<Event> {
         Event::DesktopAcquired {
             desktop: desktop(),
             epoch: DesktopEpoch(3),
+            journal_checkpoint: Some(text("checkpoint/1")),
         },
         Event::LiveFrame { desktop: desktop() },
         Event::DesktopReleased { desktop: desktop() },

@@ -24,7 +24,7 @@ use motorium_task::event::{ActionIntended, Event, Observed, RecordedEvent};
 use motorium_task::machine::{self, Directive};
 use motorium_task::retry::RetryStrategy;
 use motorium_task::screen::Fingerprint;
-use motorium_task::spec::{Limits, TaskSpec};
+use motorium_task::spec::{LimitRules, TaskSpec};
 use motorium_task::{Lifecycle, Task, invariants};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
@@ -234,7 +234,7 @@ fn event(entry: Entry, number: usize) -> Event {
                 goal: "open".into(),
                 ..Default::default()
             };
-            let spec = TaskSpec::from_wire(name(), "u".into(), task, Limits::default());
+            let spec = TaskSpec::from_wire(name(), "u".into(), task, LimitRules::default());
             Event::Created(Box::new(spec.unwrap()))
         }
         Entry::Started => Event::Started {

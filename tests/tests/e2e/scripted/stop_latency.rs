@@ -4,7 +4,7 @@
 //! To measure, use more attempts on an idle machine:
 //!
 //! ```sh
-//! MOTORIUM_STOPS=200 cargo test --release --package motorium-tests --test e2e scripted::stops -- --nocapture
+//! MOTORIUM_STOPS=200 cargo t --release --test e2e scripted::stop_latency -- --nocapture
 //! ```
 
 use std::time::Duration;

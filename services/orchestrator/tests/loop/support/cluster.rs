@@ -107,7 +107,7 @@ impl OrchestratorProcess {
         settings: Settings,
         stores: StoreSettings,
         data: &Path,
-        planner: &str,
+        client: ClientConfig,
         point: Option<CrashPoint>,
         hooks: Vec<Arc<dyn Hook>>,
     ) -> Self {
@@ -121,7 +121,7 @@ impl OrchestratorProcess {
             settings,
             stores,
             data.to_owned(),
-            planner.to_owned(),
+            client,
             point,
             hooks,
             shutdown.clone(),
@@ -158,12 +158,12 @@ impl Drop for OrchestratorProcess {
     }
 }
 
-/// Does what `main` does, without a configuration file and signals.
+/// Does what `main` does, without a configuration file and signals. The address of `client` is that of the Planner.
 async fn start(
     settings: Settings,
     stores: StoreSettings,
     data: std::path::PathBuf,
-    planner: String,
+    client: ClientConfig,
     point: Option<CrashPoint>,
     hooks: Vec<Arc<dyn Hook>>,
     shutdown: Shutdown,
@@ -176,9 +176,10 @@ async fn start(
         notifier,
     } = opened;
     let store = FaultyStore::new(tasks, point);
-    let base = ClientConfig::new("");
+    let base = config.with_audiences(client);
+    let planner = channel(&base, &base.uri).unwrap();
     let nearby = LocalServices {
-        planner: Arc::new(PlannerClient::new(channel(&base, &planner).unwrap())),
+        planner: Arc::new(PlannerClient::new(planner)),
         perception: None,
         executor: None,
     };
@@ -217,6 +218,8 @@ pub(crate) struct Cluster {
     folder: TempDir,
     settings: Settings,
     stores: StoreSettings,
+    /// Token and certificates that the orchestrator has for other services.
+    client: ClientConfig,
     /// Hooks added by the binary.
     hooks: Vec<Arc<dyn Hook>>,
     process: Option<OrchestratorProcess>,
@@ -273,6 +276,19 @@ impl Cluster {
         cluster
     }
 
+    /// Starts a cluster whose orchestrator has this configuration for its calls to other services, and changed settings.
+    pub(crate) async fn start_with_client(
+        script: Vec<Next>,
+        client: ClientConfig,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
+        let mut cluster = Self::prepare(script).await;
+        cluster.client = client;
+        change(&mut cluster.settings);
+        cluster.start_process("local", None).await;
+        cluster
+    }
+
     async fn prepare(script: Vec<Next>) -> Self {
         let world = SimulatedDesktop::new(script);
         Self {
@@ -282,9 +298,11 @@ impl Cluster {
             settings: Settings {
                 // Most tests are not about approvals.
                 policy: "free".to_owned(),
+                allowed_desktop_addresses: vec!["127.0.0.1".parse().unwrap()],
                 ..Settings::default()
             },
             stores: StoreSettings::default(),
+            client: ClientConfig::new(""),
             hooks: Vec::new(),
             process: None,
             other: None,
@@ -331,8 +349,13 @@ impl Cluster {
             ..self.settings.clone()
         };
         let stores = self.stores.clone();
+        let client = ClientConfig {
+            uri: url,
+            ..self.client.clone()
+        };
         let (data, hooks) = (self.folder.path(), self.hooks.clone());
-        let process = OrchestratorProcess::start(settings, stores, data, &url, point, hooks).await;
+        let process =
+            OrchestratorProcess::start(settings, stores, data, client, point, hooks).await;
         self.process = Some(process);
     }
 
@@ -370,6 +393,12 @@ impl Cluster {
 
     /// Starts it again on the same store.
     pub(crate) async fn start_again(&mut self) {
+        self.start_process("local", None).await;
+    }
+
+    /// Starts the orchestrator again on the same store, with changed settings.
+    pub(crate) async fn start_again_with(&mut self, change: impl FnOnce(&mut Settings)) {
+        change(&mut self.settings);
         self.start_process("local", None).await;
     }
 

@@ -4,6 +4,7 @@
 //! - [`cluster`]: the orchestrator on its own runtime, which can be killed, and the services on sockets
 //! - [`crash`]: a store that blocks at a chosen write
 //! - [`people`]: what users do with a running task
+//! - [`header_recorder`]: a desktop that records the headers it receives
 //! - [`script`]: short constructors for decisions
 //! - [`story`]: a task's events and assertions about them
 //! - [`tools`]: a scripted ToolService and MCP servers
@@ -13,6 +14,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod faulty_store;
+pub(crate) mod header_recorder;
 pub(crate) mod script;
 pub(crate) mod simulated_desktop;
 pub(crate) mod task_events;

@@ -27,11 +27,12 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
     AcquireRequest, ActionProgress, BackendAttempt, BackendInfo, BackendState, Capabilities,
     CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, DownloadedFile,
-    Executor, ExtractRequest, Extraction, FileInfo, FileRequest, HumanInput, HumanInputKind,
-    IdleReport, LookUpRequest, MarkInputRequest, Observation, ObserveRequest, PageText, Perception,
-    PerformRequest, PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile,
-    ReadPageRequest, ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result,
-    ResultStream, SummarizeRequest, Summary, TargetQuery, WaitForIdleRequest, not_served,
+    Executor, ExtractRequest, Extraction, FenceRequest, FileInfo, FileRequest, HumanInput,
+    HumanInputKind, IdleReport, LookUpRequest, MarkInputRequest, Observation, ObserveRequest,
+    PageText, Perception, PerformRequest, PlanRequest, PlannedDecision, Planner, PointerCheck,
+    PointerRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest, ResolveRequest,
+    ResolvedTarget, Result, ResultStream, SummarizeRequest, Summary, TargetQuery,
+    WaitForIdleRequest, not_served,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
@@ -108,10 +109,24 @@ struct DesktopState {
     outcomes: VecDeque<ActionOutcome>,
     journal: BTreeMap<ActionId, ActionProgress>,
     forgets: bool,
+    /// Ids of actions that were fenced.
+    fenced: BTreeSet<ActionId>,
+    /// The Executor is of a version without fences.
+    cannot_fence: bool,
+    /// Checkpoints in the journal.
+    checkpoints: BTreeSet<String>,
+    /// Number of journals that were lost; part of the names of checkpoints.
+    journals_lost: u32,
+    /// Errors that callers of the next actions see while a proxy keeps their calls; `None` for no answer at all.
+    kept_calls: VecDeque<Option<ErrorReport>>,
+    /// Calls that a proxy keeps.
+    kept: VecDeque<PerformRequest>,
     done: Vec<ReceivedAction>,
     /// Action ids that were performed twice, which is a bug in the loop.
     repeated: Vec<ActionId>,
     files: BTreeMap<String, Bytes>,
+    /// Names of the files that were there before every task.
+    old_files: BTreeSet<String>,
 
     pointer: CapturePoint,
     /// Points to which the pointer was moved.
@@ -468,6 +483,36 @@ impl SimulatedDesktop {
         self.state().forgets = true;
     }
 
+    /// Loses the Executor's journal. Its lease is kept, unless the whole state is lost.
+    pub(crate) fn lose_journal(&self, with_lease: bool) {
+        let mut state = self.state();
+        state.journal.clear();
+        state.fenced.clear();
+        state.checkpoints.clear();
+        state.journals_lost += 1;
+        if with_lease {
+            state.epoch = 0;
+            state.holder = None;
+        }
+    }
+
+    /// Makes the Executor one of a version without fences.
+    pub(crate) fn cannot_fence(&self) {
+        self.state().cannot_fence = true;
+    }
+
+    /// Makes a proxy keep the next action's call. Its caller sees this error, or nothing.
+    pub(crate) fn keep_next_action(&self, error: Option<ErrorReport>) {
+        self.state().kept_calls.push_back(error);
+    }
+
+    /// Delivers the oldest call that a proxy kept.
+    pub(crate) async fn deliver_kept_action(self: &Arc<Self>) -> Result<ActionOutcome> {
+        let kept = self.state().kept.pop_front();
+        let request = kept.expect("a call is kept");
+        FakeServices(self.clone()).perform(request).await
+    }
+
     /// Sets or clears another holder of the display's lease.
     pub(crate) fn set_holder(&self, holder: Option<&str>) {
         let mut state = self.state();
@@ -484,6 +529,26 @@ impl SimulatedDesktop {
     pub(crate) fn add_file(&self, name: &str, content: &'static [u8]) {
         let content = Bytes::from_static(content);
         self.state().files.insert(name.to_owned(), content);
+    }
+
+    /// Adds a file to the desktop's folder that an earlier task left there.
+    pub(crate) fn add_old_file(&self, name: &str, content: &'static [u8]) {
+        self.add_file(name, content);
+        self.state().old_files.insert(name.to_owned());
+    }
+
+    fn describe(&self, name: &str, content: &Bytes) -> FileInfo {
+        let is_old = self.state().old_files.contains(name);
+        FileInfo {
+            name: name.to_owned(),
+            size_bytes: content.len() as u64,
+            modified_at: match is_old {
+                true => SystemTime::UNIX_EPOCH,
+                false => SystemTime::now(),
+            },
+            sha256: Sha256::digest(content).into(),
+            path: format!("/desktop/{name}"),
+        }
     }
 
     // === Test observations ===
@@ -544,7 +609,7 @@ impl SimulatedDesktop {
         self.state().marks.clone()
     }
 
-    /// Returns the ids of looked-up actions.
+    /// Returns the ids of actions whose progress was asked for.
     pub(crate) fn lookups(&self) -> Vec<ActionId> {
         self.state().lookups.clone()
     }
@@ -677,6 +742,11 @@ impl SimulatedDesktop {
         known.ok_or_else(|| {
             ErrorReport::new(Code::NotFound, "FRAME_EXPIRED", format!("no frame {frame}"))
         })
+    }
+
+    /// Returns the name of the checkpoint that an epoch of this journal begins with.
+    fn checkpoint(state: &DesktopState, epoch: u64) -> String {
+        format!("checkpoint/{}/{epoch}", state.journals_lost)
     }
 
     fn check_lease(&self, epoch: DesktopEpoch) -> Result<()> {
@@ -1118,10 +1188,16 @@ impl Executor for FakeServices {
         state.epoch += 1;
         state.holder = Some(request.holder);
         state.held_until = Some(now + request.ttl);
+        let epoch = state.epoch;
+        let checkpoint = SimulatedDesktop::checkpoint(&state, epoch);
+        if !state.cannot_fence {
+            state.checkpoints.insert(checkpoint.clone());
+        }
         Ok(Lease {
             display: DisplayId::new(DISPLAY),
-            epoch: DesktopEpoch(state.epoch),
+            epoch: DesktopEpoch(epoch),
             expires_at: now + request.ttl,
+            journal_checkpoint: (!state.cannot_fence).then_some(checkpoint),
         })
     }
 
@@ -1134,6 +1210,7 @@ impl Executor for FakeServices {
             display: request.display,
             epoch: request.epoch,
             expires_at,
+            journal_checkpoint: None,
         })
     }
 
@@ -1148,8 +1225,24 @@ impl Executor for FakeServices {
     /// Held at `perform`, no input has been sent yet; held at `answer`, all of it has.
     async fn perform(&self, request: PerformRequest) -> Result<ActionOutcome> {
         self.0.begin("perform")?;
+        let keep = self.0.state().kept_calls.pop_front();
+        if let Some(error) = keep {
+            self.0.state().kept.push_back(request);
+            return match error {
+                Some(error) => Err(error),
+                None => std::future::pending().await,
+            };
+        }
         self.0.check_lease(request.epoch)?;
         let id = request.action_id;
+        if self.0.state().fenced.contains(&id) {
+            let message = "the action was fenced";
+            return Err(ErrorReport::new(
+                Code::FailedPrecondition,
+                "ACTION_FENCED",
+                message,
+            ));
+        }
         let known = self.0.state().journal.get(&id).cloned();
         if known.is_some() {
             self.0.state().repeated.push(id);
@@ -1190,6 +1283,30 @@ impl Executor for FakeServices {
         Ok(known.unwrap_or(ActionProgress::NotStarted))
     }
 
+    async fn fence_action(&self, request: FenceRequest) -> Result<ActionProgress> {
+        if self.0.state().cannot_fence {
+            return Err(not_served("FenceAction"));
+        }
+        let id = request.action_id;
+        self.0.state().lookups.push(id.clone());
+        self.0.enter("fence_action").await?;
+        self.0.check_lease(request.epoch)?;
+        let mut state = self.0.state();
+        if state.forgets {
+            return Ok(ActionProgress::Unknown);
+        }
+        if let Some(known) = state.journal.get(&id) {
+            return Ok(known.clone());
+        }
+        state.fenced.insert(id);
+        let checkpoint = request.journal_checkpoint;
+        let is_complete = checkpoint.is_none_or(|name| state.checkpoints.contains(&name));
+        Ok(match is_complete {
+            true => ActionProgress::NotStarted,
+            false => ActionProgress::Unknown,
+        })
+    }
+
     async fn release_all(&self, _: Option<DisplayId>) -> Result<Vec<String>> {
         self.0.stops.send_modify(|stops| *stops += 1);
         self.0.enter("release_all").await?;
@@ -1203,7 +1320,8 @@ impl Executor for FakeServices {
     async fn put_file(&self, file: PutFile) -> Result<FileInfo> {
         self.0.enter("put_file").await?;
         self.0.check_lease(file.epoch)?;
-        let info = describe(&file.name, &file.content);
+        self.0.state().old_files.remove(&file.name);
+        let info = self.0.describe(&file.name, &file.content);
         self.0.state().files.insert(file.name, file.content);
         Ok(info)
     }
@@ -1219,7 +1337,7 @@ impl Executor for FakeServices {
             )
         })?;
         Ok(DownloadedFile {
-            info: describe(&name, &content),
+            info: self.0.describe(&name, &content),
             content,
         })
     }
@@ -1227,7 +1345,7 @@ impl Executor for FakeServices {
     async fn stat_file(&self, FileRequest { name, .. }: FileRequest) -> Result<Option<FileInfo>> {
         self.0.enter("stat_file").await?;
         let content = self.0.state().files.get(&name).cloned();
-        Ok(content.map(|content| describe(&name, &content)))
+        Ok(content.map(|content| self.0.describe(&name, &content)))
     }
 
     async fn get_capabilities(&self, _: Option<DisplayId>) -> Result<Capabilities> {
@@ -1254,15 +1372,5 @@ impl Executor for FakeServices {
             Some((Ok(next), (inputs, sent + 1)))
         };
         Ok(Box::pin(futures::stream::unfold(inputs, next)))
-    }
-}
-
-fn describe(name: &str, content: &Bytes) -> FileInfo {
-    FileInfo {
-        name: name.to_owned(),
-        size_bytes: content.len() as u64,
-        modified_at: SystemTime::now(),
-        sha256: Sha256::digest(content).into(),
-        path: format!("/desktop/{name}"),
     }
 }

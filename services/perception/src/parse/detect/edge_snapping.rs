@@ -20,6 +20,8 @@ const MIN_LONG_SIDE: i32 = 150;
 // Closer sides belong to thin boxes, whose thickness the model predicts to the pixel.
 const MIN_EXTENT: i32 = 64;
 /// Search range: a fraction of the box, limited in pixels.
+// Several times the error of the model, of some tens of pixels in a thousand. The nearest edge is taken, so a wider range
+// seldom finds another one.
 const SEARCH_FRACTION: f64 = 0.2;
 // Farther edges belong to something else.
 const MAX_SEARCH_PX: f64 = 200.0;

@@ -13,6 +13,7 @@ use motorium_proto::domain::element::ElementKind;
 use super::postprocess::{Candidate, Sides};
 
 /// Factor by which a score is raised.
+// Lifts a score of half the threshold over it. The figures above were measured with this factor.
 const BOOST_FACTOR: f32 = 2.0;
 /// Scores below this are not raised.
 // Twice a lower score is still far below the threshold.
@@ -20,8 +21,10 @@ const MIN_SCORE: f32 = 0.05;
 /// Maximum difference in size and alignment of a neighbour, as a fraction of the sides.
 const ALIGNMENT_TOLERANCE: f32 = 0.08;
 /// Minimum tolerance in pixels, for small elements.
+// Of a side of less than 25 pixels, the fraction is less than the pixel or two by which the model misses a side.
 const MIN_TOLERANCE_PX: f32 = 2.0;
 /// Maximum distance of the centres: in heights for a neighbour above or below, in longer sides for one beside.
+// Elements of a series are about one height or side apart, so a neighbour may lie behind two or three that were missed.
 const MAX_NEIGHBOUR_DISTANCE: f32 = 4.0;
 
 /// Raises the scores of elements in a series. Expects one candidate per control and descending scores, and keeps that

@@ -15,12 +15,13 @@ use motorium_proto::service::{ImageFormat, StageTiming};
 use motorium_proto::v1::orchestrator as wire;
 
 use super::*;
+use crate::trajectory::check_page;
 use motorium_task::event::{
     ActionIntended, Artifact, Event, Failure, Observed, PointerChecked, RecordedEvent, ResultFile,
     UserRequest, UserRequestKind,
 };
 use motorium_task::screen::Fingerprint;
-use motorium_task::spec::{Limits, TaskSpec};
+use motorium_task::spec::{LimitRules, TaskSpec};
 use motorium_task::{Approval, ApprovalState, ApprovalSubject};
 
 const HOSTILE: &str = "Untitled <script>alert('x')</script> & \"more\"";
@@ -305,7 +306,7 @@ async fn page(image: Vec<u8>, size: CaptureSize, language: Language) -> String {
             goal,
             ..Default::default()
         },
-        Limits::default(),
+        LimitRules::default(),
     );
     let name = say("click \"Name\"", "点击“姓名”");
     let save = say("click \"Save\"", "点击“保存”");
@@ -444,6 +445,17 @@ async fn screen_text_is_escaped_in_the_page() {
         page.contains("Untitled &lt;script&gt;alert(&#x27;x&#x27;)&lt;"),
         "{page}"
     );
+}
+
+#[tokio::test]
+async fn a_page_is_recognised_as_that_of_its_task() {
+    let size = CaptureSize::new(1000, 600);
+    let page = page(b"not an image".to_vec(), size, Language::English).await;
+    let home = tempfile::tempdir().unwrap();
+    let stored = home.path().join("t.html");
+    std::fs::write(&stored, page).unwrap();
+    assert!(check_page(&stored, "tasks/t").is_ok());
+    assert!(check_page(&stored, "tasks/users").is_err());
 }
 
 #[tokio::test]

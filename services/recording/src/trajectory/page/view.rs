@@ -27,6 +27,8 @@ const SCRIPT: &str = include_str!("script.js");
 pub(super) struct PageHeader<'a> {
     /// Tag of the page's language.
     language: &'static str,
+    /// Name of the task, by which a later export recognises the page.
+    task: String,
     labels: PageLabels,
     goal: &'a str,
     state: &'static str,
@@ -148,6 +150,7 @@ impl<'a> PageHeader<'a> {
         let before = steps.before.iter();
         Self {
             language: language.tag(),
+            task: task.spec.name.to_string(),
             labels: PageLabels::new(language),
             goal: &task.spec.goal,
             state: state(task),
