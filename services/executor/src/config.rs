@@ -24,7 +24,7 @@ use url::Url;
 use crate::desktop::{Desktop, DesktopParts};
 use crate::drivers::Driver;
 use crate::drivers::devtools::{BrowserDriver, Options as BrowserOptions};
-use crate::drivers::launch::{Launcher, Program, Programs};
+use crate::drivers::launch::{LaunchSite, Launcher, Program, Programs};
 use crate::drivers::recording::{self, RecordingDriver};
 use crate::error::Error as ServiceError;
 use crate::files::Files;
@@ -136,6 +136,18 @@ impl Default for Settings {
             journal: JournalSettings::default(),
             recording: RecordingSettings::default(),
         }
+    }
+}
+
+impl Settings {
+    /// Returns the folder of the task files of a display. `data` is the data folder.
+    #[must_use]
+    pub fn task_files(&self, data: &Path, display: &DisplayId) -> PathBuf {
+        self.files_folder(data).join(folder_name(display))
+    }
+
+    fn files_folder(&self, data: &Path) -> PathBuf {
+        self.files.clone().unwrap_or_else(|| data.join("files"))
     }
 }
 
@@ -294,6 +306,7 @@ pub struct Config {
     fixed: StaticConfig,
     policy: ExecutorPolicy,
     programs: Programs,
+    launch_site: LaunchSite,
 }
 
 /// Settings that only change with a restart.
@@ -329,9 +342,9 @@ impl RunningExecutor {
     ///
     /// # Errors
     /// If there is no browser or no display, or it cannot be started.
-    pub fn open_browser(&self) -> Result<(), crate::drivers::Error> {
+    pub async fn open_browser(&self) -> Result<(), crate::drivers::Error> {
         let display = self.fixed.displays.first().map_or("", DisplayId::as_str);
-        self.launcher.open_browser(display)
+        self.launcher.open_browser(display).await
     }
 
     /// Applies the rules, applications, browser and secrets of another configuration.
@@ -373,6 +386,7 @@ impl Config {
     ) -> Result<Self, Error> {
         let environment: Vec<(String, String)> = environment.into_iter().collect();
         let applications: BTreeSet<String> = settings.applications.keys().cloned().collect();
+        let files = settings.files_folder(data);
         let displays = displays(settings.displays, &environment);
         Ok(Self {
             fixed: StaticConfig {
@@ -382,7 +396,7 @@ impl Config {
                 driver: driver_kind(&settings.driver)?,
                 display_timeout: settings.display_timeout.0,
                 scale: scale(settings.scale)?,
-                files: settings.files.unwrap_or_else(|| data.join("files")),
+                files,
                 state: data.join("executor"),
                 max_file_bytes: settings.max_file_bytes,
                 retention: Retention {
@@ -402,7 +416,17 @@ impl Config {
                 applications: settings.applications,
                 browser: settings.browser,
             },
+            launch_site: LaunchSite::default(),
         })
+    }
+
+    /// Starts programs at this site instead of as children of this process.
+    #[must_use]
+    pub fn launching_at(self, launch_site: LaunchSite) -> Self {
+        Self {
+            launch_site,
+            ..self
+        }
     }
 
     /// Starts the service.
@@ -410,7 +434,7 @@ impl Config {
     /// # Errors
     /// If a folder cannot be used, is locked by another process, or contains damaged state.
     pub async fn start(self) -> Result<RunningExecutor, Error> {
-        let launcher = Launcher::new(self.programs);
+        let launcher = Launcher::new(self.programs).at(self.launch_site);
         let (addresses, active_rules) = watch::channel(Arc::new(self.policy.rules.urls.clone()));
         let mut desktops = Vec::new();
         for display in &self.fixed.displays {

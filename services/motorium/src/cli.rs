@@ -3,6 +3,7 @@
 //! Only the form of the arguments is checked here. Each command is carried out, and compares them with the
 //! configuration and the server, in its own module of `commands`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,6 +71,9 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     HoldClipboard(HoldClipboard),
+    /// Start the programs that `motorium up` requests on standard input, within the sandbox of a virtual desktop
+    #[command(hide = true)]
+    DesktopSession(DesktopSession),
     /// Replay an exported task from its recording and report differences; exits with 0 only if there are none
     Replay(Replay),
     /// Check this machine for missing requirements and show how to install them
@@ -204,13 +208,13 @@ pub(crate) struct Specification {
     #[arg(long = "planner", value_name = "NAME")]
     pub(crate) planners: Vec<String>,
     /// Maximum number of steps
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>(1..=u32::MAX.into()))]
     pub(crate) max_steps: Option<u32>,
     /// Maximum duration including the time that questions and approvals wait, for example 90s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) max_time: Option<Duration>,
     /// Maximum number of tokens of all model calls
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u64>(1..=i64::MAX))]
     pub(crate) max_tokens: Option<u64>,
     /// Maximum cost of all model calls in US dollars, for example 0.50
     #[arg(long, value_name = "USD", value_parser = micros_usd)]
@@ -266,11 +270,12 @@ pub(crate) enum SessionsCommand {
     /// List sessions, newest first
     List {
         /// Maximum number of sessions
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole_number::<i32>(1..=MAX_PAGE))]
         limit: i32,
     },
     /// Print a transcript of a session: goals, messages, steps and answers
     Export {
+        /// Name of the session, as `sessions list` prints it
         name: String,
         /// Format of the transcript
         #[arg(long, value_enum, default_value_t = TranscriptFormat::Markdown)]
@@ -294,7 +299,7 @@ pub(crate) enum TasksCommand {
     /// List tasks, newest first
     List {
         /// Maximum number of tasks
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole_number::<i32>(1..=MAX_PAGE))]
         limit: i32,
         /// List only the tasks of this session
         #[arg(long, value_name = "NAME")]
@@ -304,11 +309,18 @@ pub(crate) enum TasksCommand {
         names: bool,
     },
     /// Show a task and its steps
-    Show { name: String },
+    Show {
+        /// Name of the task, as `tasks list` prints it
+        name: String,
+    },
     /// Show the steps of a task
-    Steps { name: String },
+    Steps {
+        /// Name of the task, as `tasks list` prints it
+        name: String,
+    },
     /// Watch a task until it ends; exits with 0 only if it succeeds. Ctrl-C ends the watch, not the task
     Watch {
+        /// Name of the task, as `tasks list` prints it
         #[arg(required_unless_present = "session")]
         name: Option<String>,
         /// Watch all tasks of this session instead, also those created later, until Ctrl-C
@@ -316,35 +328,61 @@ pub(crate) enum TasksCommand {
         session: Option<String>,
     },
     /// Cancel a task; its input stops immediately
-    Cancel { name: String },
+    Cancel {
+        /// Name of the task, as `tasks list` prints it
+        name: String,
+    },
     /// Pause a task
-    Pause { name: String },
+    Pause {
+        /// Name of the task, as `tasks list` prints it
+        name: String,
+    },
     /// Resume a paused task
-    Resume { name: String },
+    Resume {
+        /// Name of the task, as `tasks list` prints it
+        name: String,
+    },
     /// Answer a task's question; without a message, acknowledge that the requested user action is done
     Answer {
+        /// Name of the task, as `tasks list` prints it
         name: String,
+        /// Answer to the question
         message: Option<String>,
     },
     /// List pending approvals of a task, or of all tasks
-    Approvals { name: Option<String> },
+    Approvals {
+        /// Name of the task, as `tasks list` prints it
+        name: Option<String>,
+    },
     /// Approve an action: name an approval, or a task to approve its pending one
-    Approve { name: String },
+    Approve {
+        /// Name of the approval, as `tasks approvals` prints it, or of the task
+        name: String,
+    },
     /// Deny an action; the message is passed to the planner
     Deny {
+        /// Name of the approval, as `tasks approvals` prints it, or of the task
         name: String,
+        /// Reason, or what to do instead
         message: Option<String>,
     },
     /// Take over a task's desktop; the agent stops immediately
-    TakeOver { name: String },
+    TakeOver {
+        /// Name of the task, as `tasks list` prints it
+        name: String,
+    },
     /// Hand a desktop back to its task; the message is passed to the planner
     HandBack {
+        /// Name of the task, as `tasks list` prints it
         name: String,
+        /// Message to the planner: what you have done, or what to do next
         message: Option<String>,
     },
     /// Send a message to a task; one that waits for an answer takes it for that and continues
     Tell {
+        /// Name of the task, as `tasks list` prints it
         name: String,
+        /// Text of the message
         #[arg(required_unless_present = "attachments")]
         message: Option<String>,
         /// File to copy to the desktop with the message; an image is also shown to the model; repeatable
@@ -352,11 +390,17 @@ pub(crate) enum TasksCommand {
         attachments: Vec<PathBuf>,
     },
     /// Save the screenshots of a task's steps and its fetched files in a folder
-    Save { name: String, folder: PathBuf },
+    Save {
+        /// Name of the task, as `tasks list` prints it
+        name: String,
+        /// Target folder, which is created if it is missing
+        folder: PathBuf,
+    },
     /// Export a task to a folder: an HTML page, steps, events, screenshots and the answer
     Export {
+        /// Name of the task, as `tasks list` prints it
         name: String,
-        /// Target folder [default: a folder named after the task]
+        /// Target folder: a new or empty one, or an earlier export of the task [default: a folder named after the task]
         #[arg(long, value_name = "FOLDER")]
         to: Option<PathBuf>,
         /// Write only the HTML page, as one file named after the task
@@ -396,7 +440,7 @@ pub(crate) struct See {
     #[arg(long, short, value_name = "FILE", default_value = "motorium-see.png")]
     pub(crate) output: PathBuf,
     /// Maximum number of elements; interactable elements with high confidence come first
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>(1..=u32::MAX.into()))]
     pub(crate) max_elements: Option<u32>,
     /// Join the lines of a paragraph into one element
     #[arg(long)]
@@ -415,6 +459,14 @@ pub(crate) struct See {
 pub(crate) struct HoldClipboard {
     /// Display of the clipboard
     pub(crate) display: String,
+}
+
+/// `motorium desktop-session`.
+#[derive(Debug, Args)]
+pub(crate) struct DesktopSession {
+    /// Home folder of the desktop
+    #[arg(value_name = "FOLDER")]
+    pub(crate) home: PathBuf,
 }
 
 /// `motorium act`.
@@ -437,15 +489,23 @@ pub(crate) struct Act {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ActionCommand {
     /// Move the pointer to a point
-    Move { x: i32, y: i32 },
+    Move {
+        /// Distance from the left edge in pixels
+        #[arg(value_parser = coordinate, allow_negative_numbers = true)]
+        x: i32,
+        /// Distance from the top edge in pixels
+        #[arg(value_parser = coordinate, allow_negative_numbers = true)]
+        y: i32,
+    },
     /// Click at a point, or at the pointer
     Click {
         #[command(flatten)]
         at: ActAt,
+        /// Button of the mouse
         #[arg(long, value_enum, default_value_t = MouseButton::Left)]
         button: MouseButton,
         /// Number of clicks
-        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number::<u8>(1..=3))]
         count: u8,
         /// Modifier keys to hold, for example ctrl or ctrl+shift
         #[arg(long, value_name = "KEYS")]
@@ -453,8 +513,15 @@ pub(crate) enum ActionCommand {
     },
     /// Drag from the first point through the others to the last: X1 Y1 X2 Y2 …
     Drag {
-        #[arg(num_args = 4.., value_names = ["X1", "Y1", "X2", "Y2"])]
+        /// Points in pixels from the left and the top edge
+        #[arg(
+            num_args = 4..,
+            value_names = ["X1", "Y1", "X2", "Y2"],
+            value_parser = coordinate,
+            allow_negative_numbers = true
+        )]
         points: Vec<i32>,
+        /// Button of the mouse
         #[arg(long, value_enum, default_value_t = MouseButton::Left)]
         button: MouseButton,
         /// Modifier keys to hold
@@ -469,10 +536,11 @@ pub(crate) enum ActionCommand {
     },
     /// Scroll with the wheel
     Scroll {
+        /// Direction in which the content moves on
         #[arg(value_enum)]
         direction: Direction,
         /// Number of wheel notches
-        #[arg(default_value_t = 3)]
+        #[arg(default_value_t = 3, value_parser = whole_number::<u16>(0..=u16::MAX.into()))]
         amount: u16,
         /// Count in pixels instead of notches
         #[arg(long)]
@@ -498,13 +566,15 @@ pub(crate) enum ActionCommand {
     },
     /// Press a key combination, for example ctrl+s or enter
     Key {
+        /// Keys joined by `+`
         chord: String,
         /// Number of times to press it
-        #[arg(long, value_name = "N", default_value_t = 1)]
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number::<u32>(1..=u32::MAX.into()))]
         repeat: u32,
     },
     /// Hold keys down
     Hold {
+        /// Keys joined by `+`
         chord: String,
         /// Duration, for example 500ms or 2s
         #[arg(long = "for", value_name = "TIME", value_parser = duration)]
@@ -512,19 +582,35 @@ pub(crate) enum ActionCommand {
     },
     /// Wait, for example 500ms or 2s
     Wait {
+        /// Duration, for example 500ms or 2s
         #[arg(value_parser = duration)]
         duration: Duration,
     },
     /// Paste a text, or the clipboard's content
-    Paste { text: Option<String> },
+    Paste {
+        /// Text to paste [default: the clipboard's content]
+        text: Option<String>,
+    },
     /// Start a configured application
-    Open { name: String },
+    Open {
+        /// Name of the application in `executor.applications`
+        name: String,
+    },
     /// Open a URL in the configured browser
-    Url { url: String },
+    Url {
+        /// URL to open
+        url: String,
+    },
     /// Activate the window whose title contains this text
-    Focus { title: String },
+    Focus {
+        /// Part of the window's title
+        title: String,
+    },
     /// Navigate the current browser page to a URL
-    Go { url: String },
+    Go {
+        /// URL of the page
+        url: String,
+    },
     /// Go back in the browser's history
     Back,
     /// Go forward in the browser's history
@@ -536,8 +622,11 @@ pub(crate) enum ActionCommand {
 /// An optional point.
 #[derive(Debug, Args)]
 pub(crate) struct ActAt {
-    #[arg(requires = "y")]
+    /// Distance from the left edge in pixels [default: the pointer]
+    #[arg(requires = "y", value_parser = coordinate, allow_negative_numbers = true)]
     pub(crate) x: Option<i32>,
+    /// Distance from the top edge in pixels
+    #[arg(value_parser = coordinate, allow_negative_numbers = true)]
     pub(crate) y: Option<i32>,
 }
 
@@ -560,6 +649,30 @@ pub(crate) enum Direction {
     Down,
     Left,
     Right,
+}
+
+/// Largest page of a list that a command asks for.
+const MAX_PAGE: i64 = i32::MAX as i64;
+
+/// Parses a coordinate. Displays left of or above the first one have negative ones.
+fn coordinate(text: &str) -> Result<i32, String> {
+    let number = text.parse();
+    number.map_err(|_| "use a whole number of pixels, for example 640".to_owned())
+}
+
+/// Returns a parser of whole numbers in this range, which has to fit into the type.
+fn whole_number<N>(range: RangeInclusive<i64>) -> impl Fn(&str) -> Result<N, String> + Clone
+where
+    N: TryFrom<i64>,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let number = number.and_then(|number| N::try_from(number).ok());
+        number.ok_or_else(|| {
+            let (min, max) = (range.start(), range.end());
+            format!("use a whole number from {min} to {max}")
+        })
+    }
 }
 
 fn point(text: &str) -> Result<(i32, i32), String> {
@@ -622,6 +735,78 @@ mod tests {
     #[test]
     fn command_line_definition_is_valid() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_and_argument_has_a_help_text() {
+        let mut missing = Vec::new();
+        collect_missing_help(&Cli::command(), &mut missing);
+        assert!(missing.is_empty(), "without a help text: {missing:?}");
+    }
+
+    /// Collects the commands and arguments without a help text, with the commands that lead to them.
+    fn collect_missing_help(command: &clap::Command, missing: &mut Vec<String>) {
+        let name = command.get_name();
+        if command.get_about().is_none() {
+            missing.push(name.to_owned());
+        }
+        let arguments = command.get_arguments();
+        let without_help = arguments.filter(|argument| argument.get_help().is_none());
+        missing.extend(without_help.map(|argument| format!("{name} {}", argument.get_id())));
+        for subcommand in command.get_subcommands() {
+            collect_missing_help(subcommand, missing);
+        }
+    }
+
+    #[test]
+    fn an_invalid_number_is_reported_with_its_argument_and_its_form() {
+        let check = |line: &str, argument: &str, form: &str| {
+            let error = Cli::try_parse_from(line.split(' '))
+                .expect_err(line)
+                .to_string();
+            assert!(
+                error.contains(argument) && error.contains(form),
+                "{line}: {error}"
+            );
+        };
+        let pixels = "use a whole number of pixels, for example 640";
+        check("motorium act click abc 1", "'abc' for '[X]'", pixels);
+        check("motorium act click 1 2.5", "'2.5' for '[Y]'", pixels);
+        check("motorium act move 1 abc", "'abc' for '<Y>'", pixels);
+        check("motorium act drag 1 2 3 x", "'x' for", pixels);
+        let clicks = "use a whole number from 1 to 3";
+        check("motorium act click 1 2 --count 4", "--count", clicks);
+        check(
+            "motorium act scroll down many",
+            "[AMOUNT]",
+            "from 0 to 65535",
+        );
+        check("motorium act key enter --repeat x", "--repeat", "from 1 to");
+        check(
+            "motorium run goal --max-steps ten",
+            "--max-steps",
+            "from 1 to",
+        );
+        check(
+            "motorium run goal --max-tokens 0",
+            "--max-tokens",
+            "from 1 to",
+        );
+        check("motorium tasks list --limit all", "--limit", "from 1 to");
+        check(
+            "motorium see --max-elements x",
+            "--max-elements",
+            "from 1 to",
+        );
+    }
+
+    #[test]
+    fn a_point_may_be_left_of_the_first_display() {
+        let moved = Cli::try_parse_from(["motorium", "act", "move", "-640", "-1"]);
+        let Command::Act(act) = moved.unwrap().command else {
+            panic!("act is another command");
+        };
+        assert!(matches!(act.action, ActionCommand::Move { x: -640, y: -1 }));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! - [`commands`]: one file per command
 //! - [`process`]: all services in one process
 //! - [`virtual_desktop`]: a desktop on machines without a display
-//! - [`browser_preferences`]: preferences of its browser
 //! - [`show`]: output for terminals
 //! - [`terminal`]: typed lines, and the signals that end a command
 //! - [`exit`]: exit codes
@@ -11,7 +10,6 @@
 //! This is the only crate that depends on all services. It makes no decisions about tasks: it starts services, calls
 //! them and shows the results.
 
-mod browser_preferences;
 mod cli;
 mod commands;
 mod error;
@@ -44,6 +42,8 @@ async fn main() -> ExitCode {
     match run(cli::parse()).await {
         Ok(code) => code,
         Err(error) => {
+            // The error is the last line, although services may still be ending.
+            telemetry::end();
             let error = error.to_string();
             let line = show::text(Message::ErrorLine { error: &error });
             output::remark(&format!("{line}\n"));
@@ -67,6 +67,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Act(args) => commands::act::act(&loaded, args).await,
         #[cfg(target_os = "linux")]
         Command::HoldClipboard(args) => commands::hold_clipboard::hold_clipboard(args).await,
+        Command::DesktopSession(args) => commands::desktop_session::desktop_session(args).await,
         Command::Replay(args) => commands::replay::replay(args).await,
         Command::Doctor => commands::doctor::doctor(&loaded).await,
         Command::Config(args) => commands::config::config(&loaded, &args),

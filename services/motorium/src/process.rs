@@ -12,7 +12,7 @@ use motorium_executor::ExecutorService;
 use motorium_executor::config::{
     Config as ExecutorConfig, RunningExecutor, Settings as ExecutorSettings,
 };
-use motorium_executor::drivers::launch::Program;
+use motorium_executor::drivers::launch::{LaunchSite, Program};
 use motorium_kit::client::{Channel, Config as ClientConfig};
 use motorium_kit::config::{Common, LayeredConfig, ListenAddress};
 use motorium_kit::server::{Builder, Config as ServerConfig, MemoryConnector, RunningServer};
@@ -35,7 +35,7 @@ use tokio::task::JoinHandle;
 use crate::cli::PlatformKind;
 use crate::error::Error;
 use crate::show::text;
-use crate::virtual_desktop::VirtualDesktop;
+use crate::virtual_desktop::{self, VirtualDesktop};
 
 /// Name of the process's only desktop.
 const DESKTOP: &str = "local";
@@ -122,7 +122,7 @@ impl Process {
         let common = loaded.common()?;
         let served = matches!(options.scope, Scope::Served);
         let data = state_folder(common.data()?, served);
-        let virtual_desktop = start_desktop(options.desktop, &data).await?;
+        let virtual_desktop = start_desktop(loaded, options.desktop, &data).await?;
         let display = virtual_desktop
             .as_ref()
             .map(|desktop| desktop.display().to_owned());
@@ -132,7 +132,7 @@ impl Process {
         let started = executor(loaded, &data, virtual_desktop.as_ref()).await?;
         let executor = Arc::clone(&started.service);
         if options.platform == Platform::Browser && virtual_desktop.is_some() {
-            started.open_browser().map_err(start_error)?;
+            started.open_browser().await.map_err(start_error)?;
         }
         follow(loaded, started, data.clone(), virtual_desktop.as_ref());
         let display = known_display(perception.as_ref(), display).await?;
@@ -150,7 +150,8 @@ impl Process {
             .open(&data)
             .await
             .map_err(start_error)?;
-        let desktops = DesktopPool::new(connector(common.client(""), nearby));
+        let desktops =
+            DesktopPool::new(connector(config.with_audiences(common.client("")), nearby));
         desktops
             .register(desktop(&display, options.platform))
             .map_err(start_error)?;
@@ -230,6 +231,7 @@ impl Process {
             Message::UpDesktop { display }
         };
         let mut lines = vec![text(desktop)];
+        lines.extend(self.virtual_desktop.iter().flat_map(isolation));
         lines.extend(
             self.servers
                 .iter()
@@ -293,7 +295,19 @@ fn state_folder(data: &Path, served: bool) -> PathBuf {
     }
 }
 
+/// Describes the isolation of a virtual desktop, for people.
+fn isolation(desktop: &VirtualDesktop) -> Vec<String> {
+    let programs = match desktop.not_isolated() {
+        None => Message::UpIsolated,
+        Some(reason) => Message::UpNotIsolated { reason },
+    };
+    let pages = (!desktop.isolates_pages()).then_some(Message::UpPagesNotIsolated);
+    let lines = [Some(programs), pages].into_iter().flatten();
+    lines.map(text).collect()
+}
+
 async fn start_desktop(
+    loaded: &LayeredConfig,
     choice: DesktopChoice,
     data: &Path,
 ) -> Result<Option<VirtualDesktop>, Error> {
@@ -303,9 +317,13 @@ async fn start_desktop(
         DesktopChoice::CurrentOrVirtual { .. } if has_display => return Ok(None),
         DesktopChoice::CurrentOrVirtual { size } | DesktopChoice::Virtual { size } => size,
     };
-    Ok(Some(
-        VirtualDesktop::start(size, &data.join("desktop")).await?,
-    ))
+    let options = virtual_desktop::Options {
+        size,
+        data,
+        settings: &loaded.section()?,
+        executor: &loaded.section()?,
+    };
+    Ok(Some(VirtualDesktop::start(options).await?))
 }
 
 /// Starts Perception with the configured models on this display.
@@ -342,8 +360,9 @@ async fn executor(
     data: &Path,
     desktop: Option<&VirtualDesktop>,
 ) -> Result<RunningExecutor, Error> {
-    let furniture = desktop.map(VirtualDesktopSettings::of);
-    let config = executor_config(loaded, data, furniture.as_ref())?;
+    let desktop_settings = desktop.map(VirtualDesktopSettings::of);
+    let site = desktop.map_or(LaunchSite::Here, VirtualDesktop::launch_site);
+    let config = executor_config(loaded, data, desktop_settings.as_ref())?.launching_at(site);
     config.start().await.map_err(start_error)
 }
 
@@ -354,9 +373,9 @@ fn follow(
     data: PathBuf,
     desktop: Option<&VirtualDesktop>,
 ) {
-    let furniture = desktop.map(VirtualDesktopSettings::of);
+    let desktop_settings = desktop.map(VirtualDesktopSettings::of);
     loaded.watch_file(move |loaded| {
-        let config = executor_config(loaded, &data, furniture.as_ref());
+        let config = executor_config(loaded, &data, desktop_settings.as_ref());
         let config = config.map_err(|error| error.to_string())?;
         started.reload(config).map_err(|error| error.to_string())
     });
@@ -367,6 +386,7 @@ fn follow(
 struct VirtualDesktopSettings {
     display: String,
     environment: BTreeMap<String, String>,
+    isolates_pages: bool,
 }
 
 impl VirtualDesktopSettings {
@@ -374,6 +394,7 @@ impl VirtualDesktopSettings {
         Self {
             display: desktop.display().to_owned(),
             environment: desktop.environment().clone(),
+            isolates_pages: desktop.isolates_pages(),
         }
     }
 }
@@ -381,12 +402,12 @@ impl VirtualDesktopSettings {
 fn executor_config(
     loaded: &LayeredConfig,
     data: &Path,
-    furniture: Option<&VirtualDesktopSettings>,
+    desktop_settings: Option<&VirtualDesktopSettings>,
 ) -> Result<ExecutorConfig, Error> {
     let mut settings: ExecutorSettings = loaded.section()?;
-    if let Some(furniture) = furniture {
-        settings.displays = vec![furniture.display.clone()];
-        add_default_applications(&mut settings, &furniture.environment);
+    if let Some(desktop_settings) = desktop_settings {
+        settings.displays = vec![desktop_settings.display.clone()];
+        add_default_applications(&mut settings, desktop_settings);
     }
     let environment = motorium_executor::config::process_environment();
     ExecutorConfig::resolve(settings, data, environment).map_err(start_error)
@@ -396,8 +417,9 @@ fn executor_config(
 /// because text typed into it can run any program.
 fn add_default_applications(
     settings: &mut ExecutorSettings,
-    environment: &BTreeMap<String, String>,
+    desktop_settings: &VirtualDesktopSettings,
 ) {
+    let environment = &desktop_settings.environment;
     if settings.applications.is_empty() {
         settings.applications.insert(
             "editor".to_owned(),
@@ -406,7 +428,7 @@ fn add_default_applications(
     }
     let browser = settings
         .browser
-        .get_or_insert_with(|| program("chromium", CHROMIUM));
+        .get_or_insert_with(|| program("chromium", &chromium(desktop_settings.isolates_pages)));
     browser.environment.extend(environment.clone());
     if !settings.applications.contains_key("browser") {
         settings
@@ -420,7 +442,6 @@ fn add_default_applications(
 
 /// Arguments that disable prompts, updates and telemetry of a browser on a virtual desktop.
 const CHROMIUM: &[&str] = &[
-    "--no-sandbox",
     "--test-type",
     "--disable-gpu",
     "--no-first-run",
@@ -435,6 +456,16 @@ const CHROMIUM: &[&str] = &[
     "--force-device-scale-factor=1",
     "--start-maximized",
 ];
+
+/// Returns the arguments of a browser. Its pages are isolated from it, unless the system does not allow that: then the
+/// browser would not start.
+fn chromium(isolates_pages: bool) -> Vec<&'static str> {
+    let unisolated = (!isolates_pages).then_some("--no-sandbox");
+    unisolated
+        .into_iter()
+        .chain(CHROMIUM.iter().copied())
+        .collect()
+}
 
 fn program(name: &str, arguments: &[&str]) -> Program {
     Program {

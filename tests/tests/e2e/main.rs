@@ -7,6 +7,7 @@ mod command_line;
 mod crashes;
 mod deployments;
 mod dialogs;
+mod isolation;
 mod misleading;
 mod model_provider;
 mod models;

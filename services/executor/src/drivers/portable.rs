@@ -219,11 +219,15 @@ impl Driver for PortableDriver {
             Action::OpenApplication { name } => {
                 self.options
                     .launcher
-                    .open_application(name, &self.options.display)?;
+                    .open_application(name, &self.options.display)
+                    .await?;
                 return Ok(DriverOutcome::default());
             }
             Action::OpenUrl { url } => {
-                self.options.launcher.open_url(url, &self.options.display)?;
+                self.options
+                    .launcher
+                    .open_url(url, &self.options.display)
+                    .await?;
                 return Ok(DriverOutcome::default());
             }
             _ => {}

@@ -1,8 +1,9 @@
 //! `motorium act`: performs one action on a display, under the same rules and leases as a task.
 //!
-//! A running Executor is used if there is one, so a desktop that is leased by a task is refused. Otherwise the action
-//! is performed in this process; a folder lock prevents two such commands at the same time. Pressing a button without
-//! releasing it is not available, because it would have to outlive the command.
+//! A running Executor is used if there is one, so a desktop that is leased by a task is refused. A person who means the
+//! display of this session is told if it acts on another one. Otherwise the action is performed in this process; a folder
+//! lock prevents two such commands at the same time. Pressing a button without releasing it is not available, because it
+//! would have to outlive the command.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ use motorium_proto::service::{
 use motorium_task::words;
 use tokio::net::TcpStream;
 use uuid::Uuid;
+use x11rb::reexports::x11rb_protocol::parse_display::parse_display;
 
 use crate::cli::{Act, ActAt, ActionCommand, Direction, MouseButton};
 use crate::error::Error;
@@ -47,8 +49,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
 pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, Error> {
     let action = action_of(args.action)?;
     let handle = ExecutorHandle::connect(loaded, args.executor.as_deref(), args.in_process).await?;
-    let display = args.display.map(DisplayId::new);
-    let outcome = perform(handle.executor.as_ref(), display, action).await;
+    let named_display = args.display.as_deref();
+    let display = named_display.map(DisplayId::new);
+    let announce = |lease: &Lease| {
+        let own = std::env::var("DISPLAY").unwrap_or_default();
+        // A display that was named is the one that is meant.
+        let note = named_display
+            .is_none()
+            .then(|| handle.note_on(&lease.display, &own));
+        if let Some(note) = note.flatten() {
+            output::remark(&format!("{note}\n"));
+        }
+    };
+    let outcome = perform(handle.executor.as_ref(), display, action, announce).await;
     let losses = handle.close().await;
     let outcome = outcome?;
     output::line(&outcome_line(&outcome, terminal_language()));
@@ -65,6 +78,8 @@ pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, E
 /// The Executor that performs the action.
 pub(super) struct ExecutorHandle {
     pub(super) executor: Arc<dyn Executor>,
+    /// Address of a running Executor that nobody named, but that was found.
+    found_at: Option<String>,
     /// Set if it runs in this process, where it must be closed to restore the display.
     own: Option<Arc<ExecutorService>>,
 }
@@ -75,12 +90,12 @@ impl ExecutorHandle {
         named: Option<&str>,
         in_process: bool,
     ) -> Result<Self, Error> {
-        let address = match named {
-            _ if in_process => None,
-            Some(address) => Some(address.to_owned()),
-            None => local_executor_url(loaded).await?,
+        let found_at = match named {
+            None if !in_process => local_executor_url(loaded).await?,
+            _ => None,
         };
-        if let Some(address) = address {
+        let named = named.filter(|_| !in_process).map(str::to_owned);
+        if let Some(address) = named.or_else(|| found_at.clone()) {
             let config = client::Config {
                 uri: address,
                 ..loaded.common()?.client("")
@@ -89,13 +104,30 @@ impl ExecutorHandle {
                 Channel::connect_lazy(&config).map_err(|error| Error::Usage(error.to_string()))?;
             return Ok(Self {
                 executor: Arc::new(ExecutorClient::new(channel)),
+                found_at,
                 own: None,
             });
         }
         let own = process::local_executor(loaded).await?;
         Ok(Self {
             executor: own.clone(),
+            found_at: None,
             own: Some(own),
+        })
+    }
+
+    /// Returns a note for a person if this Executor, which was found and not named, acts on another display than that of
+    /// the session, which `own` names.
+    fn note_on(&self, display: &DisplayId, own: &str) -> Option<String> {
+        let executor = self.found_at.as_deref()?;
+        let display = display.as_str();
+        let is_other = is_other_display(display, own);
+        is_other.then(|| {
+            text(Message::ActOnOtherDesktop {
+                display,
+                executor,
+                own,
+            })
         })
     }
 
@@ -133,6 +165,16 @@ async fn hold(_: &DisplayId, _: &ClipboardContent) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns true if two names mean different X displays: `:1` and `:1.0` mean one. Names of other kinds are not compared.
+fn is_other_display(one: &str, other: &str) -> bool {
+    let host_and_number = |name| {
+        let parsed = parse_display(Some(name)).ok()?;
+        Some((parsed.host, parsed.display))
+    };
+    let names = (host_and_number(one), host_and_number(other));
+    matches!(names, (Some(one), Some(other)) if one != other)
+}
+
 /// Returns the URL of the configured Executor, if something listens there.
 async fn local_executor_url(loaded: &LayeredConfig) -> Result<Option<String>, Error> {
     let ListenAddress(address) = loaded.section::<Settings>()?.listen;
@@ -150,10 +192,12 @@ async fn local_executor_url(loaded: &LayeredConfig) -> Result<Option<String>, Er
     }
 }
 
+/// Performs an action under a lease of its own. `announce` is called with the lease before anything is sent.
 pub(super) async fn perform(
     executor: &dyn Executor,
     display: Option<DisplayId>,
     action: Action<CapturePoint>,
+    announce: impl FnOnce(&Lease),
 ) -> Result<ActionOutcome, Error> {
     let interrupted = Shutdown::on_signals().map_err(motorium_kit::Error::from)?;
     let id = Uuid::new_v4();
@@ -167,6 +211,7 @@ pub(super) async fn perform(
         })
         .await
         .map_err(Error::Service)?;
+    announce(&lease);
     let request = PerformRequest {
         display: lease.display.clone(),
         epoch: lease.epoch,
@@ -395,5 +440,24 @@ impl From<MouseButton> for Button {
 impl ActAt {
     fn point(&self) -> Option<CapturePoint> {
         Some(CapturePoint::new(self.x?, self.y?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn displays_are_compared_by_what_they_mean() {
+        let check = |one: &str, other: &str, expected: bool| {
+            assert_eq!(is_other_display(one, other), expected, "{one} {other}");
+        };
+        check(":99", ":0", true);
+        check(":99", ":99", false);
+        check(":99", ":99.0", false);
+        check(":99", "far:99", true);
+        // A session without a display, and displays of other systems.
+        check(":99", "", false);
+        check("Built-in Retina Display", ":0", false);
     }
 }

@@ -1,11 +1,14 @@
 //! `motorium config`: prints the effective configuration with the source of each value, or the reference of all keys.
 //!
-//! It does not change the configuration.
+//! It does not change the configuration. What it prints is resolved as well, so that a value that no service would start
+//! with is an error here already.
 
 use std::process::ExitCode;
 
+use motorium_executor::config::Config as ExecutorConfig;
 use motorium_kit::config::reference::{TableReference, common_reference, section_reference};
 use motorium_kit::config::{self, LayeredConfig, Section};
+use motorium_perception::config::Config as PerceptionConfig;
 
 use crate::cli::Config;
 use crate::commands::config_reference;
@@ -17,30 +20,35 @@ struct AnySection {
     print: fn(&LayeredConfig) -> Result<String, config::Error>,
     print_unset: fn(&LayeredConfig) -> String,
     reference: fn() -> Vec<TableReference>,
+    /// Resolves the settings as the service does when it starts, and starts nothing.
+    check: fn(&LayeredConfig) -> Result<(), Error>,
 }
 
 impl AnySection {
-    const fn of<S: Section>() -> Self {
+    const fn of<S: Section>(check: fn(&LayeredConfig) -> Result<(), Error>) -> Self {
         Self {
             print: LayeredConfig::print_section::<S>,
             print_unset: LayeredConfig::print_unset_section::<S>,
             reference: section_reference::<S>,
+            check,
         }
     }
 }
 
 /// Settings common to all servers, and the sections of the services.
-const SECTIONS: [AnySection; 6] = [
+const SECTIONS: [AnySection; 7] = [
     AnySection {
         print: LayeredConfig::print_common,
         print_unset: LayeredConfig::print_unset_common,
         reference: common_reference,
+        check: |loaded| loaded.common().map(drop).map_err(Error::from),
     },
-    AnySection::of::<motorium_orchestrator::Settings>(),
-    AnySection::of::<motorium_orchestrator::storage::Settings>(),
-    AnySection::of::<motorium_perception::config::Settings>(),
-    AnySection::of::<motorium_planner::Settings>(),
-    AnySection::of::<motorium_executor::config::Settings>(),
+    AnySection::of::<motorium_orchestrator::Settings>(check_orchestrator),
+    AnySection::of::<motorium_orchestrator::storage::Settings>(only_read),
+    AnySection::of::<motorium_perception::config::Settings>(check_perception),
+    AnySection::of::<motorium_planner::Settings>(check_planner),
+    AnySection::of::<motorium_executor::config::Settings>(check_executor),
+    AnySection::of::<crate::virtual_desktop::Settings>(only_read),
 ];
 
 /// Prints the configuration of every service, secrets masked, or the reference.
@@ -57,7 +65,50 @@ pub(crate) fn config(loaded: &LayeredConfig, args: &Config) -> Result<ExitCode, 
         }
     }
     output::line(text.trim_end());
+    // After the output, which shows where the refused value comes from.
+    for section in &SECTIONS {
+        (section.check)(loaded)?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Checks a section of which every value that can be read is valid, or is only found invalid when it is used.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "has the type of the checks that fail"
+)]
+fn only_read(_: &LayeredConfig) -> Result<(), Error> {
+    Ok(())
+}
+
+fn check_orchestrator(loaded: &LayeredConfig) -> Result<(), Error> {
+    let settings: motorium_orchestrator::Settings = loaded.section()?;
+    settings.resolve().map(drop).map_err(invalid)
+}
+
+fn check_perception(loaded: &LayeredConfig) -> Result<(), Error> {
+    let settings = loaded.section()?;
+    let common = loaded.common()?;
+    let environment = motorium_executor::config::process_environment();
+    let resolved = PerceptionConfig::resolve(settings, common.data()?, environment);
+    resolved.map(drop).map_err(invalid)
+}
+
+fn check_planner(loaded: &LayeredConfig) -> Result<(), Error> {
+    let settings: motorium_planner::Settings = loaded.section()?;
+    settings.resolve().map(drop).map_err(invalid)
+}
+
+fn check_executor(loaded: &LayeredConfig) -> Result<(), Error> {
+    let settings = loaded.section()?;
+    let common = loaded.common()?;
+    let environment = motorium_executor::config::process_environment();
+    let resolved = ExecutorConfig::resolve(settings, common.data()?, environment);
+    resolved.map(drop).map_err(invalid)
+}
+
+fn invalid(error: impl std::fmt::Display) -> Error {
+    Error::Usage(error.to_string())
 }
 
 /// Returns docs/configuration.md.
@@ -151,6 +202,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_value_that_no_service_starts_with_is_an_error() {
+        let check = |file: &str, expected: &str| {
+            let loaded = load(file);
+            let problems = SECTIONS.iter().filter_map(|one| (one.check)(&loaded).err());
+            let problems: Vec<String> = problems.map(|problem| problem.to_string()).collect();
+            assert_eq!(problems.len(), 1, "{file}: {problems:?}");
+            assert!(problems[0].contains(expected), "{file}: {problems:?}");
+        };
+        check("planner.backends = [\"foo\"]", "unknown backend `foo`");
+        check("executor.driver = \"foo\"", "executor.driver");
+        check("perception.driver = \"foo\"", "perception.driver");
     }
 
     #[test]

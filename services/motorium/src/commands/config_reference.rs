@@ -27,7 +27,7 @@ section and the common ones.
 | duration | a whole number with `ms`, `s`, `m` or `h`, as a string: `\"250ms\"`, `\"30s\"`, `\"8m\"`, `\"24h\"` |
 | address | IP address and port, as a string: `\"127.0.0.1:7700\"`, `\"[::1]:7700\"`, `\"localhost:7700\"`; port 0 selects a free one |
 | secret | a string that is always printed as `<secret>` |
-| list | `[\"a\", \"b\"]`, also in an environment variable |
+| list | `[\"a\", \"b\"]`, also in an environment variable; there and with `--set`, one entry needs no brackets |
 | table | `{ key = \"value\" }`, also in an environment variable |
 
 The environment variable of a key is `MOTORIUM_` and the key in capitals, with `__` for each dot.

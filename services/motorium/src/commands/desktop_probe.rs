@@ -177,7 +177,13 @@ async fn tried(
     action: Action<CapturePoint>,
     arrived: impl Future<Output = bool>,
 ) -> Diagnosis {
-    let performed = perform(executor.executor.as_ref(), Some(display.clone()), action).await;
+    let performed = perform(
+        executor.executor.as_ref(),
+        Some(display.clone()),
+        action,
+        |_| {},
+    )
+    .await;
     match performed {
         Ok(outcome) if outcome.result != ActionResult::Performed => refused(what, &outcome.detail),
         Ok(_) if arrived.await => Diagnosis::Ok(text(Message::CheckArrives { what: &text(what) })),

@@ -2,6 +2,7 @@
 //!
 //! It does not install anything itself.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,7 +23,7 @@ pub(crate) async fn doctor(loaded: &LayeredConfig) -> Result<ExitCode, Error> {
     let common = loaded.common()?;
     let data = common.data()?;
     let mut findings = vec![data_folder(data)];
-    findings.extend(model_files(&loaded.section()?, data));
+    findings.extend(model_files(&loaded.section()?, data, &setup_command(data)));
     findings.push(x_server());
     findings.extend(programs());
     findings.extend(display(loaded).await);
@@ -63,7 +64,44 @@ fn data_folder(data: &Path) -> Diagnosis {
     }
 }
 
-fn model_files(settings: &PerceptionSettings, data: &Path) -> Vec<Diagnosis> {
+/// Returns the command that installs the models in the data folder. The script knows the environment only, and neither
+/// `--data` nor the configuration file.
+fn setup_command(data: &Path) -> String {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    setup_command_for(data, script_folder(variable).as_deref())
+}
+
+/// Returns the folder that `tools/setup` uses on its own: the same rule stands at its top.
+fn script_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    if let Some(data) = variable("MOTORIUM_DATA") {
+        return Some(data.into());
+    }
+    let home = || Some(PathBuf::from(variable("HOME")?).join(".local/share"));
+    let share = variable("XDG_DATA_HOME").map(PathBuf::from);
+    Some(share.or_else(home)?.join("motorium"))
+}
+
+fn setup_command_for(data: &Path, of_script: Option<&Path>) -> String {
+    // The script may be started in another folder than this command.
+    let absolute = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+    if of_script == Some(absolute.as_path()) {
+        return "tools/setup".to_owned();
+    }
+    let folder = shell_word(&absolute.to_string_lossy());
+    format!("MOTORIUM_DATA={folder} tools/setup")
+}
+
+/// Quotes a text for a shell, if it has other characters than plain paths.
+fn shell_word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+    if text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Looks for the files of the models. `setup` is the command that installs those of the data folder.
+fn model_files(settings: &PerceptionSettings, data: &Path, setup: &str) -> Vec<Diagnosis> {
     let files = match settings.model_files(data) {
         Ok(files) => files,
         Err(error) => {
@@ -79,14 +117,14 @@ fn model_files(settings: &PerceptionSettings, data: &Path) -> Vec<Diagnosis> {
         if !file.is_file() {
             return Diagnosis::Missing {
                 what: text(Message::CheckFileMissing { name, path }),
-                remedy: text(Message::RemedyInstallModel),
+                remedy: text(Message::RemedyInstallModel { command: setup }),
             };
         }
         let published = ["detect.onnx", "recognise.onnx"].map(|name| ocr.join(name));
         if published.contains(file) {
             return Diagnosis::Degraded {
                 what: text(Message::CheckFileSlow { name, path }),
-                remedy: text(Message::RemedyOptimiseModel),
+                remedy: text(Message::RemedyOptimiseModel { command: setup }),
             };
         }
         Diagnosis::Ok(text(Message::CheckFile { name, path }))
@@ -122,6 +160,8 @@ fn programs() -> Vec<Diagnosis> {
     let wanted = [
         ("icewm", "icewm", Message::PurposeWindowManager),
         ("dbus-daemon", "dbus", Message::PurposeSessionBus),
+        ("xauth", "xauth", Message::PurposeDisplayAccess),
+        ("bwrap", "bubblewrap", Message::PurposeIsolation),
         ("chromium", "chromium", Message::PurposeBrowser),
         ("mousepad", "mousepad", Message::PurposeEditor),
     ];
@@ -169,4 +209,38 @@ async fn display(loaded: &LayeredConfig) -> Vec<Diagnosis> {
         findings.extend(probe(loaded, perception.as_ref(), &display.id).await);
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_set_up_command_names_the_folder_unless_the_script_uses_it_anyway() {
+        let check = |data: &str, of_script: Option<&str>, expected: &str| {
+            let of_script = of_script.map(Path::new);
+            assert_eq!(setup_command_for(Path::new(data), of_script), expected);
+        };
+        check("/d", Some("/d"), "tools/setup");
+        check("/d", Some("/other"), "MOTORIUM_DATA=/d tools/setup");
+        check("/d", None, "MOTORIUM_DATA=/d tools/setup");
+        check("/my d", None, "MOTORIUM_DATA='/my d' tools/setup");
+        check("/it's", None, r"MOTORIUM_DATA='/it'\''s' tools/setup");
+    }
+
+    #[test]
+    fn the_script_finds_its_folder_in_the_environment() {
+        let check = |variables: &[(&str, &str)], expected: Option<&str>| {
+            let folder = script_folder(|name| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            });
+            assert_eq!(folder.as_deref(), expected.map(Path::new));
+        };
+        let home = ("HOME", "/h");
+        check(&[], None);
+        check(&[home], Some("/h/.local/share/motorium"));
+        check(&[home, ("XDG_DATA_HOME", "/x")], Some("/x/motorium"));
+        check(&[home, ("MOTORIUM_DATA", "/d")], Some("/d"));
+    }
 }

@@ -7,6 +7,7 @@ pub(crate) mod config;
 mod config_reference;
 mod connection;
 mod desktop_probe;
+pub(crate) mod desktop_session;
 pub(crate) mod desktops;
 mod diagnosis;
 pub(crate) mod doctor;

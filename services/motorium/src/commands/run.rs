@@ -109,14 +109,29 @@ async fn resume(
     signals: &mut EndSignals,
 ) -> Result<Exit, Error> {
     let name = task.to_string();
-    let found = connection.client.get_task(&name).await;
-    let found = found.map_err(|report| connection.error(report))?;
+    let found = match connection.client.get_task(&name).await {
+        Err(report) if report.code == Code::NotFound => {
+            return Err(unknown_to_resume(connection, &name).await?);
+        }
+        found => found.map_err(|report| connection.error(report))?,
+    };
     let language = task_language(&found);
     finish(connection, &name, args, language, signals).await
 }
 
-/// Lists the unfinished tasks that earlier runs in this process's folder left. This run does not touch them.
-async fn report_unfinished(connection: &Connection) -> Result<(), Error> {
+/// Returns the error for a name that no earlier run left. Other commands list the tasks of a server, and not these.
+async fn unknown_to_resume(connection: &Connection, task: &str) -> Result<Error, Error> {
+    let names = unfinished(connection).await?;
+    let names = match names.is_empty() {
+        true => text(Message::ListEmpty),
+        false => names.join(", "),
+    };
+    let names = &names;
+    Ok(Error::Usage(text(Message::ResumeUnknown { task, names })))
+}
+
+/// Returns the names of the unfinished tasks that earlier runs in this process's folder left.
+async fn unfinished(connection: &Connection) -> Result<Vec<String>, Error> {
     let request = wire::ListTasksRequest {
         states: UNFINISHED.map(i32::from).into(),
         ..wire::ListTasksRequest::default()
@@ -124,7 +139,12 @@ async fn report_unfinished(connection: &Connection) -> Result<(), Error> {
     let page = connection.client.raw().list_tasks(request).await;
     let page = page.map_err(|status| connection.status(&status))?;
     let tasks = page.into_inner().tasks;
-    let names: Vec<&str> = tasks.iter().map(|task| task.name.as_str()).collect();
+    Ok(tasks.into_iter().map(|task| task.name).collect())
+}
+
+/// Lists the unfinished tasks of earlier runs. This run does not touch them.
+async fn report_unfinished(connection: &Connection) -> Result<(), Error> {
+    let names = unfinished(connection).await?;
     let Some(first) = names.first() else {
         return Ok(());
     };
@@ -229,7 +249,7 @@ async fn finish(
     };
     let exit = watch(connection, task, options, signals).await?;
     if let Some(folder) = &args.save {
-        super::saved_files::save(&connection.client, task, folder).await?;
+        super::saved_files::save(connection, task, folder).await?;
     }
     Ok(exit)
 }

@@ -4,24 +4,24 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use motorium_client::Client;
-use motorium_kit::client::Channel;
 use motorium_messages::Message;
 use motorium_proto::error::{ErrorReport, reason};
 use motorium_proto::v1::orchestrator as wire;
 use tonic::Code;
 
+use super::connection::Connection;
 use crate::error::Error;
 use crate::show::text;
 
 /// Saves the screenshots of a task's steps and the files it fetched.
-pub(crate) async fn save(client: &Client<Channel>, task: &str, folder: &Path) -> Result<(), Error> {
+pub(crate) async fn save(connection: &Connection, task: &str, folder: &Path) -> Result<(), Error> {
     let unwritable = |source| Error::File {
         path: folder.to_owned(),
         source,
     };
     fs::create_dir_all(folder).map_err(unwritable)?;
-    let steps = client.list_steps(task).await.map_err(Error::Service)?;
+    let steps = connection.client.list_steps(task).await;
+    let steps = steps.map_err(|report| connection.error(report))?;
     let count = steps.len();
     for (step, number) in steps.into_iter().zip(1..) {
         // The screen after any other step is the one before the next step.
@@ -38,11 +38,11 @@ pub(crate) async fn save(client: &Client<Channel>, task: &str, folder: &Path) ->
             .filter(|(artifact, _)| !artifact.is_empty())
         {
             let name = format!("step-{:02}-{which}", step.number);
-            save_artifact(client, artifact, folder, Some(&name)).await?;
+            save_artifact(connection, artifact, folder, Some(&name)).await?;
         }
     }
-    for artifact in fetched_files(client, task).await? {
-        save_artifact(client, &artifact, folder, None).await?;
+    for artifact in fetched_files(connection, task).await? {
+        save_artifact(connection, &artifact, folder, None).await?;
     }
     Ok(())
 }
@@ -50,12 +50,13 @@ pub(crate) async fn save(client: &Client<Channel>, task: &str, folder: &Path) ->
 /// Saves an artifact under its own file name, or as `stem`: a screenshot shared by several steps is stored once, and
 /// saved for each of them.
 async fn save_artifact(
-    client: &Client<Channel>,
+    connection: &Connection,
     name: &str,
     folder: &Path,
     stem: Option<&str>,
 ) -> Result<(), Error> {
-    let (artifact, content) = client.get_artifact(name).await.map_err(Error::Service)?;
+    let downloaded = connection.client.get_artifact(name).await;
+    let (artifact, content) = downloaded.map_err(|report| connection.error(report))?;
     let (file_name, content) = crate::png::to_png(&artifact.file_name, content);
     let extension = Path::new(&file_name)
         .extension()
@@ -69,14 +70,14 @@ async fn save_artifact(
 }
 
 /// Returns the artifacts of the files that the task fetched.
-async fn fetched_files(client: &Client<Channel>, task: &str) -> Result<Vec<String>, Error> {
+async fn fetched_files(connection: &Connection, task: &str) -> Result<Vec<String>, Error> {
     use futures::StreamExt as _;
     use motorium_client::Update;
 
     let mut names = Vec::new();
-    let mut updates = client.watch(task);
+    let mut updates = connection.client.watch(task);
     while let Some(update) = updates.next().await {
-        let event = match update.map_err(Error::Service)? {
+        let event = match update.map_err(|report| connection.error(report))? {
             Update::Event { event, .. } => event,
             Update::Snapshot(_) | Update::Restored => continue,
             Update::Silent { silence } => return Err(no_answer(silence)),

@@ -88,9 +88,11 @@ async fn parse(
     path: &Path,
     args: &See,
 ) -> Result<ParsedScreenshot, Error> {
-    let content = fs::read(path).map_err(|source| Error::File {
-        path: path.to_owned(),
-        source,
+    let content = fs::read(path).map_err(|source| {
+        Error::Usage(text(Message::ImageUnreadable {
+            path: &path.to_string_lossy(),
+            problem: &source.to_string(),
+        }))
     })?;
     let image = Image {
         content: ImageContent::Bytes(Bytes::from(content)),

@@ -5,11 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use motorium_client::Client;
-use motorium_kit::client::Channel;
 use motorium_kit::config::LayeredConfig;
 use motorium_messages::Message;
-use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::export_session_request::Format;
 
@@ -37,7 +34,7 @@ pub(crate) async fn sessions(loaded: &LayeredConfig, args: Sessions) -> Result<E
         }
         SessionsCommand::Export { name, format, to } => {
             let name = super::full_name("sessions", &name);
-            export(&connection.client, name, format, to.as_deref()).await?;
+            export(&connection, name, format, to.as_deref()).await?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -45,7 +42,7 @@ pub(crate) async fn sessions(loaded: &LayeredConfig, args: Sessions) -> Result<E
 
 /// Writes a transcript to a file, or to standard output.
 async fn export(
-    client: &Client<Channel>,
+    connection: &Connection,
     name: String,
     format: TranscriptFormat,
     to: Option<&Path>,
@@ -58,8 +55,8 @@ async fn export(
         name,
         format: format.into(),
     };
-    let failed = |status| Error::Service(ErrorReport::from_status(&status));
-    let pieces = client.raw().export_session(request).await;
+    let failed = |status| connection.status(&status);
+    let pieces = connection.client.raw().export_session(request).await;
     let mut pieces = pieces.map_err(failed)?.into_inner();
     let unwritten = |source| Error::File {
         path: to.map_or_else(|| text(Message::StandardOutput).into(), Path::to_owned),

@@ -4,11 +4,8 @@
 
 use std::process::ExitCode;
 
-use motorium_client::Client;
-use motorium_kit::client::Channel;
 use motorium_kit::config::LayeredConfig;
 use motorium_messages::Message;
-use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_task::words;
 use tonic::{Response, Status};
@@ -28,9 +25,8 @@ const DEFAULT_TASKS: i32 = 100;
 /// Runs a subcommand of `motorium tasks`.
 pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCode, Error> {
     let connection = Connection::open(loaded, &args.server)?;
-    let client = connection.client.clone();
     let reach = |status: Status| connection.status(&status);
-    let mut raw = client.raw();
+    let mut raw = connection.client.raw();
     let request_id = String::new();
     let command = match (args.command, args.session) {
         (Some(command), None) => command,
@@ -63,11 +59,10 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
                 output::line(&table::tasks(&page.tasks, terminal_language()));
             }
         }
-        TasksCommand::Show { name } => show(&client, &full_name(&name)).await?,
+        TasksCommand::Show { name } => show(&connection, &full_name(&name)).await?,
         TasksCommand::Steps { name } => {
             let name = full_name(&name);
-            let task = client.get_task(&name).await.map_err(Error::Service)?;
-            let steps = client.list_steps(&name).await.map_err(Error::Service)?;
+            let (task, steps) = task_with_steps(&connection, &name).await?;
             output::line(&table::steps(&steps, task_language(&task)));
         }
         TasksCommand::Watch {
@@ -153,17 +148,17 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
         }
         TasksCommand::Approvals { name } => {
             let parent = name.map_or_else(|| "tasks/-".to_owned(), |name| full_name(&name));
-            let approvals = waiting(&client, &parent).await?;
+            let approvals = waiting(&connection, &parent).await?;
             output::line(&table::approvals(&approvals, terminal_language()));
         }
         TasksCommand::Approve { name } => {
-            let name = approval_name(&client, &name).await?;
-            resolve(&client, &name, true, "").await?;
+            let name = approval_name(&connection, &name).await?;
+            resolve(&connection, &name, true, "").await?;
         }
         TasksCommand::Deny { name, message } => {
-            let name = approval_name(&client, &name).await?;
+            let name = approval_name(&connection, &name).await?;
             let message = message.unwrap_or_default();
-            resolve(&client, &name, false, &message).await?;
+            resolve(&connection, &name, false, &message).await?;
         }
         TasksCommand::TakeOver { name } => {
             let request = wire::TakeOverRequest {
@@ -184,33 +179,33 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
             state(back.map_err(reach)?.task);
         }
         TasksCommand::Export { name, to, html } => {
-            super::export::export(&client, &full_name(&name), to, html).await?;
+            super::export::export(&connection, &full_name(&name), to, html).await?;
         }
         TasksCommand::Save { name, folder } => {
-            saved_files::save(&client, &full_name(&name), &folder).await?
+            saved_files::save(&connection, &full_name(&name), &folder).await?
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Lists the pending approvals.
-async fn waiting(client: &Client<Channel>, parent: &str) -> Result<Vec<wire::Approval>, Error> {
+async fn waiting(connection: &Connection, parent: &str) -> Result<Vec<wire::Approval>, Error> {
     let request = wire::ListApprovalsRequest {
         parent: parent.to_owned(),
         ..wire::ListApprovalsRequest::default()
     };
-    let listed = client.raw().list_approvals(request).await;
-    let listed = listed.map_err(|status| Error::Service(ErrorReport::from_status(&status)))?;
+    let listed = connection.client.raw().list_approvals(request).await;
+    let listed = listed.map_err(|status| connection.status(&status))?;
     Ok(listed.into_inner().approvals)
 }
 
 /// Returns the approval with this name, or the pending one of the task with this name.
-async fn approval_name(client: &Client<Channel>, name: &str) -> Result<String, Error> {
+async fn approval_name(connection: &Connection, name: &str) -> Result<String, Error> {
     if name.contains("/approvals/") {
         return Ok(full_name(name));
     }
     let task = full_name(name);
-    let waiting = waiting(client, &task).await?;
+    let waiting = waiting(connection, &task).await?;
     let first = waiting.into_iter().next();
     let first =
         first.ok_or_else(|| Error::Usage(text(Message::NoPendingApproval { task: &task })))?;
@@ -243,15 +238,16 @@ async fn watch_one(connection: &Connection, name: &str) -> Result<ExitCode, Erro
 
 /// Approves or denies an action and prints which.
 async fn resolve(
-    client: &Client<Channel>,
+    connection: &Connection,
     approval: &str,
     approve: bool,
     message: &str,
 ) -> Result<(), Error> {
     use wire::approval::State;
 
-    let resolved = approval::resolve(client, approval, approve, message, approval::user()).await;
-    resolved.map_err(Error::Service)?;
+    let (client, user) = (&connection.client, approval::user());
+    let resolved = approval::resolve(client, approval, approve, message, user).await;
+    resolved.map_err(|report| connection.error(report))?;
     let outcome = if approve {
         State::Approved
     } else {
@@ -267,9 +263,19 @@ fn state(task: Option<wire::Task>) {
     output::line(&format!("{} {state}", task.name));
 }
 
-async fn show(client: &Client<Channel>, name: &str) -> Result<(), Error> {
-    let task = client.get_task(name).await.map_err(Error::Service)?;
-    let steps = client.list_steps(name).await.map_err(Error::Service)?;
+async fn task_with_steps(
+    connection: &Connection,
+    name: &str,
+) -> Result<(wire::Task, Vec<wire::Step>), Error> {
+    let task = connection.client.get_task(name).await;
+    let task = task.map_err(|report| connection.error(report))?;
+    let steps = connection.client.list_steps(name).await;
+    let steps = steps.map_err(|report| connection.error(report))?;
+    Ok((task, steps))
+}
+
+async fn show(connection: &Connection, name: &str) -> Result<(), Error> {
+    let (task, steps) = task_with_steps(connection, name).await?;
     let language = task_language(&task);
     output::line(&table::tasks(std::slice::from_ref(&task), language));
     if let Some(wait) = &task.desktop_wait {

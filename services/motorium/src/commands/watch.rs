@@ -147,12 +147,15 @@ impl<'a> Watcher<'a> {
             biased;
             // A failed cancellation comes first: no event would tell of it.
             cancelled = finished(&mut self.cancelling) => {
-                cancelled.map_err(Error::Service)?;
+                cancelled.map_err(|report| self.connection.error(report))?;
                 Ok(None)
             }
             line = self.typed.next(), if self.is_prompting() => Ok(self.typed_line(line).await),
             update = updates.next() => match update {
-                Some(update) => self.update(update.map_err(Error::Service)?).await,
+                Some(update) => {
+                    let update = update.map_err(|report| self.connection.error(report))?;
+                    self.update(update).await
+                },
                 None => Err(Error::Usage(self.text(Message::EventStreamEnded { task: self.task }))),
             },
         }
@@ -279,7 +282,7 @@ impl<'a> Watcher<'a> {
     /// been answered.
     async fn still_waits_for(&self, request: &Request) -> Result<bool, Error> {
         let task = self.connection.client.get_task(self.task).await;
-        let task = task.map_err(Error::Service)?;
+        let task = task.map_err(|report| self.connection.error(report))?;
         let waiting = task.user_request.unwrap_or_default();
         // The message as well, because a question has no approval to tell it from the next one.
         Ok(waiting.message == request.message() && waiting.approval == request.approval())

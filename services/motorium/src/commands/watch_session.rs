@@ -34,7 +34,7 @@ pub(crate) async fn watch(connection: &Connection, session: &str) -> Result<Exit
         let Some(update) = update else {
             return Ok(ExitCode::SUCCESS);
         };
-        let event = match update.map_err(Error::Service)? {
+        let event = match update.map_err(|report| connection.error(report))? {
             SessionUpdate::Event { event, .. } => event,
             SessionUpdate::Snapshot(_) => continue,
             SessionUpdate::Silent { silence } => {

@@ -458,7 +458,8 @@ impl TaskProgress {
         };
         let time = self.milliseconds(wait.ended.saturating_sub(wait.began));
         let (number, text) = (wait.number, shortened(&wait.text));
-        Some(format!("  ✓ {number:>2}  {text}{looks}  [{time}]"))
+        // Whether it was waited for in vain shows later, so the line has no mark of something done.
+        Some(format!("  … {number:>2}  {text}{looks}  [{time}]"))
     }
 
     fn milliseconds(&self, duration: Duration) -> String {
@@ -797,12 +798,41 @@ mod tests {
         let (shown, before) = step(4, "click X", click);
         assert_eq!(
             before.as_deref(),
-            Some("  ✓  1  Waiting: X (3 looks)  [250 ms]")
+            Some("  …  1  Waiting: X (3 looks)  [250 ms]")
         );
         assert_eq!(
             shown,
             ProgressUpdate::Line("  ✓  4  click X  [50 ms]".into())
         );
+    }
+
+    #[test]
+    fn a_wait_before_the_end_of_a_failed_task_is_not_marked_as_done() {
+        let mut progress = TaskProgress::default();
+        let wait = common::Action {
+            action: Some(common::action::Action::Wait(common::WaitAction::default())),
+        };
+        let intended = wire::ActionIntended {
+            action: Some(wait),
+            ..wire::ActionIntended::default()
+        };
+        let text = "Waiting: X".to_owned();
+        for kind in [
+            Kind::Observed(wire::Observed::default()),
+            Kind::ProgressAdded(wire::ProgressAdded { text }),
+            Kind::ActionIntended(intended),
+            Kind::StepFinished(wire::StepFinished::default()),
+        ] {
+            progress.apply(&event(1, 100, kind));
+        }
+        let failed = wire::Event {
+            state: State::Failed.into(),
+            ..wire::Event::default()
+        };
+        let end = progress.apply(&failed);
+        assert!(matches!(end, ProgressUpdate::Finished(_)), "{end:?}");
+        let line = progress.take_wait();
+        assert_eq!(line.as_deref(), Some("  …  1  Waiting: X  [0 ms]"));
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl BrowserDriver {
             return within_load_timeout(pages::open(&connection, url)).await;
         }
         // Started without a URL: the URL is opened once the filter is installed.
-        self.launcher.open_browser(&self.display)?;
+        self.launcher.open_browser(&self.display).await?;
         let page = self.browser.first_page().await.map_err(after_input)?;
         within_load_timeout(page.navigate(url)).await
     }

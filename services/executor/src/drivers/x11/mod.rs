@@ -124,11 +124,11 @@ impl Driver for X11Driver {
         match &work.action {
             Action::Wait { duration } => return self.wait(*duration, stop).await,
             Action::OpenApplication { name } => {
-                self.launcher.open_application(name, &self.display)?;
+                self.launcher.open_application(name, &self.display).await?;
                 return Ok(DriverOutcome::default());
             }
             Action::OpenUrl { url } => {
-                self.launcher.open_url(url, &self.display)?;
+                self.launcher.open_url(url, &self.display).await?;
                 return Ok(DriverOutcome::default());
             }
             _ => {}

@@ -1,0 +1,244 @@
+//! A virtual desktop is hostile ground: its programs reach no key, no file and no process of their user, now or at the next
+//! start, and nothing on it starts a program that is not on the list.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use motorium_tests::desktop::TestDesktop;
+use motorium_tests::programs;
+use motorium_tests::services::{AllInOne, TestSetup};
+
+/// Planted wherever a desktop program must not look. The probe searches for it by a pattern that does not match itself.
+const CANARY: &str = "canary-5d1e9c";
+
+/// Reports the surroundings of a program on the desktop, and leaves links to a file of the user, `KEPT`, where an earlier or later
+/// start might write. `OUTSIDE` is a process outside.
+const PROBE: &str = r#"#!/bin/sh
+exec > "$HOME/report.part" 2>&1
+echo "processes: $(ls -d /proc/[0-9]* | wc -l)"
+cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\0' '\n' | grep 'canary[-]' | sed 's/^/in a process: /'
+grep -rsl 'canary[-]' / --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr --exclude-dir=dev | sed 's/^/in a file: /'
+find / -path /proc -prune -o -path /usr -prune -o -name 'tasks.db*' -print | sed 's/^/a store: /'
+touch /usr/motorium-was-here && echo "writes to the system"
+echo "" > "$ICEWM_PRIVCFG/keys" && echo "changes the window manager"
+kill -0 OUTSIDE && echo "signals a process outside"
+xdg-open http://127.0.0.1:9/ && echo "opens with another program"
+ls /usr/share/applications | grep . && echo "lists applications"
+rm -rf "$HOME/.config/chromium" "$HOME/.Xauthority" "$HOME/.icewm"
+mkdir -p "$HOME/.config/chromium/Default"
+ln -s "KEPT" "$HOME/.config/chromium/Default/Preferences"
+ln -s "KEPT" "$HOME/.Xauthority"
+ln -s "$(dirname "KEPT")" "$HOME/.icewm"
+mv "$HOME/report.part" "$HOME/report"
+"#;
+
+/// Chords that icewm gives to programs, menus and dialogs by default (`/usr/share/icewm/keys` and `preferences` of 3.3.1).
+const LAUNCHING_CHORDS: [&str; 15] = [
+    "alt+ctrl+t",
+    "alt+ctrl+b",
+    "alt+ctrl+s",
+    "alt+ctrl+space",
+    "ctrl+escape",
+    "shift+escape",
+    "alt+ctrl+escape",
+    "alt+ctrl+d",
+    "alt+ctrl+h",
+    "alt+shift+f5",
+    "alt+shift+f8",
+    "super+p",
+    "super+kp_add",
+    "XF86HomePage",
+    "XF86Calculator",
+];
+
+/// `motorium up` on a virtual desktop of its own, with canaries in its environment, its home and its data.
+async fn on_hostile_ground(other: &TestDesktop) -> (AllInOne, PathBuf) {
+    let mut setup = TestSetup::on(other);
+    for name in ["ANTHROPIC_API_KEY", "MOTORIUM_SECRET_BANK", "PGPASSWORD"] {
+        setup.environment.insert(name.to_owned(), CANARY.to_owned());
+    }
+    let folder = setup.data().parent().unwrap().to_owned();
+    for name in ["key", "data/secret"] {
+        fs::write(folder.join(name), CANARY).unwrap();
+    }
+    let probe = folder.join("probe");
+    let script = PROBE.replace("OUTSIDE", &std::process::id().to_string());
+    let script = script.replace("KEPT", &folder.join("key").to_string_lossy());
+    fs::write(&probe, script).unwrap();
+    fs::set_permissions(&probe, fs::Permissions::from_mode(0o755)).unwrap();
+    (start(setup, &probe).await, folder)
+}
+
+async fn start(setup: TestSetup, probe: &Path) -> AllInOne {
+    let application = format!(
+        "--set=executor.applications.probe.program={}",
+        probe.display()
+    );
+    let isolation = "--set=desktop.isolation=required";
+    AllInOne::start(setup, &[&application, isolation, "--virtual-desktop"]).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn programs_on_a_virtual_desktop_reach_no_key_no_file_and_no_process() {
+    let other = TestDesktop::start().await;
+    let (up, folder) = on_hostile_ground(&other).await;
+    let opened = ["run", "--server", &up.url, "open the probe"];
+    up.setup.motorium(&opened).await;
+    let report = folder.join("data/desktop/report");
+    let written = motorium_tests::until("the probe's report", async || {
+        fs::read_to_string(&report).ok()
+    })
+    .await;
+    let denials = [
+        "Permission denied",
+        "Read-only file system",
+        "No such process",
+        "cannot access",
+    ];
+    let reached: Vec<&str> = written
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("processes: "))
+        .filter(|line| !denials.iter().any(|denial| line.contains(denial)))
+        .collect();
+    assert!(reached.is_empty(), "{reached:#?}");
+    let count = written
+        .lines()
+        .find_map(|line| line.strip_prefix("processes: "));
+    let count: usize = count.unwrap().parse().unwrap();
+    assert!(count < 20, "only those of the desktop: {count}");
+
+    // Another user's program, which has no cookie, does not reach the desktop.
+    let mut intruder = up.setup.command("motorium");
+    intruder
+        .args(["act", "--in-process", "click", "1", "1"])
+        .env("DISPLAY", &up.display)
+        .env("XAUTHORITY", "/dev/null");
+    let refused = programs::run(intruder).await;
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert!(refused.stderr.contains("cannot connect"), "{refused:?}");
+
+    let mode = |name: &str| {
+        let folder = folder.join("data").join(name);
+        fs::metadata(folder).unwrap().permissions().mode() & 0o777
+    };
+    let files = format!("files/_{}", up.display.trim_start_matches(':'));
+    assert_eq!([mode("desktop"), mode(&files)], [0o700, 0o700]);
+
+    // The links that the probe left lead the next start nowhere.
+    let AllInOne {
+        setup, mut process, ..
+    } = up;
+    process.kill();
+    let again = start(setup, &folder.join("probe")).await;
+    assert_eq!(fs::read_to_string(folder.join("key")).unwrap(), CANARY);
+    assert!(!folder.join("keys").exists(), "no configuration beside it");
+    drop(again);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_chord_and_no_menu_starts_a_program() {
+    let other = TestDesktop::start().await;
+    let (up, _folder) = on_hostile_ground(&other).await;
+    let started = motorium_tests::until("the window manager", async || {
+        Some(processes_of(&up)).filter(|names| names.contains("icewm"))
+    })
+    .await;
+    let lines = up.process.stdout.lines();
+    let executor = lines.iter().find_map(|line| line.strip_prefix("executor"));
+    let executor = format!("http://{}", executor.unwrap().trim());
+    let act = async |action: &[&str]| {
+        let command = [&["act", "--executor", &executor], action].concat();
+        up.setup.motorium(&command).await
+    };
+    for button in ["left", "middle", "right"] {
+        act(&["click", "640", "400", "--button", button]).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    for chord in LAUNCHING_CHORDS {
+        act(&["key", chord]).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(processes_of(&up), started);
+    // No menu either: nothing is written on an empty screen.
+    let menu = [
+        "check that \"Terminal\" is not shown",
+        "check that \"Programs\" is not shown",
+    ];
+    for check in menu {
+        let ended = up
+            .setup
+            .motorium(&["run", "--server", &up.url, check])
+            .await;
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_namespaces_a_desktop_says_so_or_does_not_start() {
+    let other = TestDesktop::start().await;
+    let mut setup = TestSetup::on(&other);
+    // As on a system that forbids them.
+    let folder = setup.data().join("programs");
+    fs::create_dir(&folder).unwrap();
+    let sandbox = folder.join("bwrap");
+    fs::write(
+        &sandbox,
+        "#!/bin/sh\necho 'bwrap: no permissions' >&2\nexit 1\n",
+    )
+    .unwrap();
+    fs::set_permissions(&sandbox, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", folder.display());
+    setup.environment.insert("PATH".to_owned(), path);
+
+    let required = [
+        "--set=desktop.isolation=required",
+        "up",
+        "--virtual-desktop",
+    ];
+    let refused = setup.motorium(&required).await;
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    for words in ["no permissions", "desktop.isolation"] {
+        assert!(refused.stderr.contains(words), "{refused:?}");
+    }
+    let up = AllInOne::start(setup, &["--virtual-desktop"]).await;
+    let printed = up.process.stdout.lines().join("\n");
+    assert!(printed.contains("NOT isolated"), "{printed}");
+    assert!(printed.contains("no permissions"), "{printed}");
+    let opened = ["run", "--server", &up.url, "open the editor"];
+    let opened = up.setup.motorium(&opened).await;
+    assert_eq!(opened.code, Some(0), "{opened:?}");
+}
+
+/// Returns the names of the processes below `motorium up`.
+fn processes_of(up: &AllInOne) -> BTreeSet<String> {
+    let status = |folder: &Path| {
+        let status = fs::read_to_string(folder.join("status")).ok()?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.map(|value| value.trim().to_owned())
+        };
+        Some((field("Pid:")?, field("PPid:")?, field("Name:")?))
+    };
+    let folders = fs::read_dir("/proc").unwrap().flatten();
+    let all: Vec<_> = folders
+        .filter_map(|folder| status(&folder.path()))
+        .collect();
+    let mut found: BTreeSet<String> = [up.process.id().to_string()].into();
+    let mut names = BTreeSet::new();
+    loop {
+        let before = found.len();
+        for (process, parent, name) in &all {
+            if found.contains(parent) && found.insert(process.clone()) {
+                names.insert(name.clone());
+            }
+        }
+        if found.len() == before {
+            return names;
+        }
+    }
+}
