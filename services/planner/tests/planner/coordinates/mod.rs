@@ -254,7 +254,7 @@ fn a_region_that_a_model_names_is_the_pixels_it_touches() {
     let part = CaptureRect::new((131, 131).into(), (396, 264).into());
     assert_eq!(area(300.0, 200.0, 100.0, 100.0).unwrap(), part);
     for (x2, y2, expected) in [
-        (10.0, 500.0, "no inside"),
+        (10.0, 500.0, "is empty"),
         (1457.0, 500.0, "outside"),
         (f64::NAN, 9.0, "outside"),
     ] {
