@@ -231,7 +231,6 @@ async fn check_interrupted_typing(scene: &Scene) {
     let keys = scene.desktop.listen_for_keys();
     let mut typing = scene.started(&["run", &goal]);
     keys.first_key().await;
-    scene.newest_in(State::Running).await;
     typing.signal(Signal::INT);
     assert_eq!(typing.ended().await.code(), Some(130));
     scene.newest_in(State::Cancelled).await;
