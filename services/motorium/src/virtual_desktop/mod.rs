@@ -113,6 +113,8 @@ impl VirtualDesktop {
     /// # Errors
     /// If a program is not installed or does not become ready, or the required isolation is not possible.
     pub(crate) async fn start(options: Options<'_>) -> Result<Self, Error> {
+        // Files and folders that the shell had open would lead out of the sandbox. Rust's own are closed for children in any case.
+        close_fds::set_fds_cloexec(3, &[]);
         let not_isolated = sandbox::obstacle(options.settings.isolation).await;
         if let Some(problem) = &not_isolated
             && options.settings.isolation == Isolation::Required
