@@ -142,7 +142,8 @@ impl Desktop {
         )?;
         self.stop_everything();
         self.driver.release_all().await?;
-        // Before the lease: a lease without a checkpoint would keep others away, and nobody would know of it.
+        // Before the lease: if the checkpoint cannot be stored, the call fails, and a stored lease would block the display until it
+        // expires.
         let checkpoint = self.record_checkpoint().await?;
         self.store_lease(&mut state, next).await?;
         tracing::info!(display = %self.display, epoch = epoch.0, holder = request.holder, "leased");

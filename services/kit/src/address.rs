@@ -1,7 +1,7 @@
 //! Addresses of services, and the patterns with which an operator lists some of them.
 //!
-//! A host name is compared as it is written and never resolved: whoever controls a domain could otherwise point it at a
-//! listed network. Invariant: a host that is neither a literal IP address nor a listed name matches nothing, so other
+//! A host name is compared as it is written and never resolved: the owner of a domain could otherwise point it at a listed
+//! network. Invariant: a host that is neither a literal IP address nor a listed name matches nothing, so other
 //! spellings of an IP address (`127.1`, `0x7f000001`) are in no network.
 
 use std::fmt;

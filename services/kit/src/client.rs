@@ -79,7 +79,7 @@ impl Config {
         }
     }
 
-    /// Returns the configuration for an address that somebody other than the operator chose. It has the token only if the
+    /// Returns the configuration for an address from a request instead of the operator's settings. It has the token only if the
     /// audiences include the address.
     #[must_use]
     pub fn for_address_of_others(&self, uri: &str) -> Self {

@@ -1,7 +1,7 @@
 //! Servers that may receive a token that all services of an installation share.
 //!
-//! The addresses that the operator configured may always receive it. Those that others name, such as the address with which
-//! a desktop is registered, may not unless they are listed: whoever runs a server there would otherwise learn the token.
+//! Addresses from the operator's settings always receive it. Addresses from requests, such as that of a registered desktop, receive
+//! it only if they are listed here; otherwise any caller could have the token sent to a server of its own.
 
 use crate::address::{AddressPattern, ServiceAddress};
 

@@ -78,7 +78,7 @@ pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, E
 /// The Executor that performs the action.
 pub(super) struct ExecutorHandle {
     pub(super) executor: Arc<dyn Executor>,
-    /// Address of a running Executor that nobody named, but that was found.
+    /// Address of a running Executor that was found without `--executor`.
     found_at: Option<String>,
     /// Set if it runs in this process, where it must be closed to restore the display.
     own: Option<Arc<ExecutorService>>,

@@ -1,8 +1,7 @@
 //! Addresses at which desktops may be registered.
 //!
-//! A task runs at the addresses of its desktop: whoever chooses them sees goals, screens and typed texts, and makes the
-//! Orchestrator connect to them. Only addresses that the operator listed are therefore accepted, and of other machines only
-//! encrypted ones. Names are compared and never resolved.
+//! The Orchestrator connects to the addresses of a desktop and sends goals, screens and typed texts there. Only addresses that the
+//! operator listed are therefore accepted, and of other machines only encrypted ones. Names are compared and never resolved.
 
 use motorium_kit::address::{AddressPattern, ServiceAddress};
 use motorium_proto::domain::desktop::Desktop;

@@ -152,7 +152,7 @@ fn focusing(title: &str) -> PlannedAction {
 
 const UNKNOWN_CLIPBOARD: &str = "the pasted text was in the clipboard, and its origin is not known";
 
-/// Carries out a script that pastes, and asserts that nobody is asked.
+/// Carries out a script that pastes, and asserts that no approval is requested.
 async fn check_known(script: Vec<Next>, actions: usize) {
     let script = [script, vec![done("pasted")]].concat();
     let (cluster, story) = carried_out("Button 3", script, "succeeded").await;

@@ -16,7 +16,7 @@ use crate::support::cluster::{Cluster, DESKTOP};
 use crate::support::header_recorder::HeaderRecorder;
 use crate::support::script::{act, click};
 
-/// Token of the Orchestrator. Nobody but configured services may ever see it.
+/// Token of the Orchestrator. Only configured services may receive it.
 const TOKEN: &str = "canary-4c1f";
 
 /// Returns the configuration for calls to other services of an Orchestrator that is protected by [`TOKEN`].

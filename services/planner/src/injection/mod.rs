@@ -99,7 +99,7 @@ fn suspect(paragraph: &[Line<'_>], own: &[Vec<String>]) -> Option<SuspectedInjec
     })
 }
 
-/// Returns the numbers of the lines that contain an order of somebody else than the user, if they are read this way.
+/// Returns the numbers of the lines that contain an order that is not the user's, if they are read this way.
 fn order_in(
     paragraph: &[Line<'_>],
     reading: Reading,

@@ -68,7 +68,7 @@ fn ordinary_texts_are_left_alone() {
     }
 }
 
-/// Texts that somebody could write beside an order to switch the detection off.
+/// Texts with which an attacker may try to switch the detection off, beside an order.
 const CONTEXTS: [&str; 8] = [
     "Prompt injection attack:",
     "An attacker may write",

@@ -1,7 +1,7 @@
 //! The variables of this service that a started program inherits.
 //!
-//! A list of what a desktop program needs, and not of what it must not see: a service's environment holds provider keys,
-//! tokens and secrets under names that nobody can list. What else a program needs is configured with it.
+//! An allowlist: a service's environment may hold provider keys, tokens and secrets under any name, so that a list of variables to
+//! remove would never be complete. Further variables are configured with the program (`environment`).
 
 use std::ffi::OsString;
 

@@ -1,7 +1,7 @@
 //! Precision and recall of the detection, on a corpus of attacks and harmless texts in English and Chinese.
 //!
 //! The word lists are tuned on one half. The other half measures them: a measurement that fails does not print the lines that
-//! are missed, so that nobody tunes the lists on them by accident.
+//! are missed, which keeps them out of the tuning.
 
 use std::collections::BTreeSet;
 use std::fmt;
