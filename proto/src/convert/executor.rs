@@ -409,74 +409,48 @@ impl From<HumanInput> for wire::WatchHumanInputResponse {
     }
 }
 
-impl TryFrom<wire::LookUpActionResponse> for ActionProgress {
-    type Error = FieldError;
+/// Converts the progress in a response to [`ActionProgress`] and back. The responses differ in the name of an action that has not
+/// started.
+macro_rules! progress_conversions {
+    ($response:ident, $module:ident, $not_started:ident) => {
+        impl TryFrom<wire::$response> for ActionProgress {
+            type Error = FieldError;
 
-    fn try_from(response: wire::LookUpActionResponse) -> Result<Self, FieldError> {
-        use wire::look_up_action_response::Progress;
+            fn try_from(response: wire::$response) -> Result<Self, FieldError> {
+                use wire::$module::Progress;
 
-        let progress = required_enum("progress", response.progress, |progress| match progress {
-            Progress::Unspecified => None,
-            other => Some(other),
-        })?;
-        Ok(match progress {
-            Progress::NotStarted => Self::NotStarted,
-            Progress::Running => Self::Running,
-            Progress::Finished => Self::Finished(require("outcome", response.outcome)?),
-            Progress::Unknown | Progress::Unspecified => Self::Unknown,
-        })
-    }
-}
-
-impl From<ActionProgress> for wire::LookUpActionResponse {
-    fn from(progress: ActionProgress) -> Self {
-        use wire::look_up_action_response::Progress;
-
-        let (progress, outcome) = match progress {
-            ActionProgress::NotStarted => (Progress::NotStarted, None),
-            ActionProgress::Running => (Progress::Running, None),
-            ActionProgress::Finished(outcome) => (Progress::Finished, Some(outcome.into())),
-            ActionProgress::Unknown => (Progress::Unknown, None),
-        };
-        Self {
-            progress: progress.into(),
-            outcome,
+                let progress =
+                    required_enum("progress", response.progress, |progress| match progress {
+                        Progress::Unspecified => None,
+                        other => Some(other),
+                    })?;
+                Ok(match progress {
+                    Progress::$not_started => Self::NotStarted,
+                    Progress::Running => Self::Running,
+                    Progress::Finished => Self::Finished(require("outcome", response.outcome)?),
+                    Progress::Unknown | Progress::Unspecified => Self::Unknown,
+                })
+            }
         }
-    }
-}
 
-impl TryFrom<wire::FenceActionResponse> for ActionProgress {
-    type Error = FieldError;
+        impl From<ActionProgress> for wire::$response {
+            fn from(progress: ActionProgress) -> Self {
+                use wire::$module::Progress;
 
-    fn try_from(response: wire::FenceActionResponse) -> Result<Self, FieldError> {
-        use wire::fence_action_response::Progress;
-
-        let progress = required_enum("progress", response.progress, |progress| match progress {
-            Progress::Unspecified => None,
-            other => Some(other),
-        })?;
-        Ok(match progress {
-            Progress::Fenced => Self::NotStarted,
-            Progress::Running => Self::Running,
-            Progress::Finished => Self::Finished(require("outcome", response.outcome)?),
-            Progress::Unknown | Progress::Unspecified => Self::Unknown,
-        })
-    }
-}
-
-impl From<ActionProgress> for wire::FenceActionResponse {
-    fn from(progress: ActionProgress) -> Self {
-        use wire::fence_action_response::Progress;
-
-        let (progress, outcome) = match progress {
-            ActionProgress::NotStarted => (Progress::Fenced, None),
-            ActionProgress::Running => (Progress::Running, None),
-            ActionProgress::Finished(outcome) => (Progress::Finished, Some(outcome.into())),
-            ActionProgress::Unknown => (Progress::Unknown, None),
-        };
-        Self {
-            progress: progress.into(),
-            outcome,
+                let (progress, outcome) = match progress {
+                    ActionProgress::NotStarted => (Progress::$not_started, None),
+                    ActionProgress::Running => (Progress::Running, None),
+                    ActionProgress::Finished(outcome) => (Progress::Finished, Some(outcome.into())),
+                    ActionProgress::Unknown => (Progress::Unknown, None),
+                };
+                Self {
+                    progress: progress.into(),
+                    outcome,
+                }
+            }
         }
-    }
+    };
 }
+
+progress_conversions!(LookUpActionResponse, look_up_action_response, NotStarted);
+progress_conversions!(FenceActionResponse, fence_action_response, Fenced);

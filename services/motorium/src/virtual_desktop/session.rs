@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
+use motorium_executor::drivers::launch::PROXY_VARIABLES;
 use motorium_executor::drivers::launch::session::{self, LaunchSession};
 use rustix::process::DumpableBehavior;
 use serde::{Deserialize, Serialize};
@@ -26,19 +27,8 @@ const NAME: &str = "desktop-session";
 /// Maximum bytes of the report of a sandbox that does not start.
 const MAX_REPORT_BYTES: u64 = 4096;
 
-/// The only variables of the service that the programs inherit: a browser without its network's proxy reaches nothing.
-const INHERITED: [&str; 10] = [
-    "PATH",
-    "TZ",
-    "ALL_PROXY",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "NO_PROXY",
-    "all_proxy",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-];
+/// The only variables of the service that the programs inherit, beside those of the proxy.
+const INHERITED: [&str; 2] = ["PATH", "TZ"];
 
 /// First line of the process.
 #[derive(Debug, Serialize, Deserialize)]
@@ -122,7 +112,7 @@ pub(super) fn own_program() -> io::Result<PathBuf> {
 
 /// Returns the environment of the session.
 pub(super) fn environment() -> Vec<(OsString, OsString)> {
-    let inherited = INHERITED.iter();
+    let inherited = INHERITED.iter().chain(&PROXY_VARIABLES);
     inherited
         .filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)))
         .collect()

@@ -28,15 +28,6 @@ const INHERITED: &[&str] = &[
     "XCURSOR_SIZE",
     "XCURSOR_THEME",
     "XMODIFIERS",
-    // A browser without the proxy of its network reaches nothing.
-    "ALL_PROXY",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "NO_PROXY",
-    "all_proxy",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
     // Windows does not start most programs without these.
     "ALLUSERSPROFILE",
     "APPDATA",
@@ -65,6 +56,18 @@ const INHERITED: &[&str] = &[
     "WINDIR",
 ];
 
+/// Variables of the network's proxy, without which a browser reaches nothing.
+pub const PROXY_VARIABLES: [&str; 8] = [
+    "ALL_PROXY",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "all_proxy",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
+
 /// Beginnings of names that are inherited: the language of each category, folders of the desktop, and toolkits.
 const INHERITED_PREFIXES: &[&str] = &["GDK_", "GTK_", "LC_", "QT_", "XDG_"];
 
@@ -81,7 +84,7 @@ fn is_inherited(name: &str) -> bool {
             *known == name
         }
     };
-    INHERITED.iter().any(is_listed)
+    INHERITED.iter().chain(&PROXY_VARIABLES).any(is_listed)
         || INHERITED_PREFIXES
             .iter()
             .any(|prefix| name.starts_with(prefix))

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
 pub use super::program::Program;
+pub use environment::PROXY_VARIABLES;
 
 use super::Error;
 
