@@ -737,52 +737,69 @@ impl ClausePlanner<'_> {
             .field_bounds()
             .map(|bounds| self.screen.text_in_field(bounds))
             .collect();
-        // Without a field of the clause, the field that was clicked before is read by the Orchestrator.
-        let Some(first) = shown.first() else {
-            let last = self.effects().last();
-            return match last.filter(|effect| effect.verdict == Verdict::TextDiffers) {
-                _ if in_vain => self.fail(self.voice.nothing_changed(self.words)),
-                Some(effect) => self.fail(self.voice.failed(self.words, &effect.explanation)),
-                None => Ok(ClauseDecision::Done),
-            };
+        let Some(first) = shown.first().copied() else {
+            return self.entered_without_field();
+        };
+        let not_taken = || {
+            let value = first.map_or("", |shown| shown.value());
+            self.fail(self.voice.not_taken(self.words, value))
         };
         let holds = |one: &Option<TextAtField<'_>>| one.is_some_and(|shown| shown.holds(content));
         let is_late = cursor.work.field_looks > 0;
-        match shown.iter().all(holds) {
-            true if is_late || cursor.work.corrected => return Ok(ClauseDecision::Done),
-            true if in_vain && replace => return Ok(ClauseDecision::AlreadySo),
-            // It was there before, and another one was to come.
-            true if in_vain => {
-                let shown = first.as_ref().map_or("", TextAtField::value);
-                return self.fail(self.voice.not_taken(self.words, shown));
-            }
-            _ => {}
+        if shown.iter().all(holds) && (in_vain || is_late || cursor.work.corrected) {
+            return match is_late || cursor.work.corrected {
+                true => Ok(ClauseDecision::Done),
+                false if replace => Ok(ClauseDecision::AlreadySo),
+                // It was there before, and another one was to come.
+                false => not_taken(),
+            };
         }
-        // A busy application takes the text later. Of a field that cannot be read now, a later look would not tell whether its text is
-        // new.
-        let is_former = |shown: &TextAtField<'_>| shown.is_unrelated_to(content);
-        let is_readable = shown.iter().all(Option::is_some);
-        let may_be_late =
-            is_late || is_readable && (in_vain || shown.iter().flatten().any(is_former));
-        if may_be_late && cursor.work.field_looks < MAX_LOOKS_AT_FIELD {
+        if self.may_come_late(cursor, &shown, content) {
             cursor.work.field_looks += 1;
             return Err(ClauseDecision::Wait);
         }
-        if in_vain || is_late && first.is_none_or(|shown| !shown.differs_from(content)) {
-            let shown = first.as_ref().map_or("", TextAtField::value);
-            return self.fail(self.voice.not_taken(self.words, shown));
-        }
+        let mut readable = shown.iter().flatten();
         // Another text that cannot be a misreading of this one: the field has changed it, or another one took it.
-        let other = shown
-            .iter()
-            .flatten()
-            .find(|shown| shown.differs_from(content));
-        match other {
+        match readable.find(|shown| shown.differs_from(content)) {
+            _ if in_vain || is_late && first.is_none_or(|shown| !shown.differs_from(content)) => {
+                not_taken()
+            }
             // Only a text that was to be replaced anyway is replaced once more.
             Some(_) if replace && !cursor.work.corrected => self.correct(cursor, text),
             Some(shown) => self.fail(self.voice.not_taken(self.words, shown.value())),
             None => Ok(ClauseDecision::Done),
         }
+    }
+
+    /// Judges a text of a clause without a field: the one that was clicked before is read by the Orchestrator.
+    fn entered_without_field(&self) -> Attempt<ClauseDecision> {
+        if self.nothing_changed() {
+            return self.fail(self.voice.nothing_changed(self.words));
+        }
+        match self.effects().last() {
+            Some(effect) if effect.verdict == Verdict::TextDiffers => {
+                self.fail(self.voice.failed(self.words, &effect.explanation))
+            }
+            _ => Ok(ClauseDecision::Done),
+        }
+    }
+
+    /// Returns whether fields that do not show a text may still do so: a busy application takes it later.
+    fn may_come_late(
+        &self,
+        cursor: &ClauseCursor,
+        shown: &[Option<TextAtField<'_>>],
+        content: &str,
+    ) -> bool {
+        // Of a field that cannot be read now, a later look would not tell whether its text is new.
+        let is_readable = shown.iter().all(Option::is_some);
+        let shows_former = || {
+            let mut readable = shown.iter().flatten();
+            readable.any(|shown| shown.is_unrelated_to(content))
+        };
+        let looks = cursor.work.field_looks;
+        let may_come = looks > 0 || is_readable && (self.nothing_changed() || shows_former());
+        may_come && looks < MAX_LOOKS_AT_FIELD
     }
 
     /// Replaces the content of the fields once more, pasted instead of typed.
