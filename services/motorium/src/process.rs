@@ -360,9 +360,9 @@ async fn executor(
     data: &Path,
     desktop: Option<&VirtualDesktop>,
 ) -> Result<RunningExecutor, Error> {
-    let desktop_settings = desktop.map(VirtualDesktopSettings::of);
+    let surroundings = desktop.map(DesktopSurroundings::of);
     let site = desktop.map_or(LaunchSite::Here, VirtualDesktop::launch_site);
-    let config = executor_config(loaded, data, desktop_settings.as_ref())?.launching_at(site);
+    let config = executor_config(loaded, data, surroundings.as_ref())?.launching_at(site);
     config.start().await.map_err(start_error)
 }
 
@@ -373,23 +373,23 @@ fn follow(
     data: PathBuf,
     desktop: Option<&VirtualDesktop>,
 ) {
-    let desktop_settings = desktop.map(VirtualDesktopSettings::of);
+    let surroundings = desktop.map(DesktopSurroundings::of);
     loaded.watch_file(move |loaded| {
-        let config = executor_config(loaded, &data, desktop_settings.as_ref());
+        let config = executor_config(loaded, &data, surroundings.as_ref());
         let config = config.map_err(|error| error.to_string())?;
         started.reload(config).map_err(|error| error.to_string())
     });
 }
 
-/// Settings that a virtual desktop overrides.
+/// Properties of a running virtual desktop that settings of the Executor depend on.
 #[derive(Debug, Clone)]
-struct VirtualDesktopSettings {
+struct DesktopSurroundings {
     display: String,
     environment: BTreeMap<String, String>,
     isolates_pages: bool,
 }
 
-impl VirtualDesktopSettings {
+impl DesktopSurroundings {
     fn of(desktop: &VirtualDesktop) -> Self {
         Self {
             display: desktop.display().to_owned(),
@@ -402,12 +402,12 @@ impl VirtualDesktopSettings {
 fn executor_config(
     loaded: &LayeredConfig,
     data: &Path,
-    desktop_settings: Option<&VirtualDesktopSettings>,
+    surroundings: Option<&DesktopSurroundings>,
 ) -> Result<ExecutorConfig, Error> {
     let mut settings: ExecutorSettings = loaded.section()?;
-    if let Some(desktop_settings) = desktop_settings {
-        settings.displays = vec![desktop_settings.display.clone()];
-        add_default_applications(&mut settings, desktop_settings);
+    if let Some(surroundings) = surroundings {
+        settings.displays = vec![surroundings.display.clone()];
+        add_default_applications(&mut settings, surroundings);
     }
     let environment = motorium_executor::config::process_environment();
     ExecutorConfig::resolve(settings, data, environment).map_err(start_error)
@@ -415,11 +415,8 @@ fn executor_config(
 
 /// Adds default applications to a virtual desktop, unless the configuration has its own. A terminal is not among them,
 /// because text typed into it can run any program.
-fn add_default_applications(
-    settings: &mut ExecutorSettings,
-    desktop_settings: &VirtualDesktopSettings,
-) {
-    let environment = &desktop_settings.environment;
+fn add_default_applications(settings: &mut ExecutorSettings, surroundings: &DesktopSurroundings) {
+    let environment = &surroundings.environment;
     if settings.applications.is_empty() {
         settings.applications.insert(
             "editor".to_owned(),
@@ -428,7 +425,7 @@ fn add_default_applications(
     }
     let browser = settings
         .browser
-        .get_or_insert_with(|| program("chromium", &chromium(desktop_settings.isolates_pages)));
+        .get_or_insert_with(|| program("chromium", &chromium(surroundings.isolates_pages)));
     browser.environment.extend(environment.clone());
     if !settings.applications.contains_key("browser") {
         settings

@@ -26,10 +26,9 @@ pub struct ActionContext {
     pub element: String,
     pub application: String,
     pub window: String,
+    /// URL of the page; empty unless the browser driver tells it.
     pub url: String,
     pub host: String,
-    /// True if the URL comes from the browser driver.
-    pub host_known: bool,
     /// Schemes of the addresses that are, or may be, opened.
     pub address_schemes: BTreeSet<String>,
     /// Hosts of the addresses that are, or may be, opened.
@@ -107,7 +106,6 @@ impl ActionContext {
             meanings: place.meanings(words, sort, &applications, &argument),
             sites: place.sites(words, &applications),
             host: host.to_owned(),
-            host_known: url.is_some(),
             address_schemes: schemes(&addresses),
             address_hosts: hosts(&addresses),
             url: url.map(String::from).unwrap_or_default(),

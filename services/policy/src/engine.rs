@@ -363,7 +363,7 @@ fn attributes(what: &ActionContext) -> HashMap<String, RestrictedExpression> {
         ("address_hosts", &what.address_hosts),
     ];
     let flags = [
-        ("host_known", what.host_known),
+        ("host_known", !what.url.is_empty()),
         ("changes", what.changes),
         ("enters", what.enters),
         ("navigates", what.navigates),

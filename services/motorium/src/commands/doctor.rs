@@ -16,6 +16,7 @@ use super::desktop_probe::probe;
 use super::diagnosis::Diagnosis;
 use crate::error::Error;
 use crate::show::text;
+use crate::virtual_desktop::{self, is_installed};
 use crate::{output, process};
 
 /// Runs all checks. The exit code is 1 if a requirement is missing.
@@ -138,16 +139,9 @@ fn model_files(settings: &PerceptionSettings, data: &Path, setup: &str) -> Vec<D
     .into()
 }
 
-fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-}
-
 fn x_server() -> Diagnosis {
-    match ["Xtigervnc", "Xvfb"]
-        .into_iter()
-        .find(|program| is_installed(program))
-    {
+    let mut servers = virtual_desktop::SERVERS.into_iter();
+    match servers.find(|program| is_installed(program)) {
         Some(program) => Diagnosis::Ok(text(Message::CheckDisplayServer { program })),
         None => Diagnosis::Degraded {
             what: text(Message::CheckNoDisplayServer),
@@ -160,8 +154,16 @@ fn programs() -> Vec<Diagnosis> {
     let wanted = [
         ("icewm", "icewm", Message::PurposeWindowManager),
         ("dbus-daemon", "dbus", Message::PurposeSessionBus),
-        ("xauth", "xauth", Message::PurposeDisplayAccess),
-        ("bwrap", "bubblewrap", Message::PurposeIsolation),
+        (
+            virtual_desktop::ACCESS_EDITOR,
+            virtual_desktop::ACCESS_EDITOR_PACKAGE,
+            Message::PurposeDisplayAccess,
+        ),
+        (
+            virtual_desktop::SANDBOX_PROGRAM,
+            virtual_desktop::SANDBOX_PACKAGE,
+            Message::PurposeIsolation,
+        ),
         ("chromium", "chromium", Message::PurposeBrowser),
         ("mousepad", "mousepad", Message::PurposeEditor),
     ];

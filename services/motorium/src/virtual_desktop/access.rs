@@ -14,9 +14,9 @@ use tokio::process::Command;
 use uuid::Uuid;
 
 /// Program that edits authority files, and locks them meanwhile.
-pub(super) const EDITOR: &str = "xauth";
+pub(crate) const EDITOR: &str = "xauth";
 /// Package of the program.
-pub(super) const EDITOR_PACKAGE: &str = "xauth";
+pub(crate) const EDITOR_PACKAGE: &str = "xauth";
 
 /// Timeout of an edit. The program waits up to 20 s for a lock that another one holds.
 const EDIT_TIMEOUT: Duration = Duration::from_secs(25);

@@ -50,6 +50,9 @@ use sandbox::Sandbox;
 use session::Session;
 use settings::Isolation;
 
+pub(crate) use access::{EDITOR as ACCESS_EDITOR, EDITOR_PACKAGE as ACCESS_EDITOR_PACKAGE};
+pub(crate) use sandbox::{PACKAGE as SANDBOX_PACKAGE, PROGRAM as SANDBOX_PROGRAM};
+pub(crate) use server::PROGRAMS as SERVERS;
 pub(crate) use settings::Settings;
 
 /// Timeout of the start of the X server and the session bus.
@@ -126,10 +129,7 @@ impl VirtualDesktop {
         let home = prepare_home(&options.data.join("desktop"))?;
         let cookie = Cookie::random();
         let runtime = RuntimeFolder::create(&cookie);
-        let runtime = runtime.map_err(|source| Error::Folder {
-            path: runtime::PARENT.into(),
-            source,
-        })?;
+        let runtime = runtime.map_err(in_folder(Path::new(runtime::PARENT)))?;
         let authority = runtime.authority();
         let (server, number) = server::start(options.size, &authority, is_isolated).await?;
         let display = format!(":{number}");
@@ -244,7 +244,7 @@ async fn start_session(
     let display = DisplayId::new(format!(":{number}"));
     let files = options.executor.task_files(options.data, &display);
     create_private_folder(&files)?;
-    let own_program = session::own_program().map_err(|error| Error::Session {
+    let own_program = std::env::current_exe().map_err(|error| Error::Session {
         problem: error.to_string(),
     })?;
     let programs = options.executor.applications.values();
@@ -277,20 +277,20 @@ fn prepare_home(folder: &Path) -> Result<PathBuf, Error> {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
         folder.canonicalize()
     };
-    prepared().map_err(|source| Error::Folder {
-        path: folder.to_owned(),
-        source,
-    })
+    prepared().map_err(in_folder(folder))
 }
 
 /// Creates a folder that only this user can open, unless it exists.
 fn create_private_folder(folder: &Path) -> Result<(), Error> {
     let mut builder = fs::DirBuilder::new();
     let created = builder.recursive(true).mode(0o700).create(folder);
-    created.map_err(|source| Error::Folder {
-        path: folder.to_owned(),
-        source,
-    })
+    created.map_err(in_folder(folder))
+}
+
+/// Returns a function that tells an error with a folder.
+fn in_folder(folder: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = folder.to_owned();
+    move |source| Error::Folder { path, source }
 }
 
 fn environment(display: &str, home: &Path, runtime: &RuntimeFolder) -> BTreeMap<String, String> {
@@ -331,7 +331,8 @@ fn tied_command(program: &str) -> Command {
     command
 }
 
-fn is_installed(program: &str) -> bool {
+/// Returns whether a program is found along the service's `PATH`.
+pub(crate) fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

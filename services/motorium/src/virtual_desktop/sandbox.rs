@@ -18,9 +18,9 @@ use super::settings::Isolation;
 use super::{READY_TIMEOUT, is_installed, tied_command};
 
 /// Program that builds the sandbox.
-pub(super) const PROGRAM: &str = "bwrap";
+pub(crate) const PROGRAM: &str = "bwrap";
 /// Its package.
-pub(super) const PACKAGE: &str = "bubblewrap";
+pub(crate) const PACKAGE: &str = "bubblewrap";
 
 /// Folders below the root that are either folders or, on a merged system, links to folders in `/usr`.
 const SYSTEM_FOLDERS: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
@@ -89,12 +89,16 @@ pub(super) const SERVER_ARGUMENTS: [&str; 7] = [
     "--",
 ];
 
-/// Arguments of the smallest sandbox that needs all that this one needs of the system.
-const PROBE_ARGUMENTS: [&str; 14] = [
+/// Namespaces of the sandbox.
+const NAMESPACES: [&str; 4] = [
     "--unshare-user",
     "--unshare-pid",
     "--unshare-ipc",
     "--unshare-uts",
+];
+
+/// Further arguments of the smallest sandbox that needs all that this one needs of the system.
+const PROBE_ARGUMENTS: [&str; 10] = [
     "--ro-bind",
     "/",
     "/",
@@ -119,7 +123,10 @@ pub(super) async fn obstacle(isolation: Isolation) -> Option<String> {
         }));
     }
     let mut probe = tied_command(PROGRAM);
-    probe.args(PROBE_ARGUMENTS).stdout(Stdio::null());
+    probe
+        .args(NAMESPACES)
+        .args(PROBE_ARGUMENTS)
+        .stdout(Stdio::null());
     probe.stderr(Stdio::piped());
     let ended = tokio::time::timeout(READY_TIMEOUT, probe.output()).await;
     match ended {
@@ -150,12 +157,7 @@ impl Sandbox<'_> {
     /// Returns the arguments of bubblewrap, up to the program to start.
     pub(super) fn arguments(&self) -> Vec<OsString> {
         let mut arguments = Arguments::default();
-        arguments.add([
-            "--unshare-user",
-            "--unshare-pid",
-            "--unshare-ipc",
-            "--unshare-uts",
-        ]);
+        arguments.add(NAMESPACES);
         arguments.add(["--unshare-cgroup-try", "--die-with-parent", "--new-session"]);
         arguments.add(["--hostname", self.host]);
         let user = rustix::process::getuid().as_raw();

@@ -11,7 +11,7 @@ use tokio::process::Child;
 use super::{Error, READY_TIMEOUT, is_installed, sandbox, session, tied_command};
 
 /// Supported X servers in order of preference. Both support shared memory; TigerVNC can also be resized and viewed.
-pub(super) const PROGRAMS: [&str; 2] = ["Xtigervnc", "Xvfb"];
+pub(crate) const PROGRAMS: [&str; 2] = ["Xtigervnc", "Xvfb"];
 
 /// Starts the X server, and returns it with the number of its display.
 pub(super) async fn start(

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -103,11 +103,6 @@ impl Session {
             _child: child,
         })
     }
-}
-
-/// Returns the path of this program.
-pub(super) fn own_program() -> io::Result<PathBuf> {
-    std::env::current_exe()
 }
 
 /// Returns the environment of the session.
