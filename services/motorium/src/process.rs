@@ -155,7 +155,9 @@ impl Process {
         desktops
             .register(desktop(&display, options.platform))
             .map_err(start_error)?;
-        let restored = desktops.restore(storage.tasks.as_ref()).await;
+        let restored = desktops
+            .restore(storage.tasks.as_ref(), &config.registration)
+            .await;
         restored.map_err(start_error)?;
         let mut orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
         if let Scope::OneTask(task) = options.scope {

@@ -347,6 +347,7 @@ impl Settings {
                 capture_end_screen: true,
                 capture_each_action: true,
                 find_arrivals: true,
+                fence_actions: true,
                 claim_rules: ClaimRules::Strict,
             },
         })

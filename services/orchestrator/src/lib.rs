@@ -55,8 +55,7 @@ pub struct Orchestrator {
 }
 
 impl Orchestrator {
-    /// Creates an orchestrator on a store and a pool of desktops, from which registered desktops are removed that the
-    /// configuration does not allow. It runs tasks once [`Orchestrator::start`] is called.
+    /// Creates an orchestrator on a store and a pool of desktops. It runs tasks once [`Orchestrator::start`] is called.
     pub fn new(
         config: &Config,
         storage: Storage,
@@ -68,8 +67,6 @@ impl Orchestrator {
             blobs,
             notifier,
         } = storage;
-        // Before the first call to any desktop: the pool has restored what earlier rules allowed.
-        desktops.remove_disallowed(&config.registration);
         let wake = Arc::new(Notify::new());
         let edge = Edge {
             store: store.clone(),

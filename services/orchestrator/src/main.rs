@@ -45,7 +45,9 @@ async fn run() -> Result<(), motorium_kit::Error> {
             .map_err(motorium_kit::Error::service)?;
     }
 
-    let restored = desktops.restore(storage.tasks.as_ref()).await;
+    let restored = desktops
+        .restore(storage.tasks.as_ref(), &config.registration)
+        .await;
     restored.map_err(motorium_kit::Error::service)?;
 
     let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);

@@ -105,10 +105,6 @@ async fn replay_run(
         run.orchestrator.clone(),
         config,
     );
-    let runner = match settings.fences_actions() {
-        true => runner,
-        false => runner.without_fences(),
-    };
     let runner = runner.with_recording(RecordingMode::Replaying(player.clone()));
     let over = tokio::select! {
         over = player.wait_for_end() => over,

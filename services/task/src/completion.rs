@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::fold::Task;
 use super::machine;
 use super::record::ActionRecord;
-use super::screen::{contains_words, folded, is_telling, shows_words};
+use super::shown_text::{contains_words, folded, is_telling, shows_words};
 use super::spec::Expectation;
 
 /// Strictness with which a claim of success is verified.

@@ -29,6 +29,7 @@ pub mod screen;
 pub mod secret_fields;
 pub mod session;
 mod shortened;
+pub mod shown_text;
 pub mod spec;
 pub mod summary;
 mod usage_tally;

@@ -12,7 +12,7 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ElementId;
 
 use super::record::ActionRecord;
-use super::{risk, screen};
+use super::{risk, shown_text};
 
 pub use super::retry_strategy::RetryStrategy;
 
@@ -215,7 +215,7 @@ pub fn relocate(
     content: &str,
     old: CaptureRect,
 ) -> Option<ElementId> {
-    let wanted = screen::folded(content);
+    let wanted = shown_text::folded(content);
     let distance = |other: CaptureRect| {
         let apart = other.center() - old.center();
         apart.to_i64().square_length()
@@ -227,7 +227,7 @@ pub fn relocate(
         .collect();
     let same = boxes
         .iter()
-        .filter(|(element, _)| !wanted.is_empty() && screen::folded(&element.content) == wanted)
+        .filter(|(element, _)| !wanted.is_empty() && shown_text::folded(&element.content) == wanted)
         .min_by_key(|(_, bounds)| distance(*bounds));
     let over = || {
         let overlap = |bounds: &CaptureRect| {

@@ -6,9 +6,12 @@ use bytes::Bytes;
 use motorium_proto::domain::action::{Action, Button, Target};
 use motorium_proto::domain::decision::{Decision, Next, PlannedAction, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
+use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState};
 use motorium_proto::domain::frame::Frame;
-use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
-use motorium_proto::domain::id::{DisplayId, EventSeq, FrameId, TaskName};
+use motorium_proto::domain::geometry::{
+    CapturePoint, CaptureSize, NormalisedPoint, NormalisedRect,
+};
+use motorium_proto::domain::id::{DisplayId, ElementId, EventSeq, FrameId, TaskName};
 
 use super::Task;
 use super::event::{ActionIntended, Event, Observed, RecordedEvent};
@@ -205,4 +208,22 @@ pub(super) fn with_limits(limits: Limits, events: Vec<Event>) -> Task {
         });
     }
     task
+}
+
+/// Returns an element with its left, top, right and bottom edge.
+pub(super) fn element(content: &str, [left, top, right, bottom]: [f64; 4]) -> Element {
+    Element {
+        id: ElementId(1),
+        kind: ElementKind::Button,
+        content: content.to_owned(),
+        bounds: NormalisedRect::new(
+            NormalisedPoint::new(left, top),
+            NormalisedPoint::new(right, bottom),
+        ),
+        interactable: true,
+        confidence: 0.9,
+        centre: CapturePoint::zero(),
+        source: ElementSource::Both,
+        state: ElementState::default(),
+    }
 }

@@ -190,11 +190,16 @@ impl DesktopPool {
     }
 
     /// Restores registered desktops and their draining state from the store after a restart. Desktops that the
-    /// configuration defines keep the configured endpoints.
+    /// configuration defines keep the configured endpoints. Those that the rules do not allow, such as desktops that were
+    /// registered under other rules, are left out.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn restore(&self, store: &dyn TaskStore) -> Result<(), Error> {
+    pub async fn restore(
+        &self,
+        store: &dyn TaskStore,
+        rules: &RegistrationRules,
+    ) -> Result<(), Error> {
         let mut page_token = None;
         loop {
             let list = ListResources {
@@ -206,7 +211,7 @@ impl DesktopPool {
             let page = store.list_resources(list).await?;
             for row in page.items {
                 let name = row.name.clone();
-                if let Err(problem) = self.restore_desktop(row) {
+                if let Err(problem) = self.restore_desktop(row, rules) {
                     tracing::warn!(name, problem, "a registered desktop could not be restored");
                 }
             }
@@ -217,12 +222,13 @@ impl DesktopPool {
         }
     }
 
-    fn restore_desktop(&self, row: ResourceRow) -> Result<(), String> {
+    fn restore_desktop(&self, row: ResourceRow, rules: &RegistrationRules) -> Result<(), String> {
         let message = common::Desktop::decode(row.body).map_err(|error| error.to_string())?;
         let draining = message.state() == common::desktop::State::Draining;
         let desktop = Desktop::try_from(message).map_err(|error| error.to_string())?;
         let name = desktop.name.clone();
         if self.get(&name).is_none() {
+            rules.check(&desktop).map_err(|error| error.to_string())?;
             let source = DesktopSource::Registered;
             let ports = self.connect(&desktop, source);
             let ports = ports.map_err(|error| error.to_string())?;
@@ -232,22 +238,6 @@ impl DesktopPool {
             self.drain(&name);
         }
         Ok(())
-    }
-
-    /// Removes registered desktops that the rules do not allow, such as those that were registered under other rules.
-    pub fn remove_disallowed(&self, rules: &RegistrationRules) {
-        self.with_entries(|entries| {
-            entries.retain(|name, entry| {
-                if entry.source == DesktopSource::Configured {
-                    return true;
-                }
-                let allowed = rules.check(&entry.desktop);
-                if let Err(problem) = &allowed {
-                    tracing::warn!(desktop = %name, %problem, "a registered desktop is not restored");
-                }
-                allowed.is_ok()
-            });
-        });
     }
 
     /// A desktop of the pool.

@@ -35,22 +35,10 @@ const STOPPED_ACTION_TIMEOUT: Duration = Duration::from_millis(500);
 const LOOKUP_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Sends actions to the Executor.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Actuator {
     /// Number of pointer moves made for pointer checks.
     pub(super) pointer_moves: u64,
-    /// Fence an action after a failed call, so that it cannot start later. False only in a replay of a recording from
-    /// before.
-    pub(super) fences_actions: bool,
-}
-
-impl Default for Actuator {
-    fn default() -> Self {
-        Self {
-            pointer_moves: 0,
-            fences_actions: true,
-        }
-    }
 }
 
 impl Actuator {
@@ -107,7 +95,7 @@ impl Actuator {
                 let settled = self.after_failed_call(run, action_id.clone(), report);
                 match settled.await {
                     // Stopped before it was fenced.
-                    Err(halt @ Halt::Reevaluate) if self.fences_actions => halt,
+                    Err(halt @ Halt::Reevaluate) if run.config.fence_actions => halt,
                     settled => return settled,
                 }
             }
@@ -156,7 +144,7 @@ impl Actuator {
         run: &mut RunContext,
         request: FenceRequest,
     ) -> RunResult<Option<ActionProgress>> {
-        if !self.fences_actions {
+        if !run.config.fence_actions {
             return Ok(None);
         }
         let action_id = request.action_id.clone();
@@ -195,7 +183,7 @@ impl Actuator {
         self.release_inputs(run).await;
         let progress = self.look_up(run, action_id).await?;
         // A call that the Executor itself answered is over. Any other may still be delivered, and would be performed.
-        let may_arrive = self.fences_actions && report.reason == reason::TRANSPORT;
+        let may_arrive = run.config.fence_actions && report.reason == reason::TRANSPORT;
         Ok(match progress {
             ActionProgress::NotStarted if may_arrive => ActionProgress::Unknown,
             progress => progress,
@@ -224,7 +212,7 @@ impl Actuator {
         action_id: &ActionId,
     ) -> CallResult<ActionProgress> {
         let executor = &run.ports.executor;
-        if self.fences_actions
+        if run.config.fence_actions
             && let Ok(request) = fence_request(run, action_id.clone())
         {
             match executor.fence_action(request).await {
@@ -238,7 +226,7 @@ impl Actuator {
         };
         let progress = executor.look_up_action(request).await?;
         Ok(match progress {
-            ActionProgress::NotStarted if self.fences_actions => ActionProgress::Unknown,
+            ActionProgress::NotStarted if run.config.fence_actions => ActionProgress::Unknown,
             progress => progress,
         })
     }

@@ -13,7 +13,8 @@ use motorium_proto::domain::effect::{Effect, Verdict};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::service::Observation;
-use motorium_task::screen::{bounds_on_display, folded};
+use motorium_task::screen::bounds_on_display;
+use motorium_task::shown_text::folded;
 use motorium_task::{Task, effect};
 
 /// Maximum difference of two shifts of one page, in pixels. Detected boxes are off by a pixel or two.

@@ -172,6 +172,8 @@ pub struct RunConfig {
     pub capture_each_action: bool,
     /// Find out on the next screen whether a page moved before a click came. False only in a replay of a recording from before.
     pub find_arrivals: bool,
+    /// Fence an action after a failed call, so that it cannot start later. False only in a replay of a recording from before.
+    pub fence_actions: bool,
     /// Rules for claims of success. Lenient only in a replay of a recording from before the strict ones.
     pub claim_rules: ClaimRules,
 }
@@ -201,6 +203,7 @@ impl Default for RunConfig {
             capture_end_screen: true,
             capture_each_action: true,
             find_arrivals: true,
+            fence_actions: true,
             claim_rules: ClaimRules::Strict,
         }
     }
@@ -288,12 +291,6 @@ impl Runner {
     /// Returns the runner with its ports recording to, or replaying from, `recording`.
     pub(crate) fn with_recording(mut self, recording: RecordingMode) -> Self {
         self.run.record_to(recording);
-        self
-    }
-
-    /// Returns the runner of a recording from before actions were fenced.
-    pub(crate) fn without_fences(mut self) -> Self {
-        self.actuator.fences_actions = false;
         self
     }
 

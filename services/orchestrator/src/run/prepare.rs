@@ -213,7 +213,7 @@ async fn settled_progress(
     };
     let continues = run.task().is_continued_by(&run.desktop.name, lease.epoch);
     Ok(match progress {
-        ActionProgress::NotStarted if actuator.fences_actions && !continues => {
+        ActionProgress::NotStarted if run.config.fence_actions && !continues => {
             ActionProgress::Unknown
         }
         progress => progress,

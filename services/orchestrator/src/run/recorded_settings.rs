@@ -111,7 +111,7 @@ impl RunSettings {
             capture_end_screen: config.capture_end_screen,
             capture_each_action: config.capture_each_action,
             find_arrivals: config.find_arrivals,
-            fence_actions: true,
+            fence_actions: config.fence_actions,
             estimate_usage: true,
             strict_claims: config.claim_rules == ClaimRules::Strict,
             correct_progress: config.correct_progress,
@@ -163,11 +163,6 @@ impl RunSettings {
         }
     }
 
-    /// Returns whether the run fenced actions.
-    pub(crate) fn fences_actions(&self) -> bool {
-        self.fence_actions
-    }
-
     /// Returns whether the run's limits counted calls of unknown usage by an estimate.
     pub(crate) fn estimates_usage(&self) -> bool {
         self.estimate_usage
@@ -199,6 +194,7 @@ impl RunSettings {
             capture_end_screen: self.capture_end_screen,
             capture_each_action: self.capture_each_action,
             find_arrivals: self.find_arrivals,
+            fence_actions: self.fence_actions,
             claim_rules: match self.strict_claims {
                 true => ClaimRules::Strict,
                 false => ClaimRules::Lenient,
@@ -239,7 +235,7 @@ mod tests {
             (
                 config.correct_progress,
                 config.summary_timeout.is_some(),
-                settings.fences_actions(),
+                config.fence_actions,
                 config.claim_rules == ClaimRules::Strict,
                 settings.estimates_usage(),
             )

@@ -23,7 +23,8 @@ pub use background_motion::{
 };
 pub use clock::clocks;
 
-use crate::screen::{bounds_on_display, folded};
+use crate::screen::bounds_on_display;
+use crate::shown_text::folded;
 
 /// Margin around the target within which a change counts as near it, in pixels. Covers focus rings and shadows outside the box.
 pub const NEAR_MARGIN: i32 = 24;

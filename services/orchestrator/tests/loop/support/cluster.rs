@@ -187,7 +187,8 @@ async fn start(
     for desktop in config.desktops.clone() {
         desktops.register(desktop).unwrap();
     }
-    desktops.restore(store.as_ref()).await.unwrap();
+    let restored = desktops.restore(store.as_ref(), &config.registration);
+    restored.await.unwrap();
     let storage = Storage {
         tasks: store.clone(),
         blobs,
