@@ -9,6 +9,7 @@
 //! - [`clock`], [`blocking`]: injected wall-clock time; blocking work off the async threads
 //! - [`deadline`]: deadlines on servers and clients, and their propagation
 //! - [`caller`]: the connection that a call comes from
+//! - [`principal`]: the authenticated caller of a call, its tenant and its roles
 //! - [`shutdown`]: the shutdown signal of a process
 //!
 //! This crate has no domain logic and makes no calls of its own.
@@ -30,6 +31,7 @@ mod error_info;
 pub mod http_client;
 pub mod limits;
 mod panics;
+pub mod principal;
 mod secret;
 pub mod server;
 pub mod shutdown;

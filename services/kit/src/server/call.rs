@@ -20,6 +20,7 @@ use crate::caller::Caller;
 use crate::deadline::{Deadline, header as timeout, wait_for_deadline, with_cutoff};
 use crate::error_info::{self, deadline_exceeded, shutting_down};
 use crate::panics;
+use crate::principal::Principal;
 use crate::secret::Secret;
 
 /// Services whose endless streams end as soon as the server drains. Health also requires no token.
@@ -55,19 +56,20 @@ impl CallLayer {
         }
     }
 
-    fn admit(&self, path: &str, headers: &HeaderMap) -> Result<(), ErrorReport> {
+    /// Returns the principal of a call.
+    fn admit(&self, path: &str, headers: &HeaderMap) -> Result<Principal, ErrorReport> {
         let Some(token) = &self.token else {
-            return Ok(());
+            return Ok(Principal::local());
         };
         if path.starts_with(HEALTH) {
-            return Ok(());
+            return Ok(Principal::local());
         }
         let presented = headers
             .get(header::AUTHORIZATION)
             .and_then(|value| value.to_str().ok())
             .and_then(bearer);
         match presented {
-            Some(presented) if token.matches(presented) => Ok(()),
+            Some(presented) if token.matches(presented) => Ok(Principal::local()),
             Some(_) => Err(unauthenticated("the token is wrong")),
             None => Err(unauthenticated(
                 "missing token; send the header `authorization: Bearer <token>`",
@@ -155,18 +157,19 @@ async fn answer(
     path: String,
     deadline: Option<Deadline>,
 ) -> Response<Body> {
-    if let Err(refused) = calls.admit(&path, request.headers()) {
-        return error_info::response(refused);
-    }
+    let principal = match calls.admit(&path, request.headers()) {
+        Ok(principal) => principal,
+        Err(refused) => return error_info::response(refused),
+    };
     if let Some(deadline) = deadline {
         request.extensions_mut().insert(deadline);
     }
     let caller = Caller::of(request.extensions());
-    let handler = caller.scope(async {
+    let handler = caller.scope(principal.scope(async {
         match routes.call(request).await {
             Ok(response) => response,
         }
-    });
+    }));
     // Neither the handler nor its stream outlives the deadline or the server.
     let bounded = with_cutoff(handler, deadline, calls.cutoff(&path, deadline));
     // Statuses that tonic itself returned get a reason.
