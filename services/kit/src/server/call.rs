@@ -165,11 +165,12 @@ async fn answer(
         request.extensions_mut().insert(deadline);
     }
     let caller = Caller::of(request.extensions());
-    let handler = caller.scope(principal.scope(async {
+    // Boxed, because each layer around it would contain its state once more.
+    let handler = Box::pin(caller.scope(principal.scope(async {
         match routes.call(request).await {
             Ok(response) => response,
         }
-    }));
+    })));
     // Neither the handler nor its stream outlives the deadline or the server.
     let bounded = with_cutoff(handler, deadline, calls.cutoff(&path, deadline));
     // Statuses that tonic itself returned get a reason.
