@@ -165,6 +165,16 @@ impl TestDesktop {
         self.open("chromium", &arguments);
     }
 
+    /// Opens a browser window with tabs and an address bar.
+    pub fn open_browser(&mut self, options: &[&str], url: &str) {
+        let profile = format!("--user-data-dir={}", self.path("browser").display());
+        let size = format!("--window-size={},{}", SIZE.0, SIZE.1);
+        let own = [profile.as_str(), "--window-position=0,0", &size];
+        let own = own.into_iter().chain(options.iter().copied());
+        let arguments: Vec<&str> = CHROMIUM.into_iter().chain(own).chain([url]).collect();
+        self.open("chromium", &arguments);
+    }
+
     /// Returns a path in the home folder.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {

@@ -419,6 +419,18 @@ impl<T> Action<T> {
         }
     }
 
+    /// Returns the address that the action has a browser open. In a browser, an entered text counts as well if it may be one: a
+    /// single word with a full stop or a colon.
+    #[must_use]
+    pub fn opened_address(&self, in_browser: bool) -> Option<&str> {
+        match self {
+            Self::OpenUrl { url } | Self::GoToUrl { url } => Some(url),
+            _ => self.entered_text().map(str::trim).filter(|text| {
+                in_browser && text.contains(['.', ':']) && !text.contains(char::is_whitespace)
+            }),
+        }
+    }
+
     /// Returns the name of the secret that the action types, if any.
     #[must_use]
     pub fn entered_secret(&self) -> Option<&str> {

@@ -115,6 +115,13 @@ impl Frame {
         CaptureRect::from_origin_and_size(self.origin, self.size)
     }
 
+    /// Returns true if the active window is a browser, or may be one because no window is known.
+    #[must_use]
+    pub fn is_browser_in_front(&self) -> bool {
+        self.active_window()
+            .is_none_or(|window| is_browser(&window.application))
+    }
+
     /// Returns the window with keyboard focus, if the window manager reports one.
     #[must_use]
     pub fn active_window(&self) -> Option<&Window> {

@@ -549,6 +549,7 @@ phrasebook-not-found-nearest = `{ $words }`: { $thing } is not on the screen. Th
 phrasebook-ask-which = `{ $words }`: { $count } elements match: { $listed }. Which one do you mean?
 phrasebook-candidate = ({ $number }) { $kind } "{ $content }", { $place }
 phrasebook-nothing-changed = `{ $words }` was performed, but nothing on the screen changed.
+phrasebook-page-failed = `{ $words }`: the browser could not show the page: { $error }.
 phrasebook-not-taken = `{ $words }`: the field did not take the text.
 phrasebook-not-taken-shows = `{ $words }`: the field did not take the text; it shows { $quoted }.
 phrasebook-not-cleared = `{ $words }`: the field still shows { $shown }.

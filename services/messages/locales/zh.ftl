@@ -525,6 +525,7 @@ phrasebook-not-found-nearest = “{ $words }”：屏幕上找不到{ $thing }�
 phrasebook-ask-which = “{ $words }”：有 { $count } 处符合：{ $listed }。指的是哪一个？
 phrasebook-candidate = （{ $number }）{ $kind }“{ $content }”，{ $place }
 phrasebook-nothing-changed = 已执行“{ $words }”，但屏幕没有任何变化。
+phrasebook-page-failed = “{ $words }”：浏览器无法显示该网页：{ $error }。
 phrasebook-not-taken = “{ $words }”：该输入框没有接受这段文字。
 phrasebook-not-taken-shows = “{ $words }”：该输入框没有接受这段文字，现在显示{ $quoted }。
 phrasebook-not-cleared = “{ $words }”：该输入框仍显示{ $shown }。

@@ -363,6 +363,7 @@ messages! {
     PhrasebookAskWhich = "phrasebook-ask-which" { words: &'a str, count: usize, listed: &'a str },
     PhrasebookCandidate = "phrasebook-candidate" { number: usize, kind: &'a str, content: &'a str, place: &'a str },
     PhrasebookNothingChanged = "phrasebook-nothing-changed" { words: &'a str },
+    PhrasebookPageFailed = "phrasebook-page-failed" { words: &'a str, error: &'a str },
     PhrasebookNotTaken = "phrasebook-not-taken" { words: &'a str },
     PhrasebookNotTakenShows = "phrasebook-not-taken-shows" { words: &'a str, quoted: &'a str },
     PhrasebookNotCleared = "phrasebook-not-cleared" { words: &'a str, shown: &'a str },

@@ -2,14 +2,16 @@
 //!
 //! Pure. The existence of files is checked by the run loop.
 
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 use motorium_messages::{Language, Message};
 use motorium_proto::domain::effect::Verdict;
-use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::element::{Element, Scene};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::session::FileOrigin;
 use motorium_proto::service::{FileInfo, Observation};
+use motorium_text::browser_words::BrowserWords;
 use serde_json::Value;
 
 use super::fold::Task;
@@ -21,12 +23,34 @@ use super::spec::Expectation;
 /// Strictness with which a claim of success is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClaimRules {
-    /// Words belong to one element or to adjacent lines, one letter is no evidence, and only the task's own files count.
+    /// Words belong to one element or to adjacent lines, one letter is no evidence, only the task's own files count, and the words
+    /// of a browser about the address that it opens are no text of the page.
     #[default]
     Strict,
+    /// As `Strict`, but a browser's own words count. For replays of recordings from before.
+    WithBrowserWords,
     /// The rules of earlier versions, for replays of their recordings: words may run from one element into any other, the
     /// Planner may find a single letter, and every file in the desktop's folder counts.
     Lenient,
+}
+
+/// Returns the words of a browser about the pages that the task has opened.
+#[must_use]
+pub fn browser_words(task: &Task, on: &Observation, rules: ClaimRules) -> BrowserWords {
+    if rules != ClaimRules::Strict {
+        return BrowserWords::default();
+    }
+    let in_browser = on.frame.is_browser_in_front();
+    let opened = task.steps.iter().flat_map(|step| {
+        let actions = step.actions.iter();
+        let opened = actions.filter_map(move |record| record.action.opened_address(in_browser));
+        opened.chain(step.current_url.as_deref())
+    });
+    let elements = &on.scene.elements;
+    BrowserWords::new(
+        opened,
+        elements.iter().map(|element| element.content.as_str()),
+    )
 }
 
 /// The last observed screen.
@@ -34,16 +58,18 @@ pub enum ClaimRules {
 pub struct LastScreen<'a> {
     pub scene: &'a Scene,
     pub frame: &'a Frame,
+    pub browser: &'a BrowserWords,
     pub rules: ClaimRules,
 }
 
 impl<'a> LastScreen<'a> {
     /// Returns the screen of an observation.
     #[must_use]
-    pub fn of(observation: &'a Observation, rules: ClaimRules) -> Self {
+    pub fn of(observation: &'a Observation, browser: &'a BrowserWords, rules: ClaimRules) -> Self {
         Self {
             scene: &observation.scene,
             frame: &observation.frame,
+            browser,
             rules,
         }
     }
@@ -51,9 +77,9 @@ impl<'a> LastScreen<'a> {
     /// Returns true if it shows these words, in one element or in vertically adjacent lines.
     #[must_use]
     pub fn shows(&self, text: &str) -> bool {
-        let elements = &self.scene.elements;
+        let elements = self.page_elements(text);
         match self.rules {
-            ClaimRules::Strict => shows_words(elements, text),
+            ClaimRules::Strict | ClaimRules::WithBrowserWords => shows_words(&elements, text),
             ClaimRules::Lenient => contains_words(
                 elements.iter().map(|element| element.content.as_str()),
                 text,
@@ -61,18 +87,30 @@ impl<'a> LastScreen<'a> {
         }
     }
 
+    /// Returns the elements without the browser's own words, if `wanted` is looked for.
+    fn page_elements(&self, wanted: &str) -> Cow<'a, [Element]> {
+        let mut elements = Cow::Borrowed(self.scene.elements.as_slice());
+        for (at, element) in self.scene.elements.iter().enumerate() {
+            if let Cow::Owned(rest) = self.browser.removed_from(&element.content, wanted) {
+                elements.to_mut()[at].content = rest;
+            }
+        }
+        elements
+    }
+
     /// Returns true if the active window's title contains these words.
     #[must_use]
     pub fn is_titled(&self, title: &str) -> bool {
-        self.frame
-            .active_window()
-            .is_some_and(|window| contains_words([window.title.as_str()], title))
+        self.frame.active_window().is_some_and(|window| {
+            let shown = self.browser.removed_from(&window.title, title);
+            contains_words([shown.as_ref()], title)
+        })
     }
 
     /// Returns true if the screen shows a piece of evidence: all of it, or a part it quotes.
     fn supports(&self, evidence: &str) -> bool {
         let is_long_enough = |text: &str| match self.rules {
-            ClaimRules::Strict => is_telling(text),
+            ClaimRules::Strict | ClaimRules::WithBrowserWords => is_telling(text),
             ClaimRules::Lenient => folded(text).chars().count() > 1,
         };
         let seen = |text: &str| is_long_enough(text) && (self.shows(text) || self.is_titled(text));
@@ -127,7 +165,7 @@ pub fn telling_evidence(task: &Task, evidence: &[String], rules: ClaimRules) -> 
         .filter(|record| setback(record, Language::English).is_some())
         .and_then(|record| record.target_label.as_deref());
     let is_own_text = |piece: &String| label.is_some_and(|label| contains_words([label], piece));
-    let is_too_short = |piece: &String| rules == ClaimRules::Strict && !is_telling(piece);
+    let is_too_short = |piece: &String| rules != ClaimRules::Lenient && !is_telling(piece);
     let telling = evidence
         .iter()
         .filter(|piece| !is_own_text(piece) && !is_too_short(piece));

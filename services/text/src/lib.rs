@@ -1,5 +1,6 @@
 //! Pure functions on text, shared by everything that compares what people wrote with what a screen shows.
 //!
+//! - [`browser_words`]: words that a browser shows about a page whether it came or not
 //! - [`characters`]: classes of characters: ideographs, and characters that are not visible
 //! - [`fold`]: one plain form for texts that a person reads alike
 //! - [`lexicon`]: word lists that give texts a meaning, and that a user can change
@@ -9,6 +10,7 @@
 //!
 //! No I/O and no decisions: callers decide what a match means. Invariant: each character class is defined once, here.
 
+pub mod browser_words;
 pub mod characters;
 pub mod commands;
 #[cfg(feature = "disguises")]

@@ -103,6 +103,22 @@ async fn success_is_claimed_only_where_it_is_so() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// The browser names the address in its address bar, in the tab and on its error page, all of which show the text.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_does_not_come_is_no_success() {
+    let mut desktop = TestDesktop::start().await;
+    desktop.open_browser(&[], "about:blank");
+    let up = AllInOne::start(TestSetup::on(&desktop), &[]).await;
+    // Nothing listens there.
+    let goal = "switch to chromium, press ctrl+l, type \"127.0.0.1:9/welcome\", press Enter, \
+                wait until \"Welcome\" appears for up to 5 seconds";
+    let run = ["run", "--server", &up.url, "--on-approval", "approve", goal];
+    let ended = up.setup.motorium(&run).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(said.contains("Welcome"), "{said}");
+}
+
 /// Returns whether the page has reached its goal. Its reports arrive after its reactions, so a claimed success is waited for.
 async fn is_reached(site: &PageServer, is_claimed: bool) -> bool {
     let is_last = || {

@@ -20,6 +20,7 @@ use super::screen::Screen;
 use super::takeover::watch_operator;
 use super::{Halt, RunResult, Runner, StopReason, capture, halt, is_transient, progress};
 use crate::error::reason;
+use motorium_task::Task;
 use motorium_task::completion::{self, ClaimRules, LastScreen};
 use motorium_task::event::{Event, Failure, ResultFile, UserRequestKind};
 use motorium_task::limits;
@@ -206,7 +207,9 @@ async fn unmet_expectations(
         return missing_evidence(run, screen, &evidence).await.map(Some);
     }
     let observation = capture::read_screen(run).await?;
-    let screen = LastScreen::of(&observation, run.config.claim_rules);
+    let rules = run.config.claim_rules;
+    let browser = completion::browser_words(run.task(), &observation, rules);
+    let screen = LastScreen::of(&observation, &browser, rules);
     let mut missing = Vec::new();
     for expectation in &expectations {
         missing.extend(unmet(run, screen, expectation).await?);
@@ -254,14 +257,16 @@ async fn missing_evidence(
     let claimed_on = screen.observation().cloned();
     let mut missing = evidence.to_vec();
     if let Some(claimed_on) = &claimed_on {
-        let screen = LastScreen::of(claimed_on, rules);
+        let browser = completion::browser_words(run.task(), claimed_on, rules);
+        let screen = LastScreen::of(claimed_on, &browser, rules);
         missing = completion::missing_evidence(evidence, screen, language);
     }
     if missing.is_empty() {
         return Ok(missing);
     }
     let now = capture::read_screen(run).await?;
-    let screen = LastScreen::of(&now, rules);
+    let browser = completion::browser_words(run.task(), &now, rules);
+    let screen = LastScreen::of(&now, &browser, rules);
     let missing = completion::missing_evidence(evidence, screen, language);
     if missing.is_empty() {
         return Ok(missing);
@@ -269,7 +274,9 @@ async fn missing_evidence(
     for observation in claimed_on.iter().chain([&now]) {
         for text in evidence {
             let is_found = match rules {
-                ClaimRules::Strict => reads(observation, text),
+                ClaimRules::Strict | ClaimRules::WithBrowserWords => {
+                    reads(run.task(), observation, rules, text)
+                }
                 ClaimRules::Lenient => planner_finds(run, text, observation).await?,
             };
             if is_found {
@@ -282,8 +289,9 @@ async fn missing_evidence(
 
 /// Returns whether a line of the screen has these words, if misread characters and punctuation are tolerated. The beginning of a
 /// longer word is another text ("Save" in "Saved"), and so is a similar word.
-fn reads(on: &Observation, text: &str) -> bool {
-    let screen = ScreenIndex::new(&on.frame, &on.scene);
+fn reads(task: &Task, on: &Observation, rules: ClaimRules, text: &str) -> bool {
+    let browser = completion::browser_words(task, on, rules);
+    let screen = ScreenIndex::new(&on.frame, &on.scene).without_words(browser);
     screen.find_text(text).is_some()
 }
 

@@ -66,6 +66,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and lenient rules for claims of success.
     #[serde(default)]
     strict_claims: bool,
+    /// Recordings of earlier versions do not have it, and take a browser's own words for texts of the page.
+    #[serde(default)]
+    exclude_browser_words: bool,
     /// Recordings of earlier versions do not have it, and count a call of unknown usage as nothing, and so all before it.
     #[serde(default)]
     estimate_usage: bool,
@@ -113,7 +116,8 @@ impl RunSettings {
             find_arrivals: config.find_arrivals,
             fence_actions: config.fence_actions,
             estimate_usage: true,
-            strict_claims: config.claim_rules == ClaimRules::Strict,
+            strict_claims: config.claim_rules != ClaimRules::Lenient,
+            exclude_browser_words: config.claim_rules == ClaimRules::Strict,
             correct_progress: config.correct_progress,
             tell_page_url: config.tell_page_url,
             summary_seconds: config.summary_timeout.map(|timeout| timeout.as_secs_f64()),
@@ -195,9 +199,10 @@ impl RunSettings {
             capture_each_action: self.capture_each_action,
             find_arrivals: self.find_arrivals,
             fence_actions: self.fence_actions,
-            claim_rules: match self.strict_claims {
-                true => ClaimRules::Strict,
-                false => ClaimRules::Lenient,
+            claim_rules: match (self.strict_claims, self.exclude_browser_words) {
+                (true, true) => ClaimRules::Strict,
+                (true, false) => ClaimRules::WithBrowserWords,
+                (false, _) => ClaimRules::Lenient,
             },
             correct_progress: self.correct_progress,
             tell_page_url: self.tell_page_url,
@@ -236,17 +241,24 @@ mod tests {
                 config.correct_progress,
                 config.summary_timeout.is_some(),
                 config.fence_actions,
-                config.claim_rules == ClaimRules::Strict,
+                config.claim_rules,
                 settings.estimates_usage(),
             )
         };
-        assert_eq!(read(&json), (true, true, true, true, true));
+        assert_eq!(read(&json), (true, true, true, ClaimRules::Strict, true));
+        json.as_object_mut()
+            .unwrap()
+            .remove("exclude_browser_words");
+        assert_eq!(read(&json).3, ClaimRules::WithBrowserWords);
         let members = json.as_object_mut().unwrap();
         members.remove("correct_progress");
         members.remove("summary_seconds");
         members.remove("fence_actions");
         members.remove("strict_claims");
         members.remove("estimate_usage");
-        assert_eq!(read(&json), (false, false, false, false, false));
+        assert_eq!(
+            read(&json),
+            (false, false, false, ClaimRules::Lenient, false)
+        );
     }
 }

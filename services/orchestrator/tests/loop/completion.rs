@@ -1,7 +1,8 @@
 //! Claims of success are verified.
 
 use bytes::Bytes;
-use motorium_proto::domain::decision::Next;
+use motorium_proto::domain::action::Action;
+use motorium_proto::domain::decision::{Next, PlannedAction};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::expectation::Expectation;
@@ -64,6 +65,34 @@ async fn evidence_is_read_with_a_few_misread_letters_but_not_in_other_words() {
         match is_believed {
             true => assert_eq!(story.answer(), "done", "{shown}"),
             false => story.check_failure("EXPECTATION_NOT_MET", evidence),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_the_browser_shows_is_no_evidence_for_its_page() {
+    for (shown, is_believed) in [
+        ("example.org/welcome", false),
+        ("example.org's server IP address could not be found.", false),
+        ("Welcome to the Example Domain", true),
+    ] {
+        let open = || {
+            let url = "https://example.org/welcome".to_owned();
+            act([PlannedAction {
+                action: Action::OpenUrl { url },
+                intent: "open the page".to_owned(),
+                verify_pointer: false,
+                repeatable: false,
+            }])
+        };
+        let claim = || done_because("it is open", "Example");
+        let cluster = Cluster::start(vec![open(), claim(), claim()]).await;
+        cluster.world.show_page("https://example.org/welcome");
+        cluster.world.say(3, shown);
+        let story = cluster.carry_out().await;
+        match is_believed {
+            true => assert_eq!(story.answer(), "it is open", "{shown}"),
+            false => story.check_failure("EXPECTATION_NOT_MET", "Example"),
         }
     }
 }

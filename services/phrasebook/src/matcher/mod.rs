@@ -12,6 +12,8 @@ mod screen_index;
 mod text_match;
 mod word_bounds;
 
+use std::borrow::Cow;
+
 use motorium_proto::domain::action::{FramePart, Ordinal, Target, TextAnchor};
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::frame::Window;
@@ -186,16 +188,23 @@ impl ScreenIndex<'_> {
         }
     }
 
-    /// Returns the line that contains the text, if it is visible anywhere on the screen.
+    /// Returns the line that contains the text, if it is visible anywhere on the screen other than in the browser's own words.
     #[must_use]
     pub fn find_text(&self, text: &str) -> Option<&str> {
         let wanted = FoldedText::new(text);
-        let reads = |item: &&IndexedElement<'_>| {
-            compare(&wanted, &item.text)
+        let reads = |line: &FoldedText| {
+            compare(&wanted, line)
                 .first()
                 .is_some_and(|likeness| likeness.tier >= MatchTier::WholeWords)
         };
-        self.items.iter().find(reads).map(IndexedElement::content)
+        let shows = |item: &&IndexedElement<'_>| {
+            reads(&item.text)
+                && match self.browser.removed_from(item.content(), text) {
+                    Cow::Borrowed(_) => true,
+                    Cow::Owned(rest) => reads(&FoldedText::new(&rest)),
+                }
+        };
+        self.items.iter().find(shows).map(IndexedElement::content)
     }
 
     /// Returns an element's centre and box, in capture pixels.

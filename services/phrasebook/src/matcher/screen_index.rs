@@ -7,6 +7,7 @@ use std::ops::Range;
 use motorium_proto::domain::element::{Element, ElementKind, ElementSource, Scene};
 use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use motorium_text::browser_words::{BrowserWords, browser_error};
 
 use super::geometry::{centre, on_one_row};
 use super::row_split::{self, LinePart};
@@ -103,6 +104,8 @@ pub struct ScreenIndex<'a> {
     pub(super) items: Vec<IndexedElement<'a>>,
     /// Elements at these points are excluded.
     pub(super) excluded: Vec<CapturePoint>,
+    /// Words that are no text of a page.
+    pub(super) browser: BrowserWords,
 }
 
 impl<'a> ScreenIndex<'a> {
@@ -118,6 +121,7 @@ impl<'a> ScreenIndex<'a> {
             frame,
             items,
             excluded: Vec::new(),
+            browser: BrowserWords::default(),
         }
     }
 
@@ -128,6 +132,32 @@ impl<'a> ScreenIndex<'a> {
             excluded: points,
             ..self.clone()
         }
+    }
+
+    /// Returns the index in which these words are no text of the screen.
+    #[must_use]
+    pub fn without_words(self, browser: BrowserWords) -> Self {
+        Self { browser, ..self }
+    }
+
+    /// Returns the line that tells that the browser in front shows an error page in place of the page.
+    #[must_use]
+    pub fn browser_error(&self) -> Option<&'a str> {
+        browser_error(self.items.iter().map(IndexedElement::content))
+    }
+
+    /// Returns true if the active window, a browser, shows nothing below its address bar: the page has not come.
+    #[must_use]
+    pub fn is_page_blank(&self) -> bool {
+        self.frame.active_window().is_some_and(|window| {
+            // Tabs, address bar and bookmarks of common browsers take less than a sixth of their window.
+            let top = window.bounds.min.y + window.bounds.height() / 6;
+            let is_of_page = |item: &&IndexedElement<'_>| {
+                let at = centre(item.bounds);
+                window.bounds.contains(at) && at.y > top
+            };
+            !self.items.iter().any(|item| is_of_page(&item))
+        })
     }
 
     /// Returns the box of the frame.

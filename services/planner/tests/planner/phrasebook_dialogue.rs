@@ -517,6 +517,56 @@ fn an_application_is_opened_by_its_configured_name_and_waited_for() {
     );
 }
 
+/// A browser that has begun to load a page: its tab and its address bar name it.
+const LOADING: &str = r#"
+    window 0,0 1000x780 "example.org/welcome - Chromium" active browser
+    text 20,10 200x20 "example.org/welcome"
+    text_field 100,50 600x30 "example.org/welcome"
+"#;
+
+fn with_lines(lines: &str) -> String {
+    format!("{LOADING}\n{lines}")
+}
+
+#[test]
+fn a_page_has_come_once_it_shows_more_than_its_address() {
+    let goal = r#"open https://example.org/welcome then wait until "Welcome" appears"#;
+    let failed = with_lines(
+        r#"
+        label 100,300 400x40 "This site can’t be reached"
+        label 100,350 400x20 "Check if there is a typo in example.org."
+        label 100,380 200x16 "ERR_NAME_NOT_RESOLVED"
+    "#,
+    );
+    let mut task = Task::new(goal);
+    assert_eq!(task.step(LOADING), "open https://example.org/welcome");
+    assert_eq!(task.step(LOADING), "wait 600ms");
+    let come = with_lines(r#"label 100,300 400x40 "Welcome, Ann""#);
+    let done = task.step(&come);
+    assert!(done.ends_with(r#"["Welcome, Ann"]"#), "{done}");
+
+    let mut task = Task::new(goal);
+    task.step(LOADING);
+    let error = task.step(&failed);
+    assert!(
+        error.ends_with("could not show the page: ERR_NAME_NOT_RESOLVED."),
+        "{error}"
+    );
+
+    // At the end of the goal, something has to have come.
+    let mut task = Task::new("open https://example.org");
+    task.step(LOADING);
+    assert_eq!(task.step(LOADING), "wait 600ms", "it is blank");
+    let mut last = String::new();
+    for _ in 0..30 {
+        last = task.step(LOADING);
+    }
+    assert!(last.starts_with("ask: "), "{last}");
+    let mut task = Task::new("open https://example.org");
+    task.step(LOADING);
+    assert!(task.step(&come).starts_with("done: "));
+}
+
 #[test]
 fn unperformed_action_fails_or_asks_the_user() {
     let mut task = Task::new(r#"click "Save" then click "Cancel""#);

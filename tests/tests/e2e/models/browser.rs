@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 
-use motorium_tests::desktop::{CHROMIUM, TestDesktop};
+use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::PageServer;
 use motorium_tests::services::{AllInOne, TestSetup};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn models_lead_the_browser_by_functions_and_read_its_page() {
     let site = PageServer::serve().await;
     let port = free_port();
     let start = site.url("membership.html?first");
-    open_browser(&mut desktop, port, &start);
+    desktop.open_browser(&[&format!("--remote-debugging-port={port}")], &start);
     site.wait_until_loaded().await;
     let mut models = Vec::new();
     for dialect in [Dialect::ClaudeComputer, Dialect::OpenAiComputer] {
@@ -172,14 +172,6 @@ fn check_page_text(dialect: Dialect, provider: &Provider, events: &[Value]) {
     for hidden in [CARD, EMAIL] {
         assert!(!provider.was_told(hidden), "{dialect:?}: {hidden}");
     }
-}
-
-fn open_browser(desktop: &mut TestDesktop, port: u16, url: &str) {
-    let profile = format!("--user-data-dir={}", desktop.path("browser").display());
-    let port = format!("--remote-debugging-port={port}");
-    let own = [&profile, &port, "--window-position=0,0", url];
-    let arguments: Vec<&str> = CHROMIUM.into_iter().chain(own).collect();
-    desktop.open("chromium", &arguments);
 }
 
 fn free_port() -> u16 {

@@ -36,6 +36,8 @@ const MAX_RETRIES_WHILE_OPENING: u32 = 20;
 /// Maximum looks at a field that shows nothing of its text: 4 s in total. A busy application shows typed text late, and typing it
 /// again would double it.
 const MAX_LOOKS_AT_FIELD: u32 = 7;
+/// Maximum looks at an opened page that is blank: 12 s in total, as for other things that were opened.
+const MAX_LOOKS_AT_BLANK_PAGE: u32 = MAX_RETRIES_WHILE_OPENING;
 /// Default timeout of a wait for a text.
 // Pages and programs that take longer are better waited for with a time of the user's own.
 const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -1038,7 +1040,7 @@ impl ClausePlanner<'_> {
 
     fn open_url(&self, cursor: &mut ClauseCursor, url: &str) -> Attempt<ClauseDecision> {
         if cursor.work.stage > 0 {
-            return Ok(ClauseDecision::Done);
+            return self.page_opened(cursor, url);
         }
         cursor.opening = true;
         let url = url.to_owned();
@@ -1049,6 +1051,25 @@ impl ClausePlanner<'_> {
             Action::OpenUrl { url }
         };
         Ok(ClauseDecision::Act(vec![actions::once(action, self.words)]))
+    }
+
+    /// Waits for an opened page, and fails on the error page of a browser. A page that stays blank is only waited for at the end of
+    /// the goal, where nothing later would show that it has not come.
+    fn page_opened(&self, cursor: &mut ClauseCursor, url: &str) -> Attempt<ClauseDecision> {
+        if !self.request.frame.is_browser_in_front() {
+            return Ok(ClauseDecision::Done);
+        }
+        if let Some(error) = self.screen.browser_error() {
+            return self.fail(self.voice.page_failed(self.words, error));
+        }
+        if !self.is_last || url.starts_with("about:") || !self.screen.is_page_blank() {
+            return Ok(ClauseDecision::Done);
+        }
+        if cursor.work.looks >= MAX_LOOKS_AT_BLANK_PAGE {
+            return Ok(ClauseDecision::AskWhetherDone);
+        }
+        cursor.work.looks += 1;
+        Ok(ClauseDecision::Wait)
     }
 
     /// Opens an application and waits for its window, if windows are reported.

@@ -161,6 +161,11 @@ impl Messages {
         .text(self.0)
     }
 
+    /// Returns that the browser shows an error page in place of the page that was opened.
+    pub(super) fn page_failed(self, words: &str, error: &str) -> String {
+        Message::PhrasebookPageFailed { words, error }.text(self.0)
+    }
+
     pub(super) fn nothing_changed(self, words: &str) -> String {
         Message::PhrasebookNothingChanged { words }.text(self.0)
     }

@@ -32,6 +32,7 @@ use cursor::{ClauseCursor, OpenQuestion};
 use messages::{Messages, Reply};
 use motorium_phrasebook::grammar::{self, Clause, Instruction, Language};
 use motorium_phrasebook::matcher::{Interaction, MatchResult, ScreenIndex};
+use motorium_text::browser_words::BrowserWords;
 
 /// Name of the backend in configurations and requests.
 pub const NAME: &str = "phrasebook";
@@ -113,6 +114,7 @@ fn plan(request: &PlanRequest) -> Result<Decision, BackendError> {
     }
     let ignored = apply_user_messages(request, &mut cursor, &mut spoken);
     let screen = ScreenIndex::new(&request.frame, &request.scene);
+    let screen = screen.without_words(browser_words(request));
     let mut planning = PlanCall {
         request,
         screen: &screen,
@@ -122,6 +124,18 @@ fn plan(request: &PlanRequest) -> Result<Decision, BackendError> {
     };
     let next = planning.next()?;
     Ok(planning.decision(next, ignored))
+}
+
+/// Returns the words of a browser about the pages that the task has opened.
+fn browser_words(request: &PlanRequest) -> BrowserWords {
+    let actions = request.history.iter().flat_map(|step| &step.actions);
+    let in_browser = request.frame.is_browser_in_front();
+    let opened = actions.filter_map(|action| action.planned.action.opened_address(in_browser));
+    let elements = request.scene.elements.iter();
+    BrowserWords::new(
+        opened.chain(request.current_url.as_deref()),
+        elements.map(|element| element.content.as_str()),
+    )
 }
 
 /// The words of the user: the clauses of the goal and of the goals that were added, and the texts that they may refer to.

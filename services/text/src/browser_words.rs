@@ -1,0 +1,241 @@
+//! Words that a browser shows of its own accord about the page that it was told to open: the address in its address bar, in the
+//! title of a tab and on its error pages. They are there whether the page came or not, so that they tell nothing about it.
+//!
+//! Pure. Where evidence is looked for, the caller decides; it also says which addresses were opened.
+
+use std::borrow::Cow;
+
+use crate::fold::width_and_case;
+
+/// Headings of the error pages of browsers, in English and Chinese: those that no page is likely to have for a line of its own,
+/// so that a page about an error of its own is none. Texts of Chromium 156 (`components/error_page`) and Firefox ESR 140
+/// (`netError.ftl`).
+const ERROR_HEADINGS: &[&str] = &[
+    "this site can't be reached",
+    "this page isn't working",
+    "this webpage is not available",
+    "your connection is not private",
+    "your file couldn't be accessed",
+    "aw, snap!",
+    "server not found",
+    "problem loading page",
+    "hmm. we're having trouble finding that site.",
+    "无法访问此网站",
+    "该网页无法正常运作",
+    "未连接到互联网",
+    "您的连接不是私密连接",
+    "无法访问您的文件",
+    "喔唷，崩溃啦！",
+    "找不到服务器",
+    "载入页面时出错",
+];
+
+/// Beginnings of the codes that Chromium shows below the heading (`net/base/net_error_list.h`), which are lines of their own, too.
+const ERROR_CODES: [&str; 3] = ["ERR_", "DNS_PROBE_", "NET::ERR_"];
+/// Code of an error page that a server answered with.
+const HTTP_ERROR: &str = "HTTP ERROR ";
+
+/// Returns the line that tells that a browser shows an error page in place of the page: its code, or else its heading.
+pub fn browser_error<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let code = lines.clone().find(|line| is_error_code(line.trim()));
+    let heading = || {
+        let mut lines = lines;
+        lines.find(|line| {
+            let line = letters(line);
+            ERROR_HEADINGS.iter().any(|known| letters(known) == line)
+        })
+    };
+    code.or_else(heading).map(str::trim)
+}
+
+fn is_error_code(line: &str) -> bool {
+    let is_number =
+        |rest: &str| rest.len() == 3 && rest.bytes().all(|digit| digit.is_ascii_digit());
+    // Text recognition drops underscores, and a line of capital letters alone is still no sentence.
+    let is_name = |rest: &str| {
+        let mut letters = rest.chars();
+        rest.len() > 2
+            && letters.all(|it| it.is_ascii_uppercase() || it.is_ascii_digit() || " _".contains(it))
+    };
+    let name = ERROR_CODES.iter().find_map(|code| line.strip_prefix(code));
+    name.is_some_and(is_name) || line.strip_prefix(HTTP_ERROR).is_some_and(is_number)
+}
+
+/// Returns the letters and digits of a text in lower case and one width. Apostrophes come in several forms, and text recognition
+/// drops some of them.
+fn letters(text: &str) -> String {
+    width_and_case(text)
+        .filter(|character| character.is_alphanumeric())
+        .collect()
+}
+
+/// The words of a browser about the pages that a task has opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BrowserWords {
+    /// Hosts, and names of files, in lower case.
+    names: Vec<String>,
+    is_error_page: bool,
+}
+
+impl BrowserWords {
+    /// Returns the words about pages at these addresses, on a screen with these lines.
+    pub fn new<'a>(
+        addresses: impl IntoIterator<Item = &'a str>,
+        lines: impl Iterator<Item = &'a str> + Clone,
+    ) -> Self {
+        let mut names: Vec<String> = addresses.into_iter().filter_map(name_in).collect();
+        names.sort();
+        names.dedup();
+        let is_error_page = !names.is_empty() && browser_error(lines).is_some();
+        Self {
+            names,
+            is_error_page,
+        }
+    }
+
+    /// Returns a line without the words that are parts of an opened address. If `wanted` names an address, the whole line
+    /// counts, except on an error page: there the page has not come.
+    #[must_use]
+    pub fn removed_from<'a>(&self, line: &'a str, wanted: &str) -> Cow<'a, str> {
+        let wanted = wanted.to_lowercase();
+        let is_wanted = self.names.iter().any(|name| wanted.contains(name));
+        if self.names.is_empty() || is_wanted && !self.is_error_page {
+            return Cow::Borrowed(line);
+        }
+        let mut rest = String::new();
+        let mut was_removed = false;
+        for piece in pieces(line) {
+            let lower = piece.to_lowercase();
+            match self.names.iter().any(|name| lower.contains(name)) {
+                // A space, so that the words on both sides stay two.
+                true => rest.push(' '),
+                false => rest.push_str(piece),
+            }
+            was_removed |= self.names.iter().any(|name| lower.contains(name));
+        }
+        match was_removed {
+            true => Cow::Owned(rest),
+            false => Cow::Borrowed(line),
+        }
+    }
+}
+
+/// Returns a line in pieces: runs of visible ASCII characters, of which an address is one, and what is between them. Chinese
+/// texts have no spaces around an address.
+fn pieces(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?.is_ascii_graphic();
+        let end = rest.find(|character: char| character.is_ascii_graphic() != first);
+        let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        Some(piece)
+    })
+}
+
+/// Returns the part of an address by which a browser names it: the host without `www.`, or the name of a local file. `None` for
+/// what is no address of a page.
+fn name_in(address: &str) -> Option<String> {
+    let address = address.trim();
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let path = rest.split(['?', '#']).next()?;
+    if scheme.eq_ignore_ascii_case("file") {
+        let name = path.rsplit('/').find(|part| !part.is_empty())?;
+        return Some(name.to_lowercase());
+    }
+    let authority = path.split('/').next()?;
+    let host = authority.rsplit('@').next()?;
+    // A port is not part of what an error page names. Addresses of IPv6 have colons of their own.
+    let host = match host.strip_prefix('[') {
+        Some(host) => host.split(']').next()?,
+        None => host.split(':').next()?,
+    };
+    let host = host.to_lowercase();
+    let host = host.trim_start_matches("www.").trim_end_matches('.');
+    // A single word is a page of the browser (`about:blank`), or a name that pages use as a word.
+    let is_host = host.contains(['.', ':']) || host == "localhost";
+    is_host.then(|| host.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ERROR_PAGE: [&str; 5] = [
+        "This site can’t be reached",
+        "Check if there is a typo in www.example.org.",
+        "ERR_NAME_NOT_RESOLVED",
+        "example.org/welcome",
+        "Reload",
+    ];
+
+    fn words(lines: &[&'static str]) -> BrowserWords {
+        BrowserWords::new(
+            ["https://www.Example.org:8443/welcome?x=1"],
+            lines.iter().copied(),
+        )
+    }
+
+    #[test]
+    fn an_opened_address_is_no_word_of_the_page() {
+        let words = words(&["Example Domain"]);
+        let rest = |line, wanted| words.removed_from(line, wanted).trim().to_owned();
+        assert_eq!(rest("example.org/welcome", "Welcome"), "");
+        assert_eq!(rest("example.org's server", "Example"), "server");
+        assert_eq!(rest("Example Domain", "Example"), "Example Domain");
+        assert_eq!(
+            rest("请检查WWW.EXAMPLE.ORG中的错误", "错误"),
+            "请检查 中的错误"
+        );
+        // The address itself is wanted.
+        assert_eq!(
+            rest("Go to example.org", "example.org"),
+            "Go to example.org"
+        );
+    }
+
+    #[test]
+    fn on_an_error_page_the_address_is_not_shown_even_if_it_is_wanted() {
+        let words = words(&ERROR_PAGE);
+        let rest = words.removed_from(
+            "Check if there is a typo in www.example.org.",
+            "example.org",
+        );
+        assert_eq!(rest.trim(), "Check if there is a typo in");
+        let heading = words.removed_from(ERROR_PAGE[0], "can’t be reached");
+        assert_eq!(heading, ERROR_PAGE[0], "a user may wait for the error");
+    }
+
+    #[test]
+    fn error_pages_are_told_from_texts_about_them() {
+        let error = |lines: &[&'static str]| browser_error(lines.iter().copied());
+        assert_eq!(error(&ERROR_PAGE), Some("ERR_NAME_NOT_RESOLVED"));
+        assert_eq!(error(&["Hello", "ERR NAME"]), None);
+        assert_eq!(error(&["HTTP ERROR 404"]), Some("HTTP ERROR 404"));
+        assert_eq!(error(&["无法访问此网站"]), Some("无法访问此网站"));
+        assert_eq!(error(&["Server Not Found "]), Some("Server Not Found"));
+        assert_eq!(
+            error(&["Unable to connect"]),
+            None,
+            "an application says so, too"
+        );
+        let article = "How to fix ERR_NAME_NOT_RESOLVED and This site can’t be reached";
+        assert_eq!(error(&[article, "HTTP ERROR handling"]), None);
+    }
+
+    #[test]
+    fn addresses_have_names() {
+        let names = [
+            ("https://user@example.org:80/a", Some("example.org")),
+            ("example.org", Some("example.org")),
+            ("http://[::1]:8000/", Some("::1")),
+            ("http://localhost:8000", Some("localhost")),
+            ("file:///home/ann/Welcome.html", Some("welcome.html")),
+            ("about:blank", None),
+            ("", None),
+        ];
+        for (address, name) in names {
+            assert_eq!(name_in(address).as_deref(), name, "{address}");
+        }
+    }
+}
