@@ -10,8 +10,16 @@ use motorium_kit::{Error, config, server, telemetry};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::service::ExecutorServer;
 
+fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = motorium_executor::drivers::x11::run_if_started_as_release_process() {
+        return code;
+    }
+    serve()
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn serve() -> ExitCode {
     motorium_kit::exit_code(run().await)
 }
 

@@ -4,7 +4,7 @@
 //! - [`process`]: all services in one process
 //! - [`virtual_desktop`]: a desktop on machines without a display
 //! - [`show`]: output for terminals
-//! - [`terminal`]: typed lines, and the signals that end a command
+//! - [`terminal`]: typed lines
 //! - [`exit`]: exit codes
 //!
 //! This is the only crate that depends on all services. It makes no decisions about tasks: it starts services, calls
@@ -37,8 +37,16 @@ use exit::Exit;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
+fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = motorium_executor::drivers::x11::run_if_started_as_release_process() {
+        return code;
+    }
+    run_command()
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn run_command() -> ExitCode {
     match run(cli::parse()).await {
         Ok(code) => code,
         Err(error) => {

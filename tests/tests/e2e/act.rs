@@ -125,3 +125,25 @@ async fn a_running_executor_is_used_and_its_lease_respected() {
     .await;
     check(&setup.motorium(&words).await, 0, "performed");
 }
+
+/// A closed terminal, Ctrl-\, and SIGKILL, after which another process releases the keys.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_held_by_a_command_are_released_however_it_ends() {
+    let desktop = TestDesktop::start().await;
+    let setup = TestSetup::on(&desktop);
+    for signal in [Signal::HUP, Signal::QUIT, Signal::KILL] {
+        let mut command = setup.command("motorium");
+        command.args(["act", "--in-process", "hold", "ctrl+shift", "--for", "60s"]);
+        let mut holding = Process::start(command);
+        until("both keys", || async {
+            (desktop.pressed().len() == 2).then_some(())
+        })
+        .await;
+        holding.signal(signal);
+        holding.ended().await;
+        until("no key", || async {
+            desktop.pressed().is_empty().then_some(())
+        })
+        .await;
+    }
+}

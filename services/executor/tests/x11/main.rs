@@ -8,6 +8,7 @@ mod disk_and_clock;
 mod failures;
 mod human_input;
 mod keyboard;
+mod killed;
 mod pointer;
 mod served;
 mod support;

@@ -13,10 +13,10 @@ use motorium_proto::service::{
 
 use crate::browser::{chromium, free_port};
 use crate::support::page::{self, Page};
-use crate::support::served::{ExecutorProcess, TTL};
+use crate::support::served::{ExecutorProcess, TTL, release_processes};
 use crate::support::server::OtherClient;
 use crate::support::web::Web;
-use crate::support::{Desktop, WAIT_TIMEOUT, wait_for};
+use crate::support::{Desktop, WAIT_TIMEOUT, send_signal, wait_for};
 use crate::{chord, click_at, type_text};
 
 const SHORT: Duration = Duration::from_secs(1);
@@ -96,6 +96,9 @@ async fn a_killed_program_leaves_nothing_pressed_once_it_is_back() {
     tokio::select! {
         _ = served.executor.perform(request.clone()) => panic!("the hold takes longer"),
         () = wait_for("the keys to be down", || (foreigner.pressed().len() == 2).then_some(())) => {
+            for process in release_processes(&desktop.display) {
+                send_signal(process, "KILL");
+            }
             // Killed before the call is dropped, so that it does not get the cancellation.
             served.process.signal("KILL");
         }
@@ -104,7 +107,7 @@ async fn a_killed_program_leaves_nothing_pressed_once_it_is_back() {
     assert_eq!(
         foreigner.pressed().len(),
         2,
-        "a killed program cannot release keys"
+        "without the releasing process a killed program cannot release keys"
     );
     drop(served);
     let served = ExecutorProcess::start(&desktop).await;

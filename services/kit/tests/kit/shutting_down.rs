@@ -141,8 +141,10 @@ async fn peer_that_does_not_read_cannot_block_shutdown() {
 #[tokio::test]
 async fn a_signal_is_a_shutdown() {
     use rustix::process::{Signal, getpid, kill_process};
-    let shutdown = Shutdown::on_signals().unwrap();
-    let server = probe::serve(Config::loopback(), Probe::new(&shutdown), &shutdown).await;
-    kill_process(getpid(), Signal::TERM).unwrap();
-    with_timeout(server.join()).await.unwrap();
+    for signal in [Signal::TERM, Signal::INT, Signal::QUIT, Signal::HUP] {
+        let shutdown = Shutdown::on_signals().unwrap();
+        let server = probe::serve(Config::loopback(), Probe::new(&shutdown), &shutdown).await;
+        kill_process(getpid(), signal).unwrap();
+        with_timeout(server.join()).await.unwrap();
+    }
 }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use motorium_kit::config::LayeredConfig;
+use motorium_kit::shutdown::EndSignals;
 use motorium_messages::{Language, Message};
 use motorium_proto::convert::wire_duration;
 use motorium_proto::domain::id::TaskName;
@@ -27,7 +28,6 @@ use crate::exit::Exit;
 use crate::output;
 use crate::process::{Process, ProcessOptions};
 use crate::show::{task_language, terminal_language, text};
-use crate::terminal::EndSignals;
 
 /// Time to cancel a task whose creation was interrupted.
 // A reachable server answers in milliseconds; an unreachable one has no task to cancel.

@@ -5,6 +5,7 @@
 use std::process::ExitCode;
 
 use motorium_kit::config::LayeredConfig;
+use motorium_kit::shutdown::EndSignals;
 use motorium_messages::Message;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_task::words;
@@ -17,7 +18,7 @@ use crate::cli::{Tasks, TasksCommand};
 use crate::error::Error;
 use crate::output;
 use crate::show::{table, task_language, terminal_language, text};
-use crate::terminal::{EndSignals, is_interactive};
+use crate::terminal::is_interactive;
 
 /// Number of tasks that `motorium tasks --session` lists: more than a conversation usually has.
 const DEFAULT_TASKS: i32 = 100;

@@ -11,6 +11,7 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use indicatif::{ProgressBar, ProgressStyle};
 use motorium_client::Update;
+use motorium_kit::shutdown::EndSignals;
 use motorium_messages::{Language, Message};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
@@ -25,7 +26,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::show::progress::{ProgressUpdate, TaskOutcome, TaskProgress};
 use crate::show::prompt::{PromptReply, Request};
-use crate::terminal::{EndSignals, TypedLines, is_interactive};
+use crate::terminal::{TypedLines, is_interactive};
 
 /// The one who answers the requests of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::release_guard::ReleaseGuard;
 use super::session::Session;
 use super::synthetic_input::SyntheticInput;
 use crate::drivers::clipboard_content::ClipboardContent;
@@ -36,6 +37,7 @@ impl Handle {
     ) -> std::io::Result<Self> {
         let (commands, inbox) = channel();
         let injector = Injector {
+            guard: Arc::new(ReleaseGuard::new(&display)),
             display,
             display_timeout,
             scale,
@@ -72,6 +74,8 @@ pub(super) struct Injector {
     display_timeout: Duration,
     scale: Option<f64>,
     own: Arc<SyntheticInput>,
+    /// Lives as long as the thread: a lost connection does not end what it was told.
+    guard: Arc<ReleaseGuard>,
     session: Option<Session>,
 }
 
@@ -165,6 +169,7 @@ impl Injector {
                 self.display_timeout,
                 self.scale,
                 &self.own,
+                &self.guard,
             )?);
         }
         Ok(self.session.as_mut().expect("it was opened above"))

@@ -5,6 +5,7 @@
 //! recorded on the root window first: after a kill the next process finds them there and restores exactly those,
 //! without touching the user's own changes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_x11::Connection;
@@ -16,6 +17,7 @@ use xkeysym::key;
 
 use super::connection::OrDisplayError;
 use super::keymap::Keymap;
+use super::release_guard::ReleaseGuard;
 use crate::drivers::Error;
 use crate::drivers::pause::pause;
 
@@ -31,10 +33,11 @@ const REMAP_PROPERTY: &[u8] = b"_MOTORIUM_LENT_KEYS";
 const LEVELS: u8 = 2;
 
 /// The current remappings.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct KeyRemaps {
     active: Vec<KeyRemap>,
     last_use: Option<Instant>,
+    guard: Arc<ReleaseGuard>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,10 +48,11 @@ struct KeyRemap {
 
 impl KeyRemaps {
     /// Restores the remappings that a killed process has left.
-    pub(super) fn recover(link: &Connection) -> Result<Self, Error> {
+    pub(super) fn recover(link: &Connection, guard: &Arc<ReleaseGuard>) -> Result<Self, Error> {
         let mut leaked = Self {
             active: read_record(link)?,
             last_use: None,
+            guard: Arc::clone(guard),
         };
         leaked.restore(link)?;
         Ok(leaked)
@@ -80,6 +84,7 @@ impl KeyRemaps {
             .collect();
         self.active.extend(&remaps);
         self.last_use = Some(Instant::now());
+        self.guard.announce(|held| held.is_remapped = true);
         write_record(link, &self.active)?;
         change(link, &remaps)?;
         link.flush().or_display_error(link)?;
@@ -122,7 +127,9 @@ impl KeyRemaps {
         change(link, &returned)?;
         self.active.clear();
         write_record(link, &self.active)?;
-        link.flush().or_display_error(link)
+        link.flush().or_display_error(link)?;
+        self.guard.confirm(|held| held.is_remapped = false);
+        Ok(())
     }
 }
 

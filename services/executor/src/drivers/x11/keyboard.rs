@@ -15,13 +15,14 @@ use x11rb::protocol::xkb::{ConnectionExt as _, Group};
 use x11rb::protocol::xproto::{Keycode, ModMask};
 
 use super::connection::OrDisplayError;
+use super::held_input::Pressable;
 use super::key_remap::KeyRemaps;
 use super::keymap::{
     CORE_KEYBOARD_DEVICE, KeyboardState, Keymap, NUM_LOCK, SavedKeyboardState, Stroke,
 };
 use super::keysym;
 use super::windows::{self, TextTarget};
-use super::xtest::{Pressable, XTestInput};
+use super::xtest::XTestInput;
 use crate::drivers::Error;
 use crate::drivers::pause::{check, pause};
 
@@ -343,15 +344,15 @@ impl XTestInput {
             return Err(Error::ModifierHeld);
         }
         let found_locks = state.locked & MEANINGFUL_LOCKS;
-        if found_locks != 0 || state.group != 0 || state.latched != 0 {
-            self.lock(0, 0)?;
-        }
-        self.put_right = Some(SavedKeyboardState {
+        self.set_put_right(SavedKeyboardState {
             saved_locks: found_locks,
             saved_group: state.locked_group,
             group: 0,
             has_set_num_lock: false,
         });
+        if found_locks != 0 || state.group != 0 || state.latched != 0 {
+            self.lock(0, 0)?;
+        }
         Ok(was_held)
     }
 
@@ -362,8 +363,11 @@ impl XTestInput {
         if state.locked & NUM_LOCK != 0 {
             return Ok(());
         }
-        if let Some(now) = &mut self.put_right {
-            now.has_set_num_lock = true;
+        if let Some(now) = self.put_right {
+            self.set_put_right(SavedKeyboardState {
+                has_set_num_lock: true,
+                ..now
+            });
             self.set_locks(NUM_LOCK, NUM_LOCK)?;
         }
         Ok(())
@@ -371,9 +375,9 @@ impl XTestInput {
 
     /// Locks another layout group, if necessary.
     fn select_group(&mut self, group: u8) -> Result<(), Error> {
-        match &self.put_right {
+        match self.put_right {
             Some(now) if now.group != group => {
-                self.put_right = Some(SavedKeyboardState { group, ..*now });
+                self.set_put_right(SavedKeyboardState { group, ..now });
                 self.lock(0, group)
             }
             _ => Ok(()),

@@ -2,7 +2,8 @@
 //!
 //! Layers, lowest first: `connection` (calls with timeouts), `xtest` (presses and moves), `pointer` and `keyboard`
 //! (gestures), `text` (planning how to type a text), `session` (mapping of actions), `injector` (the thread). Beside
-//! them: `human_input` (observing user input). Whether an action is allowed is checked by the guard.
+//! them: `human_input` (observing user input), and `release_guard` with `release_process` (what is held is released
+//! when this process is killed). Whether an action is allowed is checked by the guard.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,7 @@ mod browser;
 mod buttons;
 mod clipboard;
 mod connection;
+mod held_input;
 mod human_input;
 mod injector;
 mod input_method;
@@ -32,11 +34,15 @@ mod keymap;
 mod keysym;
 mod last_press;
 mod pointer;
+mod release_guard;
+mod release_process;
 mod session;
 mod synthetic_input;
 mod text;
 mod windows;
 mod xtest;
+
+pub use release_process::run_if_started_as_release_process;
 
 /// Name of the driver in the configuration.
 pub const NAME: &str = "x11";

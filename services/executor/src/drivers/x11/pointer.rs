@@ -15,9 +15,10 @@ use x11rb::protocol::xproto::{ConnectionExt as _, Window};
 
 use super::buttons::button_number;
 use super::connection::OrDisplayError as _;
+use super::held_input::Pressable;
 use super::keyboard;
 use super::last_press;
-use super::xtest::{Pressable, XTestInput};
+use super::xtest::XTestInput;
 use crate::drivers::Error;
 use crate::drivers::gesture::{
     CLICK_GAP, CLICK_HOLD, DRAG_DWELL, DRAG_STEP, LastPress, NOTCHES_PER_WRITE, SCROLL_STEP,

@@ -17,15 +17,17 @@ use tokio_util::sync::CancellationToken;
 use super::browser::BrowserCommand;
 use super::clipboard::{Clipboard, Selection};
 use super::connection::{self, OrDisplayError as _};
+use super::held_input::Pressable;
 use super::input_method;
 use super::key_remap::KeyRemaps;
 use super::keyboard;
 use super::keymap::Keymap;
 use super::pointer::DragTiming;
+use super::release_guard::ReleaseGuard;
 use super::synthetic_input::SyntheticInput;
 use super::text::{PlanOptions, TextSegment, plan};
 use super::windows::{self, TextTarget};
-use super::xtest::{Pressable, XTestInput};
+use super::xtest::XTestInput;
 use crate::drivers::clipboard_content::ClipboardContent;
 use crate::drivers::{DriverFailure, DriverOutcome, Error, PreparedAction};
 
@@ -76,10 +78,11 @@ impl Session {
         timeout: Duration,
         scale: Option<f64>,
         own: &Arc<SyntheticInput>,
+        guard: &Arc<ReleaseGuard>,
     ) -> Result<Self, Error> {
         let link = connection::connect(display, timeout)?;
         enable_extensions(&link)?;
-        let mut input = XTestInput::new(link, scale, Arc::clone(own))?;
+        let mut input = XTestInput::new(link, scale, Arc::clone(own), Arc::clone(guard))?;
         let leaked = input.release_everything()?;
         if !leaked.is_empty() {
             let count = leaked.len();
@@ -89,7 +92,7 @@ impl Session {
                 "released keys and buttons that a previous process had left pressed"
             );
         }
-        let remaps = KeyRemaps::recover(&input.link)?;
+        let remaps = KeyRemaps::recover(&input.link, guard)?;
         input.sync()?;
         let clipboard = Clipboard::start(display, timeout)?;
         Ok(Self {
@@ -112,10 +115,15 @@ impl Session {
     ) -> Result<DriverOutcome, DriverFailure> {
         self.input.start_action();
         match self.carry_out(work, stop) {
-            Ok(note) => Ok(DriverOutcome {
-                pointer: Some(self.pointer()?),
-                note,
-            }),
+            Ok(note) => {
+                // Its reply comes after everything before it.
+                let pointer = self.pointer()?;
+                self.input.confirm();
+                Ok(DriverOutcome {
+                    pointer: Some(pointer),
+                    note,
+                })
+            }
             Err(error) => {
                 let input_sent = self.input.input_sent();
                 self.release_input();

@@ -15,14 +15,15 @@ use motorium_x11::Connection;
 use x11rb::connection::Connection as _;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{
-    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, GrabMode, GrabStatus,
-    KEY_PRESS_EVENT, KEY_RELEASE_EVENT, Keycode, MOTION_NOTIFY_EVENT,
+    ConnectionExt as _, GrabMode, GrabStatus, Keycode, MOTION_NOTIFY_EVENT,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 
 use super::connection::OrDisplayError;
+use super::held_input::Pressable;
 use super::keymap::{Keymap, SavedKeyboardState};
 use super::keysym;
+use super::release_guard::ReleaseGuard;
 use super::synthetic_input::SyntheticInput;
 use crate::drivers::Error;
 use crate::drivers::input_space::InputSpace;
@@ -36,30 +37,6 @@ x11rb::atom_manager! {
     }
 }
 
-/// A key or button.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pressable {
-    Key(Keycode),
-    /// A button of the core protocol: 1 left, 2 middle, 3 right, 4 to 7 the wheel, 8 back, 9 forward.
-    Button(u8),
-}
-
-impl Pressable {
-    fn press_event(self) -> (u8, u8) {
-        match self {
-            Pressable::Key(keycode) => (KEY_PRESS_EVENT, keycode),
-            Pressable::Button(button) => (BUTTON_PRESS_EVENT, button),
-        }
-    }
-
-    fn release_event(self) -> (u8, u8) {
-        match self {
-            Pressable::Key(keycode) => (KEY_RELEASE_EVENT, keycode),
-            Pressable::Button(button) => (BUTTON_RELEASE_EVENT, button),
-        }
-    }
-}
-
 /// Synthetic input on one display.
 #[derive(Debug)]
 pub(super) struct XTestInput {
@@ -67,6 +44,8 @@ pub(super) struct XTestInput {
     pub(super) atoms: InputAtoms,
     /// Record of the sent events, which user input monitoring filters out.
     own: Arc<SyntheticInput>,
+    /// Learns what is pressed before the display does.
+    guard: Arc<ReleaseGuard>,
     scale: Option<f64>,
     /// Pixel that the pointer was last sent to.
     aim: Option<CapturePoint>,
@@ -81,6 +60,7 @@ impl XTestInput {
         link: Connection,
         scale: Option<f64>,
         own: Arc<SyntheticInput>,
+        guard: Arc<ReleaseGuard>,
     ) -> Result<Self, Error> {
         let atoms = InputAtoms::new(&link.x)
             .or_display_error(&link)?
@@ -90,6 +70,7 @@ impl XTestInput {
             link,
             atoms,
             own,
+            guard,
             scale,
             aim: None,
             held: Vec::new(),
@@ -117,6 +98,7 @@ impl XTestInput {
     pub(super) fn press(&mut self, what: Pressable, delay: Duration) -> Result<(), Error> {
         // Recorded first: if the request fails, one release too many is harmless, one too few is not.
         self.held.push(what);
+        self.guard.announce(|held| held.hold(what));
         self.fake(what.press_event(), delay, InputPoint::zero())
     }
 
@@ -169,7 +151,22 @@ impl XTestInput {
                 return Err(error).or_display_error(&self.link);
             }
         }
+        self.confirm();
         Ok(())
+    }
+
+    /// Records that the display has processed everything so far.
+    pub(super) fn confirm(&self) {
+        self.guard.confirm(|held| {
+            held.set_pressed(&self.held);
+            held.keyboard = self.put_right;
+        });
+    }
+
+    /// Records what of the keyboard has to be put back. Called before it is changed.
+    pub(super) fn set_put_right(&mut self, saved: SavedKeyboardState) {
+        self.put_right = Some(saved);
+        self.guard.announce(|held| held.keyboard = Some(saved));
     }
 
     /// Releases what this connection still holds, except for the first `keep` presses.
@@ -184,16 +181,21 @@ impl XTestInput {
     /// Releases every pressed key and button, whichever program pressed it.
     pub(super) fn release_everything(&mut self) -> Result<Vec<Pressable>, Error> {
         let mut down = self.pressed_now()?;
-        // The core protocol does not report buttons from 6 on, so those of other programs stay.
-        let unreported = self.held.iter().copied();
-        down.extend(unreported.filter(|held| matches!(held, Pressable::Button(6..))));
-        self.mask_lone_modifiers(&down)?;
-        for &what in &down {
+        // Buttons of other programs that are not reported stay.
+        let held = self.held.iter().copied();
+        down.extend(held.filter(|held| !held.is_reported()));
+        self.release_pressed(&down)?;
+        Ok(down)
+    }
+
+    /// Releases these keys and buttons, whichever program pressed them. Nothing is held afterwards.
+    pub(super) fn release_pressed(&mut self, down: &[Pressable]) -> Result<(), Error> {
+        self.mask_lone_modifiers(down)?;
+        for &what in down {
             self.fake(what.release_event(), Duration::ZERO, InputPoint::zero())?;
         }
-        self.sync()?;
         self.held.clear();
-        Ok(down)
+        self.sync()
     }
 
     /// Keeps the release of a held Super or Alt from opening a menu, which would take the keyboard: window managers open

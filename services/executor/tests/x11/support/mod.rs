@@ -54,12 +54,17 @@ impl Process {
 
     /// Sends a signal by name (`STOP`, `CONT`, `KILL`).
     pub(crate) fn signal(&self, name: &str) {
-        let status = Command::new("kill")
-            .args([&format!("-{name}"), &self.id().to_string()])
-            .status()
-            .unwrap();
-        assert!(status.success());
+        send_signal(self.id(), name);
     }
+}
+
+/// Sends a signal by name to any process.
+pub(crate) fn send_signal(process: i32, name: &str) {
+    let status = Command::new("kill")
+        .args([&format!("-{name}"), &process.to_string()])
+        .status()
+        .unwrap();
+    assert!(status.success());
 }
 
 impl Drop for Process {

@@ -85,6 +85,19 @@ impl ExecutorProcess {
     }
 }
 
+/// Returns the processes that release what a program holds on a display, once that program is killed.
+pub(crate) fn release_processes(display: &str) -> Vec<i32> {
+    let is_one = |process: i32| {
+        let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0)
+            .skip(1)
+            .eq([b"release-input", display.as_bytes(), b""])
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|process| is_one(*process)).collect()
+}
+
 /// Reads the program's address from its log. The rest of the log is drained.
 fn address(process: &mut Process) -> String {
     let mut lines = BufReader::new(process.stderr()).lines();
