@@ -5,11 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use image::RgbImage;
-use motorium_client::Client;
+use motorium_client::{Channel, Client};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use tempfile::TempDir;
-use tonic::transport::Channel;
 
 use crate::event_log::EventLog;
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use motorium_client::Channel;
 use motorium_proto::domain::action::{
     Action, Button, ControlCharacters, ScrollAmount, Target, Text, TextAnchor,
 };
@@ -27,7 +28,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::Code;
-use tonic::transport::{Channel, Server};
+use tonic::transport::Server;
 
 /// Backend name of the test's decisions.
 const BACKEND: &str = "script";

@@ -5,12 +5,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use motorium_client::Client;
+use motorium_client::{Channel, Client, Config};
+use motorium_kit::loopback_token::LoopbackToken;
 use serde_json::Value;
 use tempfile::TempDir;
-use tonic::transport::{Channel, Endpoint};
 
 use crate::desktop::{CHROMIUM, TestDesktop};
 use crate::programs::{self, Process, ProgramResult, binary};
@@ -167,6 +166,7 @@ pub struct Server {
     pub process: Process,
     /// Address of the server.
     pub address: SocketAddr,
+    token: LoopbackToken,
 }
 
 impl Server {
@@ -179,10 +179,15 @@ impl Server {
 
     /// Starts a service with a custom command and waits until it is ready.
     pub async fn start_by(command: std::process::Command) -> Self {
+        let token = token_of(&command);
         let mut process = Process::start(command);
         let output = process.stderr.clone();
         let address = process.line("the address", &output, ready_address).await;
-        Self { process, address }
+        Self {
+            process,
+            address,
+            token,
+        }
     }
 
     /// Returns the URL for clients.
@@ -194,8 +199,17 @@ impl Server {
     /// Returns a channel to the service.
     #[must_use]
     pub fn channel(&self) -> Channel {
-        channel(&self.url())
+        channel(&self.url(), self.token.clone())
     }
+}
+
+/// Returns the token of the user as a command sees it: each setup has a user's folder of its own.
+fn token_of(command: &std::process::Command) -> LoopbackToken {
+    LoopbackToken::of_user(|wanted| {
+        let mut variables = command.get_envs();
+        let (_, value) = variables.find(|(name, _)| *name == wanted)?;
+        value?.to_str()
+    })
 }
 
 fn ready_address(line: &str) -> Option<SocketAddr> {
@@ -203,11 +217,12 @@ fn ready_address(line: &str) -> Option<SocketAddr> {
     (entry["message"] == "ready").then(|| entry["address"].as_str()?.parse().ok())?
 }
 
-fn channel(url: &str) -> Channel {
-    Endpoint::from_shared(url.to_owned())
-        .expect("it is an address")
-        .connect_timeout(Duration::from_secs(5))
-        .connect_lazy()
+fn channel(url: &str, token: LoopbackToken) -> Channel {
+    let config = Config {
+        loopback_token: Some(token),
+        ..Config::new(url)
+    };
+    Channel::connect_lazy(&config).expect("it is an address")
 }
 
 /// Four services on four ports.
@@ -380,6 +395,7 @@ impl AllInOne {
     /// Returns a client of the Orchestrator.
     #[must_use]
     pub fn client(&self) -> Client<Channel> {
-        Client::new(channel(&self.url))
+        let token = token_of(&self.setup.command("motorium"));
+        Client::new(channel(&self.url, token))
     }
 }

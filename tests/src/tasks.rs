@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use motorium_client::{Client, Update};
+use motorium_client::{Channel, Client, Update};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
-use tonic::transport::Channel;
 
 /// Timeout of a task. The longest tests, with crashes, take about a minute on a busy machine.
 pub const TASK_TIMEOUT: Duration = Duration::from_secs(180);

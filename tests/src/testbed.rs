@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use futures::StreamExt as _;
-use motorium_client::{Client, Update};
+use motorium_client::{Channel, Client, Update};
 use motorium_proto::domain::decision::Next;
 use motorium_proto::service::PlanRequest;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
-use tonic::transport::Channel;
 
 use crate::desktop::TestDesktop;
 use crate::event_log::EventLog;

@@ -3,12 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::StreamExt as _;
-use motorium_client::{Client, Update};
+use motorium_client::{Channel, Client, Update};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tonic::transport::Channel;
 
 use crate::{tasks, until};
 

@@ -2,15 +2,14 @@
 //!
 //! A [`Client`] wraps any channel that tonic can call (`tonic::transport::Channel`, or one with tokens and TLS). It adds
 //! errors with reasons, watches that survive a broken connection, and complete reads of artifacts. Its only state is the
-//! connection.
+//! connection. [`Client::connect`] opens a channel that sends this user's token to servers on this machine, and to no other.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use futures::StreamExt as _;
 //! use motorium_client::Client;
 //!
-//! let channel = tonic::transport::Endpoint::from_static("http://127.0.0.1:7700").connect_lazy();
-//! let client = Client::new(channel);
+//! let client = Client::connect("http://127.0.0.1:7700")?;
 //! let task = client.create_task("click \"Save\"").await?;
 //! let mut updates = client.watch(&task.name);
 //! while let Some(update) = updates.next().await {
@@ -28,6 +27,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::stream::BoxStream;
+use motorium_kit::loopback_token::LoopbackToken;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::limits::CHUNK_BYTES;
 use motorium_proto::v1::orchestrator as wire;
@@ -40,6 +40,7 @@ use tonic::codegen::{Body, StdError};
 use session::SessionWatch;
 use watch::TaskWatch;
 
+pub use motorium_kit::client::{Channel, Config, Error as ConnectError};
 pub use session::SessionUpdate;
 pub use watch::Update;
 
@@ -76,6 +77,28 @@ impl<C> Transport for C where
 pub struct Client<C> {
     inner: OrchestratorServiceClient<C>,
     silence: Duration,
+}
+
+impl Client<Channel> {
+    /// Creates a client for the Orchestrator at an address such as `http://127.0.0.1:7700`. It connects on its first call. A
+    /// server on this machine receives the token that it has created for this user.
+    ///
+    /// # Errors
+    /// If the address is malformed.
+    pub fn connect(uri: &str) -> std::result::Result<Self, ConnectError> {
+        Self::connect_with(&Config {
+            loopback_token: Some(LoopbackToken::of_this_user()),
+            ..Config::new(uri)
+        })
+    }
+
+    /// Creates a client with a token, a client certificate or a certificate authority.
+    ///
+    /// # Errors
+    /// If the address, the certificates or the token are unusable.
+    pub fn connect_with(config: &Config) -> std::result::Result<Self, ConnectError> {
+        Ok(Self::new(Channel::connect_lazy(config)?))
+    }
 }
 
 impl<C: Transport> Client<C> {

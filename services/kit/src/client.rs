@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{HeaderValue, Request, Response, header};
+use http::{Request, Response, header};
 use hyper_util::rt::TokioIo;
 use motorium_proto::error::{ErrorReport, reason};
 use tonic::body::Body;
@@ -22,13 +22,16 @@ use crate::address::ServiceAddress;
 use crate::deadline::{Deadline, header as timeout, wait_for_deadline, with_cutoff};
 use crate::error_info::{self, deadline_exceeded};
 use crate::limits::Limits;
+use crate::loopback_token::LoopbackToken;
 use crate::secret::Secret;
 use crate::server::MemoryConnector;
 
 mod audiences;
+mod authorization;
 mod size_limit;
 
 pub use audiences::Audiences;
+use authorization::Authorization;
 
 /// Interval of the TCP probes on an idle connection.
 const TCP_PROBE_INTERVAL: Duration = Duration::from_secs(10);
@@ -36,6 +39,9 @@ const TCP_PROBE_INTERVAL: Duration = Duration::from_secs(10);
 // With the idle time before them, a lost connection is noticed within about a minute. The system's own defaults take
 // more than ten.
 const TCP_PROBES: u32 = 3;
+
+/// The code UNAUTHENTICATED as the header `grpc-status` has it.
+const UNAUTHENTICATED_CODE: &[u8] = b"16";
 
 /// Resolved configuration of a channel.
 #[derive(Debug, Clone)]
@@ -48,6 +54,8 @@ pub struct Config {
     pub identity: Option<(String, Secret)>,
     /// Token, sent as `authorization: Bearer …`.
     pub token: Option<Secret>,
+    /// Token of the user, sent in place of a missing `token` to servers on this machine.
+    pub loopback_token: Option<LoopbackToken>,
     /// Servers that may receive the token, beside those that the operator configured. `None` for a token that belongs to the
     /// server at `uri` alone.
     pub audiences: Option<Audiences>,
@@ -65,6 +73,7 @@ impl Config {
             ca: None,
             identity: None,
             token: None,
+            loopback_token: None,
             audiences: None,
             limits: Limits::default(),
             default_timeout: None,
@@ -79,7 +88,7 @@ impl Config {
         }
     }
 
-    /// Returns the configuration for an address from a request instead of the operator's settings. It has the token only if the
+    /// Returns the configuration for an address from a request instead of the operator's settings. It has a token only if the
     /// audiences include the address.
     #[must_use]
     pub fn for_address_of_others(&self, uri: &str) -> Self {
@@ -92,6 +101,7 @@ impl Config {
         Self {
             uri: uri.to_owned(),
             token: self.token.clone().filter(|_| is_audience),
+            loopback_token: self.loopback_token.clone().filter(|_| is_audience),
             ..self.clone()
         }
     }
@@ -160,7 +170,7 @@ pub struct Channel {
 #[derive(Debug)]
 struct Shared {
     uri: String,
-    authorization: Option<HeaderValue>,
+    authorization: Authorization,
     message_bytes: usize,
     default_timeout: Option<Duration>,
 }
@@ -190,14 +200,9 @@ impl Channel {
     }
 
     fn over(inner: tonic::transport::Channel, config: &Config) -> Result<Self, Error> {
-        let authorization = config
-            .token
-            .as_ref()
-            .map(|token| bearer(token, &config.uri))
-            .transpose()?;
         let shared = Shared {
             uri: config.uri.clone(),
-            authorization,
+            authorization: Authorization::new(config)?,
             message_bytes: config.limits.message_bytes,
             default_timeout: config.default_timeout,
         };
@@ -256,15 +261,6 @@ fn client_tls(config: &Config) -> ClientTlsConfig {
     tls
 }
 
-fn bearer(token: &Secret, uri: &str) -> Result<HeaderValue, Error> {
-    let mut value =
-        HeaderValue::from_str(&format!("Bearer {}", token.expose())).map_err(|_| Error::Token {
-            uri: uri.to_owned(),
-        })?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
 impl Service<Request<Body>> for Channel {
     type Response = Response<Body>;
     type Error = Infallible;
@@ -313,16 +309,23 @@ impl Channel {
                 .headers_mut()
                 .insert(timeout::NAME, timeout::format(left));
         }
-        if let Some(authorization) = &self.shared.authorization {
-            request
-                .headers_mut()
-                .insert(header::AUTHORIZATION, authorization.clone());
+        match self.shared.authorization.header().await {
+            Ok(Some(value)) => {
+                request.headers_mut().insert(header::AUTHORIZATION, value);
+            }
+            Ok(None) => {}
+            Err(report) => return error_info::response(report),
         }
         let moment = Box::pin(async move {
             wait_for_deadline(deadline).await;
             deadline_exceeded(&method)
         });
-        with_cutoff(self.send(request), None, moment).await
+        let shared = Arc::clone(&self.shared);
+        let response = with_cutoff(self.send(request), None, moment).await;
+        if is_unauthenticated(&response) {
+            shared.authorization.forget();
+        }
+        response
     }
 
     async fn send(self, request: Request<Body>) -> Response<Body> {
@@ -338,6 +341,12 @@ impl Channel {
             },
         }
     }
+}
+
+/// Returns true if the server has refused the call without a message, because it does not know the caller.
+fn is_unauthenticated(response: &Response<Body>) -> bool {
+    let status = response.headers().get("grpc-status");
+    status.is_some_and(|code| code.as_bytes() == UNAUTHENTICATED_CODE)
 }
 
 /// Creates the report for a call that the transport failed to send.

@@ -9,6 +9,7 @@
 //! - [`clock`], [`blocking`]: injected wall-clock time; blocking work off the async threads
 //! - [`deadline`]: deadlines on servers and clients, and their propagation
 //! - [`caller`]: the connection that a call comes from
+//! - [`loopback_token`]: the token that servers on the loopback address demand, found by clients of the same user
 //! - [`principal`]: the authenticated caller of a call, its tenant and its roles
 //! - [`shutdown`]: the shutdown signal of a process
 //!
@@ -30,6 +31,7 @@ pub mod deadline;
 mod error_info;
 pub mod http_client;
 pub mod limits;
+pub mod loopback_token;
 mod panics;
 pub mod principal;
 mod secret;

@@ -730,6 +730,7 @@ clipboard-refused = 显示器拒绝了请求
 server-not-answering = 服务器已 { $seconds } 秒没有应答
 standard-output = 标准输出
 this-process = 本进程
+no-token = 没有用于 { $server } 的令牌：既没有配置令牌，本用户的服务器也没有在这台计算机上创建令牌；请用 `motorium up` 启动一个服务器，或用 `--token-file` 指定文件
 no-tool-configured = 没有配置任何工具；添加方法见 `docs/functions.md`
 scene-saved = { $elements } 个元素；标注截图在 { $path }；{ $stages }
 

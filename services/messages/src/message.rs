@@ -518,6 +518,7 @@ messages! {
     StandardOutput = "standard-output",
     ThisProcess = "this-process",
     NoToolConfigured = "no-tool-configured",
+    NoToken = "no-token" { server: &'a str },
     SceneSaved = "scene-saved" { elements: usize, path: &'a str, stages: &'a str },
     // Command line: checks of `motorium doctor`
     CheckAllMet = "check-all-met",

@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Sessions(Sessions),
     /// List the available desktops
     Desktops(ConnectionOptions),
+    /// Print the token for calls to the services on this machine, for example with grpcurl
+    Token(ConnectionOptions),
     /// Query the configured tools and list their functions
     Tools,
     /// Parse the screen: save an annotated screenshot and print the elements

@@ -70,6 +70,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Tasks(args) => commands::tasks::tasks(&loaded, args).await,
         Command::Sessions(args) => commands::sessions::sessions(&loaded, args).await,
         Command::Desktops(server) => commands::desktops::desktops(&loaded, server).await,
+        Command::Token(server) => commands::token::token(&loaded, &server),
         Command::Tools => commands::tools::tools(&loaded).await,
         Command::See(args) => commands::see::see(&loaded, args).await,
         Command::Act(args) => commands::act::act(&loaded, args).await,

@@ -44,6 +44,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Page size for reading events.
 const BATCH: u32 = 1000;
 
+/// Token of all programs: each has a home folder of its own, and so no token of a common user.
+pub(crate) const TOKEN: &str = "token of the chaos test";
+
 /// Task store of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -146,6 +149,7 @@ fn command(
     address: Option<SocketAddr>,
 ) -> std::process::Command {
     let mut command = setup.command_with_file_size_limit(&format!("motorium-{service}"));
+    command.arg(format!("--set=server.token={TOKEN}"));
     command.args(settings.iter().map(|setting| format!("--set={setting}")));
     if let Some(address) = address {
         command.arg(format!("--set={service}.listen={address}"));

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use motorium_kit::client::{Channel, Config};
+use motorium_kit::config::Secret;
+use motorium_kit::limits::Limits;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
@@ -15,13 +18,12 @@ use rand::seq::IndexedRandom as _;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
-use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 use uuid::Uuid;
 
 use crate::RunOptions;
 use crate::application::{Application, BUTTONS, ButtonPress, button};
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, TOKEN};
 use crate::schedule::{PlannedTask, planned_task};
 
 /// Timeout of a call. Then it is retried.
@@ -111,8 +113,15 @@ impl Users {
 }
 
 fn service(url: &str) -> Service {
-    let endpoint = Endpoint::from_shared(url.to_owned()).expect("it is an address");
-    let channel = endpoint.connect_timeout(CALL_TIMEOUT).connect_lazy();
+    let config = Config {
+        token: Some(Secret::new(TOKEN)),
+        limits: Limits {
+            connect_timeout: CALL_TIMEOUT,
+            ..Limits::default()
+        },
+        ..Config::new(url)
+    };
+    let channel = Channel::connect_lazy(&config).expect("it is an address");
     OrchestratorServiceClient::new(channel)
 }
 

@@ -16,6 +16,7 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
 import motorium
+from motorium import _token
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = Path(os.environ.get("MOTORIUM_PROGRAMS", ROOT / "target/debug"))
@@ -94,9 +95,13 @@ def display() -> Iterator[str]:
 
 
 @pytest.fixture
-def start(tmp_path: Path, display: str) -> Iterator[Callable[..., Server]]:
-    """Starts services and stops them after the test. All services of a test share one data folder."""
+def start(tmp_path: Path, display: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
+    """Starts services and stops them after the test. All services of a test share one data folder and one token."""
     servers: list[Server] = []
+    runtime = tmp_path / "run"
+    runtime.mkdir(mode=0o700)
+    # For the services and for the tests' own clients.
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     data = data_folder(tmp_path)
 
     def start(service: str, **options: str) -> Server:
@@ -116,6 +121,11 @@ def data_folder(tmp_path: Path) -> Path:
     for name in ("models", "onnxruntime"):
         (data / name).symlink_to(installed / name)
     return data
+
+
+def authorization() -> str:
+    """Returns the header that calls to the services of the test need, in the form of grpcurl and buf."""
+    return f"authorization: Bearer {_token.find_token()}"
 
 
 def error_info(error: grpc.RpcError) -> error_details_pb2.ErrorInfo:

@@ -6,7 +6,7 @@ import subprocess
 
 import grpc
 import pytest
-from conftest import PROGRAMS, SERVICES, error_info
+from conftest import PROGRAMS, SERVICES, authorization, error_info
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 INFRASTRUCTURE = {
@@ -36,16 +36,15 @@ def test_health_is_answered_for_the_server_and_for_the_service(server, service):
 
 
 def test_reflection_lists_exactly_what_is_served(server, service):
-    listed = subprocess.run(["grpcurl", "-plaintext", server.address, "list"], capture_output=True, text=True, check=True)
+    command = ["grpcurl", "-plaintext", "-H", authorization(), server.address, "list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert set(listed.stdout.split()) == {SERVICES[service], *INFRASTRUCTURE}
 
 
 def test_reflection_describes_every_call(server, service):
-    name = SERVICES[service]
-    described = subprocess.run(
-        ["grpcurl", "-plaintext", server.address, "describe", name], capture_output=True, text=True, check=True
-    )
+    command = ["grpcurl", "-plaintext", "-H", authorization(), server.address, "describe", SERVICES[service]]
+    described = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert "rpc " in described.stdout
 
@@ -75,6 +74,14 @@ def test_public_address_without_protection_is_refused(service, display, tmp_path
 
     assert refused.returncode != 0
     assert "without client authentication" in refused.stderr
+
+
+def test_a_caller_without_the_token_of_the_user_is_refused(server, service):
+    with grpc.insecure_channel(server.address) as channel, pytest.raises(grpc.RpcError) as refused:
+        channel.unary_unary(f"/{SERVICES[service]}/NoSuchCall")(b"")
+
+    assert refused.value.code() == grpc.StatusCode.UNAUTHENTICATED
+    assert "motorium token" in refused.value.details()
 
 
 def test_a_token_is_asked_for_where_one_is_configured(start, service):

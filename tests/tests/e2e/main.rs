@@ -2,6 +2,7 @@
 
 mod act;
 mod bad_input;
+mod callers;
 mod cancellation;
 mod command_line;
 mod crashes;

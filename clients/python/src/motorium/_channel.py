@@ -6,6 +6,8 @@ import ipaddress
 
 import grpc
 
+from motorium._token import TokenInterceptor
+
 _MAX_MESSAGE_WITH_IMAGES = 16 * 1024 * 1024
 _KEEPALIVE_INTERVAL_MS = 30_000
 _KEEPALIVE_TIMEOUT_MS = 10_000
@@ -18,17 +20,25 @@ _OPTIONS = [
 ]
 
 
-def connect(address: str, *, credentials: grpc.ChannelCredentials | None = None) -> grpc.Channel:
+def connect(address: str, *, credentials: grpc.ChannelCredentials | None = None, token: str | None = None) -> grpc.Channel:
     """Opens a channel to a Motorium service, such as `127.0.0.1:7700`.
 
-    Without credentials, the channel is neither encrypted nor authenticated; use that only for services on the same
-    machine. A dead connection is detected within 40 seconds, even while it is idle. A proxy from the environment is used only
-    for other machines.
+    `token` is sent with every call that has no `authorization` of its own. Without it, services on the same machine receive the
+    token that they have created for this user, and other machines none. Without credentials the channel is not encrypted, and
+    a token for another machine is an error. A dead connection is detected within 40 seconds, even while it is idle. A proxy
+    from the environment is used only for other machines.
     """
-    options = [*_OPTIONS, ("grpc.enable_http_proxy", int(not _is_loopback(address)))]
-    if credentials is None:
-        return grpc.insecure_channel(address, options=options)
-    return grpc.secure_channel(address, credentials, options=options)
+    is_loopback = _is_loopback(address)
+    options = [*_OPTIONS, ("grpc.enable_http_proxy", int(not is_loopback))]
+    if credentials is not None:
+        channel = grpc.secure_channel(address, credentials, options=options)
+    elif token is None or is_loopback:
+        channel = grpc.insecure_channel(address, options=options)
+    else:
+        raise ValueError(f"the token is not sent to {address} without encryption; pass credentials")
+    if token is None and (credentials is not None or not is_loopback):
+        return channel
+    return grpc.intercept_channel(channel, TokenInterceptor(token))
 
 
 def _is_loopback(address: str) -> bool:

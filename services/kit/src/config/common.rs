@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{AddressPattern, Environment, Error, HumanDuration, ListenAddress, Secret};
 use crate::client::{self, Audiences};
 use crate::limits::Limits;
+use crate::loopback_token::LoopbackToken;
 use crate::{server, telemetry};
 
 /// Settings common to all servers, as written.
@@ -39,6 +40,10 @@ pub struct ServerSettings {
     /// File with the token. Surrounding white space is ignored.
     #[schemars(extend("format" = "path"), example = "/etc/motorium/token")]
     pub token_file: Option<PathBuf>,
+    /// A server on the loopback address without other client authentication demands a token that it creates for its user
+    /// (`motorium token` prints it; clients find it by themselves). Set to false only where a proxy in front authenticates
+    /// callers: every user and every page on this machine can otherwise call the services.
+    pub loopback_token: bool,
     /// PEM file with the server's certificate chain.
     #[schemars(extend("format" = "path"), example = "/etc/motorium/tls.crt")]
     pub tls_certificate: Option<PathBuf>,
@@ -58,6 +63,7 @@ impl Default for ServerSettings {
         Self {
             token: None,
             token_file: None,
+            loopback_token: true,
             tls_certificate: None,
             tls_key: None,
             tls_client_ca: None,
@@ -106,6 +112,7 @@ pub struct Common {
 #[derive(Debug, Clone)]
 struct ListenerSecurity {
     token: Option<Secret>,
+    loopback_token: Option<LoopbackToken>,
     tls: Option<server::Tls>,
     grace: Duration,
 }
@@ -133,6 +140,8 @@ impl Common {
             .as_deref()
             .map(|path| read("client.tls_ca", path))
             .transpose()?;
+        let of_user = || LoopbackToken::of_user(|name| environment.get(name));
+        let loopback_token = settings.server.loopback_token.then(of_user);
         Ok(Self {
             data: settings.data.or_else(|| default_data_folder(environment)),
             log: resolved_log(settings.log)?,
@@ -140,11 +149,13 @@ impl Common {
                 ca,
                 identity: identity(&settings.client)?,
                 token: their_token.or_else(|| own_token.clone()),
+                loopback_token: loopback_token.clone(),
                 audiences: Some(Audiences::new(audiences.clone())),
                 ..client::Config::new("")
             },
             protection: ListenerSecurity {
                 token: own_token,
+                loopback_token,
                 tls: tls(&settings.server)?,
                 grace: settings.server.grace_period.0,
             },
@@ -171,6 +182,7 @@ impl Common {
             listen,
             tls: self.protection.tls.clone(),
             token: self.protection.token.clone(),
+            loopback_token: self.protection.loopback_token.clone(),
             limits: Limits::default(),
             grace_period: self.protection.grace,
         };

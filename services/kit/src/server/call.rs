@@ -7,21 +7,20 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use http::{HeaderMap, Request, Response, header};
-use motorium_proto::error::{ErrorReport, reason};
+use http::{HeaderMap, Request, Response};
+use motorium_proto::error::ErrorReport;
 use tokio_util::sync::CancellationToken;
-use tonic::Code;
 use tonic::body::Body;
 use tonic::service::Routes;
 use tower::Service;
 use tracing::{Instrument as _, debug_span};
 
+use super::authentication::Authentication;
 use crate::caller::Caller;
 use crate::deadline::{Deadline, header as timeout, wait_for_deadline, with_cutoff};
 use crate::error_info::{self, deadline_exceeded, shutting_down};
 use crate::panics;
 use crate::principal::Principal;
-use crate::secret::Secret;
 
 /// Services whose endless streams end as soon as the server drains. Health also requires no token.
 const HEALTH: &str = "/grpc.health.v1.Health/";
@@ -39,13 +38,16 @@ pub(super) struct StopSignals {
 /// State shared by all calls of one server.
 #[derive(Debug, Clone)]
 pub(super) struct CallLayer {
-    token: Option<Secret>,
+    authentication: Authentication,
     stops: StopSignals,
 }
 
 impl CallLayer {
-    pub(super) fn new(token: Option<Secret>, stops: StopSignals) -> Self {
-        Self { token, stops }
+    pub(super) fn new(authentication: Authentication, stops: StopSignals) -> Self {
+        Self {
+            authentication,
+            stops,
+        }
     }
 
     /// Wraps the routes.
@@ -56,25 +58,12 @@ impl CallLayer {
         }
     }
 
-    /// Returns the principal of a call.
+    /// Returns the principal of a call. Health checks need none.
     fn admit(&self, path: &str, headers: &HeaderMap) -> Result<Principal, ErrorReport> {
-        let Some(token) = &self.token else {
-            return Ok(Principal::local());
-        };
         if path.starts_with(HEALTH) {
             return Ok(Principal::local());
         }
-        let presented = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .and_then(bearer);
-        match presented {
-            Some(presented) if token.matches(presented) => Ok(Principal::local()),
-            Some(_) => Err(unauthenticated("the token is wrong")),
-            None => Err(unauthenticated(
-                "missing token; send the header `authorization: Bearer <token>`",
-            )),
-        }
+        self.authentication.principal(headers)
     }
 
     /// Returns the cutoff of the call at `path`: its deadline or the end of the server, with the error for the caller.
@@ -103,18 +92,6 @@ impl CallLayer {
             }
         })
     }
-}
-
-/// Returns the token of an `authorization` header. The scheme is case-insensitive.
-fn bearer(value: &str) -> Option<&str> {
-    let (scheme, token) = value.split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case("bearer")
-        .then_some(token.trim())
-}
-
-fn unauthenticated(problem: &str) -> ErrorReport {
-    ErrorReport::new(Code::Unauthenticated, reason::UNAUTHENTICATED, problem)
 }
 
 /// The routes behind the middleware.

@@ -4,6 +4,7 @@
 //! mounted. The four service programs and the one that runs all of them use it. It has no domain logic and keeps no state
 //! between calls. Invariant: once [`Builder::start`] has returned, the port is open and health responds.
 
+mod authentication;
 mod call;
 mod memory;
 mod registry;
@@ -29,9 +30,11 @@ use tower::layer::layer_fn;
 use tracing::{info, warn};
 
 use crate::limits::Limits;
+use crate::loopback_token::{self, LoopbackToken};
 use crate::secret::Secret;
 use crate::shutdown::Shutdown;
 use crate::values::ListenAddress;
+use authentication::Authentication;
 use call::{CallLayer, StopSignals};
 pub use memory::MemoryConnector;
 pub use registry::Mountable;
@@ -54,6 +57,9 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Token that callers must send as `authorization: Bearer …`. Not required for health checks.
     pub token: Option<Secret>,
+    /// Token of the user, demanded on a loopback address if clients are not authenticated otherwise. `None` lets every local
+    /// caller in.
+    pub loopback_token: Option<LoopbackToken>,
     /// Limits of connections and calls.
     pub limits: Limits,
     /// Time that running calls have to finish after a shutdown was requested.
@@ -79,6 +85,7 @@ impl Config {
             listen: ListenAddress::default(),
             tls: None,
             token: None,
+            loopback_token: None,
             limits: Limits::default(),
             // Below the 30 s after which the service files in `deploy/` and Kubernetes kill a process by default.
             grace_period: Duration::from_secs(20),
@@ -130,6 +137,12 @@ pub enum Error {
     /// The certificate or the key is unusable.
     #[error("unusable TLS certificate and key: {0}")]
     Tls(String),
+    /// The token of the user can neither be used nor created.
+    #[error(
+        "cannot protect the server from other users of this machine: {0}; or set server.token_file, or server.loopback_token = \
+         false if a proxy in front authenticates callers"
+    )]
+    LoopbackToken(#[from] loopback_token::Error),
     /// A service was mounted twice, or with descriptors that do not describe it.
     #[error("cannot mount {service}: {problem}")]
     Mount {
@@ -213,7 +226,7 @@ impl Builder {
     ///
     /// # Errors
     /// If the address is taken or not of this machine, other machines can reach it although clients are not authenticated,
-    /// TLS cannot be set up, or a service does not match its descriptors.
+    /// TLS cannot be set up, the token of the user cannot be created, or a service does not match its descriptors.
     pub async fn start(self, shutdown: &Shutdown) -> Result<RunningServer, Error> {
         let address = self.config.listen.0;
         self.config.check_exposure(address)?;
@@ -243,7 +256,9 @@ impl Builder {
         let incoming = TcpIncoming::from(listener)
             .with_nodelay(Some(true))
             .with_keepalive(Some(self.config.limits.keepalive_interval));
-        self.serve(address, incoming, shutdown).await
+        let authentication = Authentication::of(&self.config, address)?;
+        self.serve(address, incoming, authentication, shutdown)
+            .await
     }
 
     /// Serves within this process until `shutdown`, without a socket: only holders of the connector can reach the services.
@@ -256,7 +271,11 @@ impl Builder {
     ) -> Result<(RunningServer, MemoryConnector), Error> {
         let (connector, incoming) = memory::listen();
         let address = self.config.listen.0;
-        let running = self.serve(address, incoming, shutdown).await?;
+        // Only this process holds the other end.
+        let authentication = Authentication::default();
+        let running = self
+            .serve(address, incoming, authentication, shutdown)
+            .await?;
         Ok((running, connector))
     }
 
@@ -264,6 +283,7 @@ impl Builder {
         self,
         address: SocketAddr,
         incoming: I,
+        authentication: Authentication,
         shutdown: &Shutdown,
     ) -> Result<RunningServer, Error>
     where
@@ -297,7 +317,8 @@ impl Builder {
         }
 
         let stops = StopSignals::default();
-        let calls = CallLayer::new(config.token.clone(), stops.clone());
+        let needs_token = authentication.needs_token();
+        let calls = CallLayer::new(authentication, stops.clone());
         let mut server =
             transport(&config)?.layer(layer_fn(move |routes| calls.clone().layer(routes)));
         let closing = stops.draining.clone();
@@ -307,7 +328,7 @@ impl Builder {
                 .serve_with_incoming_shutdown(incoming, closing.cancelled_owned()),
         );
 
-        info!(%address, services = names.join(","), tls = config.tls.is_some(), token = config.token.is_some(), "ready");
+        info!(%address, services = names.join(","), tls = config.tls.is_some(), token = needs_token, "ready");
         let life = ServerTask {
             address,
             serving,

@@ -3,6 +3,7 @@
 use motorium_kit::caller::Caller;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::Secret;
+use motorium_kit::loopback_token::LoopbackToken;
 use motorium_kit::server::{Config, RunningServer, Tls};
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::error::reason;
@@ -71,6 +72,123 @@ async fn tokens() {
         .check(HealthCheckRequest::default())
         .await
         .unwrap();
+}
+
+fn token_in(folder: &tempfile::TempDir) -> LoopbackToken {
+    let path = folder.path().to_str().unwrap();
+    LoopbackToken::of_user(|name| (name == "XDG_RUNTIME_DIR").then_some(path))
+}
+
+fn protected(folder: &tempfile::TempDir) -> Config {
+    Config {
+        loopback_token: Some(token_in(folder)),
+        ..Config::loopback()
+    }
+}
+
+#[tokio::test]
+async fn other_users_of_the_machine_are_refused() {
+    let (ours, others) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = serve(protected(&ours)).await;
+    let calling = |folder| {
+        let config = client::Config {
+            loopback_token: Some(token_in(folder)),
+            ..client::Config::new(probe::uri(&server))
+        };
+        Channel::connect_lazy(&config).unwrap()
+    };
+    assert_eq!(
+        call(calling(&ours), "Echo", b"x").await.unwrap(),
+        b"x",
+        "the user's own programs need no setting"
+    );
+    // Another user has no token, or one of a server of that user.
+    let other = calling(&others);
+    for stage in ["without a token", "with another token"] {
+        let refused = call(other.clone(), "Echo", b"x").await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unauthenticated, "{stage}: {refused}");
+        assert!(refused.message().contains("`motorium token`"), "{refused}");
+        token_in(&others).find_or_create().unwrap();
+    }
+    let bare = call(foreign(&server).await, "Echo", b"x").await;
+    assert_eq!(bare.unwrap_err().code(), Code::Unauthenticated);
+    HealthClient::new(channel(&server))
+        .check(HealthCheckRequest::default())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_channel_finds_the_token_that_a_later_server_has_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(protected(&folder)).await;
+    let config = client::Config {
+        loopback_token: Some(token_in(&folder)),
+        ..client::Config::new(probe::uri(&server))
+    };
+    let channel = Channel::connect_lazy(&config).unwrap();
+    call(channel.clone(), "Echo", b"x").await.unwrap();
+    let address = server.local_address();
+    server.stop().await.unwrap();
+    // The end of a session removes its runtime folder.
+    std::fs::remove_dir_all(folder.path().join("motorium")).unwrap();
+    let again = Config {
+        listen: motorium_kit::config::ListenAddress(address),
+        ..protected(&folder)
+    };
+    let _server = serve(again).await;
+    let refused = call(channel.clone(), "Echo", b"x").await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    call(channel, "Echo", b"x").await.unwrap();
+}
+
+#[test]
+fn the_token_of_the_user_goes_to_no_other_machine_and_to_no_address_of_a_caller() {
+    let folder = tempfile::tempdir().unwrap();
+    token_in(&folder).find_or_create().unwrap();
+    let config = |uri: &str| client::Config {
+        loopback_token: Some(token_in(&folder)),
+        ..client::Config::new(uri)
+    };
+    let sends = |config: &client::Config| config.effective_token().unwrap().is_some();
+    for own in [
+        "http://127.0.0.1:1",
+        "https://localhost:1",
+        "http://[::1]:1",
+    ] {
+        assert!(sends(&config(own)), "{own}");
+        let named_by_a_caller = config("http://127.0.0.1:7702").for_address_of_others(own);
+        assert!(!sends(&named_by_a_caller), "{own}");
+    }
+    for other in [
+        "http://planner:1",
+        "https://10.0.0.1:1",
+        "http://0.0.0.0:1",
+        "http://127.0.0.1@10.0.0.1:1",
+        "https://localhost.example.com:1",
+        "http://127.0.0.1.example.com:1",
+    ] {
+        assert!(!sends(&config(other)), "{other}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_token_that_others_can_read_starts_no_server() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    token_in(&folder).find_or_create().unwrap();
+    let file = folder.path().join("motorium/token");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let error = motorium_kit::server::Builder::new(protected(&folder))
+        .start(&Shutdown::new())
+        .await
+        .unwrap_err()
+        .to_string();
+    for part in [file.to_str().unwrap(), "other users can read", "remove"] {
+        assert!(error.contains(part), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -360,7 +360,10 @@ fn non_loopback_listener_requires_client_authentication() {
         &common("").server(anywhere).unwrap_err().to_string(),
         &["0.0.0.0:7411", "without client authentication"],
     );
-    common("").server(ListenAddress::loopback(0)).unwrap();
+    let local = |file: &str| common(file).server(ListenAddress::loopback(0)).unwrap();
+    assert!(local("").loopback_token.is_some(), "by default");
+    let explicit = local("[server]\nloopback_token = false");
+    assert!(explicit.loopback_token.is_none(), "behind a proxy");
 
     let token = folder.path().join("token");
     fs::write(&token, "sesame\n").unwrap();

@@ -32,21 +32,13 @@ impl Connection {
     /// # Errors
     /// If the configuration or the address cannot be used, or the token file cannot be read.
     pub(crate) fn open(loaded: &LayeredConfig, server: &ConnectionOptions) -> Result<Self, Error> {
-        let address = address(loaded, server.server.as_deref())?;
-        let mut config: Config = loaded.common()?.client(address.clone());
-        if let Some(path) = &server.token_file {
-            let token = std::fs::read_to_string(path).map_err(|source| Error::File {
-                path: path.clone(),
-                source,
-            })?;
-            config.token = Some(Secret::new(token.trim()));
-        }
+        let config = client_config(loaded, server)?;
         let channel =
             Channel::connect_lazy(&config).map_err(|error| Error::Usage(error.to_string()))?;
         Ok(Self {
             client: Client::new(channel),
-            flags: flags(&address, plain_address().as_deref(), server),
-            address,
+            flags: flags(&config.uri, plain_address().as_deref(), server),
+            address: config.uri,
         })
     }
 
@@ -74,6 +66,26 @@ impl Connection {
     pub(crate) fn status(&self, status: &Status) -> Error {
         self.error(ErrorReport::from_status(status))
     }
+}
+
+/// Returns the address, the token and the certificates with which commands call the Orchestrator.
+///
+/// # Errors
+/// If the configuration cannot be used, or the token file cannot be read.
+pub(super) fn client_config(
+    loaded: &LayeredConfig,
+    server: &ConnectionOptions,
+) -> Result<Config, Error> {
+    let address = address(loaded, server.server.as_deref())?;
+    let mut config: Config = loaded.common()?.client(address);
+    if let Some(path) = &server.token_file {
+        let token = std::fs::read_to_string(path).map_err(|source| Error::File {
+            path: path.clone(),
+            source,
+        })?;
+        config.token = Some(Secret::new(token.trim()));
+    }
+    Ok(config)
 }
 
 fn address(loaded: &LayeredConfig, given: Option<&str>) -> Result<String, Error> {

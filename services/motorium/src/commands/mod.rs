@@ -21,6 +21,7 @@ mod saved_files;
 pub(crate) mod see;
 pub(crate) mod sessions;
 pub(crate) mod tasks;
+pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod up;
 mod watch;

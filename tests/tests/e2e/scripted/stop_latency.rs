@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use motorium_client::Client;
+use motorium_client::{Channel, Client};
 use motorium_proto::domain::decision::Next;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_tests::input::{InputListener, InputSummary};
@@ -18,7 +18,6 @@ use motorium_tests::testbed::Testbed;
 use motorium_tests::watched_task::WatchedTask;
 use motorium_tests::{tasks, until};
 use tokio::time::Instant;
-use tonic::transport::Channel;
 
 use super::task;
 

@@ -42,6 +42,9 @@ impl ExecutorProcess {
             "executor.listen=127.0.0.1:0",
             "--set",
             "log.format=json",
+            // These tests are about input; the kit's are about callers.
+            "--set",
+            "server.loopback_token=false",
         ]);
         let mut process = Process::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
         let address = address(&mut process);
