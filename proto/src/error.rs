@@ -215,6 +215,8 @@ pub mod reason {
     pub const SHUTTING_DOWN: &str = "SHUTTING_DOWN";
     /// The token is missing or wrong.
     pub const UNAUTHENTICATED: &str = "UNAUTHENTICATED";
+    /// The caller has none of the roles that the method needs.
+    pub const ROLE_MISSING: &str = "ROLE_MISSING";
     /// The method is part of the contract, but this build does not serve it.
     pub const NOT_SERVED: &str = "NOT_SERVED";
     /// A service sent an invalid response: the versions do not match.

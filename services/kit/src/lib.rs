@@ -8,6 +8,7 @@
 //! - [`http_client`]: HTTP clients for external services
 //! - [`clock`], [`blocking`]: injected wall-clock time; blocking work off the async threads
 //! - [`deadline`]: deadlines on servers and clients, and their propagation
+//! - [`callers`], [`jwt`], [`authorisation`]: callers with names, tokens of an issuer, and the roles that each method needs
 //! - [`caller`]: the connection that a call comes from
 //! - [`loopback_token`]: the token that servers on the loopback address demand, found by clients of the same user
 //! - [`principal`]: the authenticated caller of a call, its tenant and its roles
@@ -22,14 +23,17 @@
 //! ```
 
 pub mod address;
+pub mod authorisation;
 pub mod blocking;
 pub mod caller;
+pub mod callers;
 pub mod client;
 pub mod clock;
 pub mod config;
 pub mod deadline;
 mod error_info;
 pub mod http_client;
+pub mod jwt;
 pub mod limits;
 pub mod loopback_token;
 mod panics;
@@ -40,6 +44,7 @@ pub mod shutdown;
 pub mod telemetry;
 mod text_format;
 mod values;
+mod watched_file;
 
 use std::error::Error as StdError;
 use std::io::Write as _;

@@ -61,3 +61,61 @@ async fn grpcurl(setup: &TestSetup, address: &str) -> programs::ProgramResult {
         .args(["-c", &line]);
     programs::run(command).await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_does_only_what_its_roles_allow() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let setup = TestSetup::without_display();
+    let file = setup.data().join("callers.toml");
+    let caller = |name: &str| {
+        format!(
+            "[[caller]]\nname = 'the-{name}'\nroles = ['{name}']\ntoken = '{}'\n",
+            secret(name)
+        )
+    };
+    let callers = ["viewer", "author"].map(caller).concat();
+    std::fs::write(&file, callers).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let settings = [format!("server.callers_file={}", file.display())];
+    let server = Server::start(&setup, "orchestrator", &settings).await;
+    let url = server.url();
+    let run = |role: &str, command: &[&str]| {
+        let token = format!("--set=client.token={}", secret(role));
+        let words: Vec<String> = [token.as_str()]
+            .iter()
+            .chain(command)
+            .chain(&["--server", &url])
+            .map(|&word| word.to_owned())
+            .collect();
+        let setup = &setup;
+        async move {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            setup.motorium(&words).await
+        }
+    };
+    let create = ["run", "--detach", "click \"Save\""];
+    let list = ["tasks", "list", "--names"];
+
+    let refused = run("viewer", &create).await;
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    for part in ["the-viewer", "author"] {
+        assert!(refused.stderr.contains(part), "{refused:?}");
+    }
+    let listed = run("viewer", &list).await;
+    assert_eq!(
+        (listed.code, listed.stdout.as_str()),
+        (Some(0), ""),
+        "{listed:?}"
+    );
+    let created = run("author", &create).await;
+    assert_eq!(created.code, Some(0), "{created:?}");
+    let listed = run("viewer", &list).await;
+    assert_eq!(listed.stdout.lines().count(), 1, "{listed:?}");
+    let stranger = run("stranger", &list).await;
+    assert_eq!(stranger.code, Some(2), "{stranger:?}");
+}
+
+fn secret(role: &str) -> String {
+    format!("a-secret-token-of-the-{role}")
+}

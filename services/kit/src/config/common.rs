@@ -6,11 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use reqwest::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AddressPattern, Environment, Error, HumanDuration, ListenAddress, Secret};
+use crate::authorisation::AuthorisationTable;
+use crate::callers::CallersFile;
 use crate::client::{self, Audiences};
+use crate::http_client::is_loopback;
+use crate::jwt::{self, KeySource};
 use crate::limits::Limits;
 use crate::loopback_token::LoopbackToken;
 use crate::{server, telemetry};
@@ -40,6 +45,12 @@ pub struct ServerSettings {
     /// File with the token. Surrounding white space is ignored.
     #[schemars(extend("format" = "path"), example = "/etc/motorium/token")]
     pub token_file: Option<PathBuf>,
+    /// File with the names, tenants, roles and tokens or certificates of callers (docs/security.md). Changes are applied
+    /// without a restart.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/callers.toml")]
+    pub callers_file: Option<PathBuf>,
+    /// Access tokens of an OpenID Connect issuer.
+    pub jwt: Option<JwtSettings>,
     /// A server on the loopback address without other client authentication demands a token that it creates for its user
     /// (`motorium token` prints it; clients find it by themselves). Set to false only where a proxy in front authenticates
     /// callers: every user and every page on this machine can otherwise call the services.
@@ -63,6 +74,8 @@ impl Default for ServerSettings {
         Self {
             token: None,
             token_file: None,
+            callers_file: None,
+            jwt: None,
             loopback_token: true,
             tls_certificate: None,
             tls_key: None,
@@ -71,6 +84,93 @@ impl Default for ServerSettings {
             grace_period: HumanDuration(Duration::from_secs(20)),
         }
     }
+}
+
+/// Settings of the table `[server.jwt]`, as written: access tokens of an OpenID Connect issuer. Only asymmetric signatures are
+/// accepted.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct JwtSettings {
+    /// Issuer, as in the claim `iss`.
+    #[schemars(example = "https://login.example.com/")]
+    pub issuer: String,
+    /// Audience that tokens must have, as in the claim `aud`.
+    #[schemars(example = &"motorium")]
+    pub audience: String,
+    /// Address of the issuer's keys (JSON Web Key Set), with `https:`.
+    #[schemars(example = "https://login.example.com/.well-known/jwks.json")]
+    pub jwks: Option<String>,
+    /// File with the issuer's keys, in place of `jwks`.
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/jwks.json")]
+    pub jwks_file: Option<PathBuf>,
+    /// Difference of clocks that is tolerated for expiry times.
+    pub clock_skew: HumanDuration,
+    /// Claim with the roles, a list or a text with spaces; dots lead into nested claims. Roles that are not of Motorium are
+    /// ignored.
+    pub roles_claim: String,
+    /// Claim with the tenant, which tokens then must have. Without it, callers belong to the tenant `default`.
+    #[schemars(example = &"tenant")]
+    pub tenant_claim: Option<String>,
+}
+
+impl Default for JwtSettings {
+    fn default() -> Self {
+        Self {
+            issuer: String::new(),
+            audience: String::new(),
+            jwks: None,
+            jwks_file: None,
+            // Clocks of synchronised machines differ by less.
+            clock_skew: HumanDuration(Duration::from_secs(30)),
+            roles_claim: "roles".to_owned(),
+            tenant_claim: None,
+        }
+    }
+}
+
+/// Longest clock skew. A longer one would let expired tokens in rather than tolerate clocks.
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(10 * 60);
+
+impl JwtSettings {
+    fn resolve(&self) -> Result<jwt::Config, Error> {
+        let wrong = |text: String| Err(Error::Inconsistent(text));
+        if self.issuer.is_empty() || self.audience.is_empty() {
+            return wrong("server.jwt requires `issuer` and `audience`".to_owned());
+        }
+        if self.clock_skew.0 > MAX_CLOCK_SKEW {
+            return wrong("server.jwt.clock_skew is longer than 10m; use at most 10m".to_owned());
+        }
+        let keys = match (&self.jwks, &self.jwks_file) {
+            (None, Some(path)) => KeySource::File(path.clone()),
+            (Some(address), None) => KeySource::Url(key_address(address)?),
+            _ => {
+                return wrong("set either server.jwt.jwks or server.jwt.jwks_file".to_owned());
+            }
+        };
+        Ok(jwt::Config {
+            issuer: self.issuer.clone(),
+            audience: self.audience.clone(),
+            keys,
+            clock_skew: self.clock_skew.0,
+            roles_claim: self.roles_claim.clone(),
+            tenant_claim: self.tenant_claim.clone(),
+        })
+    }
+}
+
+/// Parses the address of keys. Over an unencrypted network, anyone could send keys of their own.
+fn key_address(address: &str) -> Result<Url, Error> {
+    let url = Url::parse(address).ok();
+    let is_safe = |url: &Url| match url.scheme() {
+        "https" => true,
+        scheme => scheme == "http" && is_loopback(url),
+    };
+    url.filter(is_safe).ok_or_else(|| {
+        Error::Inconsistent(format!(
+            "server.jwt.jwks must be an https: address, such as https://login.example.com/.well-known/jwks.json, and not \
+             `{address}`"
+        ))
+    })
 }
 
 /// Settings of the section `[client]`, as written: calls to other services.
@@ -113,6 +213,8 @@ pub struct Common {
 struct ListenerSecurity {
     token: Option<Secret>,
     loopback_token: Option<LoopbackToken>,
+    callers_file: Option<PathBuf>,
+    jwt: Option<jwt::Config>,
     tls: Option<server::Tls>,
     grace: Duration,
 }
@@ -156,6 +258,13 @@ impl Common {
             protection: ListenerSecurity {
                 token: own_token,
                 loopback_token,
+                callers_file: settings.server.callers_file.clone(),
+                jwt: settings
+                    .server
+                    .jwt
+                    .as_ref()
+                    .map(JwtSettings::resolve)
+                    .transpose()?,
                 tls: tls(&settings.server)?,
                 grace: settings.server.grace_period.0,
             },
@@ -176,9 +285,17 @@ impl Common {
     /// Returns the configuration of a server on `listen`.
     ///
     /// # Errors
-    /// If the address can be reached from other machines and clients need neither a token nor a certificate.
+    /// If the address can be reached from other machines and clients need neither a token nor a certificate, or the callers file
+    /// is invalid.
     pub fn server(&self, listen: ListenAddress) -> Result<server::Config, Error> {
+        // Read here and not with the other settings: commands share these, and need not be able to read the file.
+        let callers = self.protection.callers_file.as_deref();
+        let callers = callers.map(CallersFile::load).transpose();
+        let callers = callers.map_err(|error| Error::Inconsistent(error.to_string()))?;
         let config = server::Config {
+            callers,
+            jwt: self.protection.jwt.clone(),
+            authorisation: AuthorisationTable::motorium(),
             listen,
             tls: self.protection.tls.clone(),
             token: self.protection.token.clone(),
@@ -280,6 +397,11 @@ fn tls(settings: &ServerSettings) -> Result<Option<server::Tls>, Error> {
         certificate: read("server.tls_certificate", certificate)?,
         key: Secret::new(read("server.tls_key", key)?),
         client_ca,
+        files: Some(server::TlsFiles {
+            certificate: certificate.clone(),
+            key: key.clone(),
+            client_ca: settings.tls_client_ca.clone(),
+        }),
     }))
 }
 

@@ -29,7 +29,7 @@ pub use crate::address::AddressPattern;
 pub use crate::secret::{MASK, Secret};
 pub use crate::values::{HumanDuration, ListenAddress};
 use common::CommonSettings;
-pub use common::{ClientSettings, Common, ServerSettings};
+pub use common::{ClientSettings, Common, JwtSettings, ServerSettings};
 pub use environment::Environment;
 pub use error::Error;
 use reference::{Example, TableReference};

@@ -1,19 +1,26 @@
-//! Authentication of callers: who makes a call, by its token.
+//! Authentication of callers: who makes a call, by its token or its client certificate.
 //!
-//! It does not say what a caller may do. Health checks do not come here: platforms probe without a token.
+//! It does not say what a caller may do (`authorisation`). Health checks do not come here: platforms probe without a token.
 
 use std::net::SocketAddr;
 
-use http::{HeaderMap, header};
+use http::{Extensions, HeaderMap, header};
 use motorium_proto::error::{ErrorReport, reason};
+use rustls::pki_types::CertificateDer;
 use tonic::Code;
+use tonic::transport::server::{TcpConnectInfo, TlsConnectInfo};
+use webpki::EndEntityCert;
 
 use super::{Config, Error};
-use crate::principal::Principal;
+use crate::callers::CallersFile;
+use crate::jwt;
+use crate::loopback_token::LoopbackToken;
+use crate::principal::{DEFAULT_TENANT, Identity, Principal, Role};
 use crate::secret::Secret;
+use crate::shutdown::Shutdown;
 
 /// Advice for callers without a valid token, by where the token comes from.
-const SEND_TOKEN: &str = "send the header `authorization: Bearer <token>` with the token of the server (server.token_file)";
+const SEND_TOKEN: &str = "send the header `authorization: Bearer <token>` with the token that the operator of the server gave you";
 const SEND_TOKEN_OF_USER: &str = "send the header `authorization: Bearer <token>`; `motorium token` prints the token for the user who \
                                   runs the server, and Motorium's command line and clients find it by themselves";
 
@@ -23,6 +30,8 @@ pub(super) struct Authentication {
     token: Option<Secret>,
     /// The token is that of the user, not a configured one.
     is_of_user: bool,
+    callers: Option<CallersFile>,
+    jwt: Option<jwt::Verifier>,
 }
 
 impl Authentication {
@@ -32,48 +41,87 @@ impl Authentication {
     /// # Errors
     /// If the token of the user cannot be created or must not be used.
     pub(super) fn of(config: &Config, address: SocketAddr) -> Result<Self, Error> {
-        let has_client_ca = config
-            .tls
-            .as_ref()
-            .is_some_and(|tls| tls.client_ca.is_some());
-        let is_open = config.token.is_none() && !has_client_ca;
         let of_user = config
             .loopback_token
             .as_ref()
-            .filter(|_| is_open && address.ip().is_loopback());
-        match of_user {
-            Some(of_user) => Ok(Self {
-                token: Some(of_user.find_or_create()?),
-                is_of_user: true,
-            }),
-            None => Ok(Self {
-                token: config.token.clone(),
-                is_of_user: false,
-            }),
-        }
+            .filter(|_| address.ip().is_loopback() && !config.authenticates());
+        let of_user = of_user.map(LoopbackToken::find_or_create).transpose()?;
+        Ok(Self {
+            is_of_user: of_user.is_some(),
+            token: of_user.or_else(|| config.token.clone()),
+            callers: config.callers.clone(),
+            jwt: config.jwt.clone().map(jwt::Verifier::new),
+        })
     }
 
-    /// Returns true if callers must send a token.
-    pub(super) fn needs_token(&self) -> bool {
-        self.token.is_some()
+    /// Follows the callers file until the server shuts down.
+    pub(super) fn follow_callers(&self, shutdown: &Shutdown) {
+        let Some(callers) = self.callers.clone() else {
+            return;
+        };
+        let shutdown = shutdown.child();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = shutdown.draining() => {}
+                () = callers.follow() => {}
+            }
+        });
     }
 
-    /// Returns the principal of a call with these headers.
+    /// Returns true if a certificate of the authority is not enough.
+    pub(super) fn names_callers(&self) -> bool {
+        self.token.is_some() || self.callers.is_some() || self.jwt.is_some()
+    }
+
+    /// Returns the principal of a call with these headers over this connection.
     ///
     /// # Errors
     /// If the caller is not authenticated.
-    pub(super) fn principal(&self, headers: &HeaderMap) -> Result<Principal, ErrorReport> {
-        let Some(token) = &self.token else {
-            return Ok(Principal::local());
-        };
-        let presented = headers
-            .get(header::AUTHORIZATION)
+    pub(super) async fn principal(
+        &self,
+        headers: &HeaderMap,
+        connection: &Extensions,
+    ) -> Result<Principal, ErrorReport> {
+        if !self.names_callers() {
+            return Ok(of_any(certificate_names(connection)));
+        }
+        let authorization = headers.get(header::AUTHORIZATION);
+        let presented = authorization
             .and_then(|value| value.to_str().ok())
             .and_then(bearer);
-        match presented {
-            Some(presented) if token.matches(presented) => Ok(Principal::local()),
-            Some(_) => Err(self.refusal("the token is wrong")),
-            None => Err(self.refusal("missing token")),
+        if let Some(token) = presented {
+            return self.of_token(token).await;
+        }
+        let names = certificate_names(connection);
+        let listed = self
+            .callers
+            .as_ref()
+            .and_then(|callers| callers.current().of_certificate(&names));
+        listed.ok_or_else(|| match names.as_slice() {
+            [] => self.refusal("missing token"),
+            names => self.refusal(&format!(
+                "no caller has a certificate of {}",
+                names.join(" or ")
+            )),
+        })
+    }
+
+    async fn of_token(&self, token: &str) -> Result<Principal, ErrorReport> {
+        if self.token.as_ref().is_some_and(|own| own.matches(token)) {
+            return Ok(Principal::local());
+        }
+        let callers = self.callers.as_ref();
+        if let Some(caller) = callers.and_then(|callers| callers.current().of_token(token)) {
+            return Ok(caller);
+        }
+        match &self.jwt {
+            // Three parts: any other token is a misspelt static one.
+            Some(verifier) if token.matches('.').count() == 2 => {
+                let checked = verifier.principal(token).await;
+                checked
+                    .map_err(|problem| self.refusal(&format!("the token is not valid: {problem}")))
+            }
+            _ => Err(self.refusal("the token is wrong")),
         }
     }
 
@@ -86,6 +134,40 @@ impl Authentication {
         let text = format!("{problem}; {advice}");
         ErrorReport::new(Code::Unauthenticated, reason::UNAUTHENTICATED, text)
     }
+}
+
+/// Returns the principal of a caller on a server that names no callers: that of its certificate, with every role.
+fn of_any(certificate_names: Vec<String>) -> Principal {
+    let name = certificate_names.into_iter().next();
+    name.map_or_else(Principal::local, |name| {
+        Principal::new(Identity {
+            name,
+            tenant: DEFAULT_TENANT.to_owned(),
+            roles: Role::ALL.into_iter().collect(),
+        })
+    })
+}
+
+/// Returns the names in the client certificate of a connection: SPIFFE URIs, then DNS names. The handshake has verified that it is
+/// of the authority.
+fn certificate_names(connection: &Extensions) -> Vec<String> {
+    let certificates = connection
+        .get::<TlsConnectInfo<TcpConnectInfo>>()
+        .and_then(TlsConnectInfo::peer_certs);
+    let leaf = certificates.as_ref().and_then(|chain| chain.first());
+    leaf.map(names).unwrap_or_default()
+}
+
+fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
+    let Ok(certificate) = EndEntityCert::try_from(certificate) else {
+        return Vec::new();
+    };
+    let uris = certificate.valid_uri_names();
+    let uris = uris.filter(|uri| uri.starts_with("spiffe://"));
+    let hosts = certificate.valid_dns_names();
+    uris.map(str::to_owned)
+        .chain(hosts.map(str::to_ascii_lowercase))
+        .collect()
 }
 
 /// Returns the token of an `authorization` header. The scheme is case-insensitive.

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use http::{HeaderMap, Request, Response};
+use http::{Extensions, HeaderMap, Request, Response};
 use motorium_proto::error::ErrorReport;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
@@ -16,6 +16,7 @@ use tower::Service;
 use tracing::{Instrument as _, debug_span};
 
 use super::authentication::Authentication;
+use crate::authorisation::AuthorisationTable;
 use crate::caller::Caller;
 use crate::deadline::{Deadline, header as timeout, wait_for_deadline, with_cutoff};
 use crate::error_info::{self, deadline_exceeded, shutting_down};
@@ -39,13 +40,19 @@ pub(super) struct StopSignals {
 #[derive(Debug, Clone)]
 pub(super) struct CallLayer {
     authentication: Authentication,
+    authorisation: AuthorisationTable,
     stops: StopSignals,
 }
 
 impl CallLayer {
-    pub(super) fn new(authentication: Authentication, stops: StopSignals) -> Self {
+    pub(super) fn new(
+        authentication: Authentication,
+        authorisation: AuthorisationTable,
+        stops: StopSignals,
+    ) -> Self {
         Self {
             authentication,
+            authorisation,
             stops,
         }
     }
@@ -58,12 +65,21 @@ impl CallLayer {
         }
     }
 
-    /// Returns the principal of a call. Health checks need none.
-    fn admit(&self, path: &str, headers: &HeaderMap) -> Result<Principal, ErrorReport> {
+    /// Returns the principal of a call that it may make. Health checks need none, and reflection needs any.
+    async fn admit(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        connection: &Extensions,
+    ) -> Result<Principal, ErrorReport> {
         if path.starts_with(HEALTH) {
             return Ok(Principal::local());
         }
-        self.authentication.principal(headers)
+        let principal = self.authentication.principal(headers, connection).await?;
+        if !path.starts_with(REFLECTION) {
+            self.authorisation.check(path, &principal)?;
+        }
+        Ok(principal)
     }
 
     /// Returns the cutoff of the call at `path`: its deadline or the end of the server, with the error for the caller.
@@ -134,7 +150,8 @@ async fn answer(
     path: String,
     deadline: Option<Deadline>,
 ) -> Response<Body> {
-    let principal = match calls.admit(&path, request.headers()) {
+    let admitted = calls.admit(&path, request.headers(), request.extensions());
+    let principal = match admitted.await {
         Ok(principal) => principal,
         Err(refused) => return error_info::response(refused),
     };

@@ -8,11 +8,13 @@ mod authentication;
 mod call;
 mod memory;
 mod registry;
+mod tls;
 
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -23,12 +25,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::transport::server::{Connected, TcpIncoming};
-use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tower::layer::layer_fn;
 use tracing::{info, warn};
 
+use crate::authorisation::AuthorisationTable;
+use crate::callers::CallersFile;
+use crate::jwt;
 use crate::limits::Limits;
 use crate::loopback_token::{self, LoopbackToken};
 use crate::secret::Secret;
@@ -39,14 +43,11 @@ use call::{CallLayer, StopSignals};
 pub use memory::MemoryConnector;
 pub use registry::Mountable;
 use registry::Registry;
+use tls::Certificates;
 
 /// Timeout for closing connections after all calls on them have ended.
 // Bounds the shutdown: a peer that does not read would otherwise keep its connection open.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Timeout for the TLS handshake of a client.
-// Bounds how long an unauthenticated peer can occupy a connection.
-const TLS_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Resolved configuration of a server; see [`crate::config::Common::server`].
 #[derive(Debug, Clone)]
@@ -60,6 +61,12 @@ pub struct Config {
     /// Token of the user, demanded on a loopback address if clients are not authenticated otherwise. `None` lets every local
     /// caller in.
     pub loopback_token: Option<LoopbackToken>,
+    /// Callers with names, by their tokens and certificates.
+    pub callers: Option<CallersFile>,
+    /// Issuer of access tokens.
+    pub jwt: Option<jwt::Config>,
+    /// Roles that each method needs.
+    pub authorisation: AuthorisationTable,
     /// Limits of connections and calls.
     pub limits: Limits,
     /// Time that running calls have to finish after a shutdown was requested.
@@ -75,6 +82,19 @@ pub struct Tls {
     pub key: Secret,
     /// Certificate authority of clients. If set, only clients with its certificates are accepted.
     pub client_ca: Option<String>,
+    /// The files that these come from. Their changes are applied to new connections.
+    pub files: Option<TlsFiles>,
+}
+
+/// PEM files of certificates and keys.
+#[derive(Debug, Clone)]
+pub struct TlsFiles {
+    /// Certificate chain of the server.
+    pub certificate: PathBuf,
+    /// Private key of the server's certificate.
+    pub key: PathBuf,
+    /// Certificate authority of clients.
+    pub client_ca: Option<PathBuf>,
 }
 
 impl Config {
@@ -86,6 +106,9 @@ impl Config {
             tls: None,
             token: None,
             loopback_token: None,
+            callers: None,
+            jwt: None,
+            authorisation: AuthorisationTable::motorium(),
             limits: Limits::default(),
             // Below the 30 s after which the service files in `deploy/` and Kubernetes kill a process by default.
             grace_period: Duration::from_secs(20),
@@ -95,12 +118,18 @@ impl Config {
     /// Rejects an address that other machines can reach without authentication. A server certificate is none: it names the
     /// server to clients, and lets every client in.
     pub(crate) fn check_exposure(&self, address: SocketAddr) -> Result<(), Error> {
-        let tls = self.tls.as_ref();
-        let needs_certificate = tls.is_some_and(|tls| tls.client_ca.is_some());
-        if address.ip().is_loopback() || needs_certificate || self.token.is_some() {
+        if address.ip().is_loopback() || self.authenticates() {
             return Ok(());
         }
         Err(Error::Exposed { address })
+    }
+
+    /// Returns true if the settings name a way to authenticate clients.
+    fn authenticates(&self) -> bool {
+        let tls = self.tls.as_ref();
+        let needs_certificate = tls.is_some_and(|tls| tls.client_ca.is_some());
+        let has_names = self.callers.is_some() || self.jwt.is_some();
+        needs_certificate || has_names || self.token.is_some()
     }
 }
 
@@ -110,7 +139,7 @@ pub enum Error {
     /// The address can be reached from other machines, and clients are not authenticated.
     #[error(
         "refusing to listen on {address} without client authentication, because other machines can reach it; set \
-         server.token_file, or server.tls_client_ca beside a certificate, or listen on 127.0.0.1"
+         server.token_file or server.callers_file, or server.tls_client_ca beside a certificate, or listen on 127.0.0.1"
     )]
     Exposed {
         /// Address to listen on.
@@ -257,8 +286,26 @@ impl Builder {
             .with_nodelay(Some(true))
             .with_keepalive(Some(self.config.limits.keepalive_interval));
         let authentication = Authentication::of(&self.config, address)?;
-        self.serve(address, incoming, authentication, shutdown)
-            .await
+        authentication.follow_callers(shutdown);
+        let Some(tls) = self.config.tls.clone() else {
+            return self
+                .serve(address, incoming, authentication, shutdown)
+                .await;
+        };
+        let certificates = Certificates::new(&tls)?;
+        let follower = certificates.clone().follow(tls);
+        let incoming = certificates.accept(incoming);
+        let running = self
+            .serve(address, incoming, authentication, shutdown)
+            .await?;
+        let ended = running.shutdown.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = ended.draining() => {}
+                () = follower => {}
+            }
+        });
+        Ok(running)
     }
 
     /// Serves within this process until `shutdown`, without a socket: only holders of the connector can reach the services.
@@ -311,16 +358,16 @@ impl Builder {
                 .await;
         }
         let names = registry.names().to_vec();
-        let routes = registry.into_routes(&health)?;
+        let routes = registry.into_routes(&health, &config.authorisation)?;
         if !warming.is_empty() {
             tokio::spawn(report_readiness(warming, health.clone(), shutdown.clone()));
         }
 
         let stops = StopSignals::default();
-        let needs_token = authentication.needs_token();
-        let calls = CallLayer::new(authentication, stops.clone());
+        let names_callers = authentication.names_callers();
+        let calls = CallLayer::new(authentication, config.authorisation.clone(), stops.clone());
         let mut server =
-            transport(&config)?.layer(layer_fn(move |routes| calls.clone().layer(routes)));
+            transport(&config.limits).layer(layer_fn(move |routes| calls.clone().layer(routes)));
         let closing = stops.draining.clone();
         let serving = tokio::spawn(
             server
@@ -328,7 +375,7 @@ impl Builder {
                 .serve_with_incoming_shutdown(incoming, closing.cancelled_owned()),
         );
 
-        info!(%address, services = names.join(","), tls = config.tls.is_some(), token = needs_token, "ready");
+        info!(%address, services = names.join(","), tls = config.tls.is_some(), callers = names_callers, "ready");
         let life = ServerTask {
             address,
             serving,
@@ -394,26 +441,13 @@ async fn report_serving(health: &HealthReporter, service: &str, shutdown: &Shutd
     }
 }
 
-/// Creates the transport with the configured limits and TLS.
-fn transport(config: &Config) -> Result<tonic::transport::Server, Error> {
-    let limits = &config.limits;
-    let server = tonic::transport::Server::builder()
+/// Creates the transport with the configured limits.
+fn transport(limits: &Limits) -> tonic::transport::Server {
+    tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(limits.keepalive_interval))
         .http2_keepalive_timeout(Some(limits.keepalive_timeout))
         .max_concurrent_streams(limits.concurrent_streams)
-        .http2_max_header_list_size(limits.header_bytes);
-    let Some(tls) = &config.tls else {
-        return Ok(server);
-    };
-    let mut settings = ServerTlsConfig::new()
-        .identity(Identity::from_pem(&tls.certificate, tls.key.expose()))
-        .timeout(TLS_HANDSHAKE_TIMEOUT);
-    if let Some(authority) = &tls.client_ca {
-        settings = settings.client_ca_root(Certificate::from_pem(authority));
-    }
-    server
-        .tls_config(settings)
-        .map_err(|error| Error::Tls(crate::chain(&error)))
+        .http2_max_header_list_size(limits.header_bytes)
 }
 
 /// A running server.

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use http::{Request, Response};
 use prost::Message as _;
-use prost_types::FileDescriptorSet;
+use prost_types::{FileDescriptorSet, ServiceDescriptorProto};
 use tonic::body::Body;
 use tonic::server::NamedService;
 use tonic::service::{Routes, RoutesBuilder};
@@ -15,6 +15,7 @@ use tonic_reflection::pb::{v1, v1alpha};
 use tower::Service;
 
 use super::Error;
+use crate::authorisation::AuthorisationTable;
 
 /// A generated service that tonic's router accepts.
 pub trait Mountable:
@@ -69,14 +70,21 @@ impl Registry {
     }
 
     /// Returns the routes of all mounted services, plus health and reflection.
-    pub(super) fn into_routes(self, health: &HealthReporter) -> Result<Routes, Error> {
+    ///
+    /// # Errors
+    /// If a service is mounted twice, or its descriptors or the roles of its methods are missing.
+    pub(super) fn into_routes(
+        self,
+        health: &HealthReporter,
+        authorisation: &AuthorisationTable,
+    ) -> Result<Routes, Error> {
         if let Some(service) = self.duplicate {
             return Err(Error::Mount {
                 service,
                 problem: "it is already mounted".to_owned(),
             });
         }
-        self.check_descriptors()?;
+        self.check_descriptors(authorisation)?;
         let mut routes = self.routes.clone();
         routes.add_service(HealthServer::new(HealthService::from_health_reporter(
             health.clone(),
@@ -118,9 +126,9 @@ impl Registry {
         )
     }
 
-    /// Checks that the descriptors have every mounted service: otherwise reflection would list a service it cannot
-    /// describe.
-    fn check_descriptors(&self) -> Result<(), Error> {
+    /// Checks that the descriptors have every mounted service, because otherwise reflection would list a service it cannot
+    /// describe; and that the table has every method, because otherwise its calls would be refused.
+    fn check_descriptors(&self, authorisation: &AuthorisationTable) -> Result<(), Error> {
         let mut described = BTreeSet::new();
         for set in &self.descriptors {
             let set = FileDescriptorSet::decode(*set).map_err(|error| Error::Mount {
@@ -129,11 +137,13 @@ impl Registry {
             })?;
             for file in set.file {
                 let package = file.package().to_owned();
-                described.extend(
-                    file.service
-                        .iter()
-                        .map(|service| format!("{package}.{}", service.name())),
-                );
+                for service in &file.service {
+                    let name = format!("{package}.{}", service.name());
+                    if self.names.contains(&name) {
+                        check_methods(&name, service, authorisation)?;
+                    }
+                    described.insert(name);
+                }
             }
         }
         match self.names.iter().find(|name| !described.contains(*name)) {
@@ -146,5 +156,25 @@ impl Registry {
             }
             None => Ok(()),
         }
+    }
+}
+
+fn check_methods(
+    name: &str,
+    service: &ServiceDescriptorProto,
+    authorisation: &AuthorisationTable,
+) -> Result<(), Error> {
+    let mut methods = service.method.iter();
+    let unlisted =
+        methods.find(|method| !authorisation.lists(&format!("/{name}/{}", method.name())));
+    match unlisted {
+        Some(method) => Err(Error::Mount {
+            service: name.to_owned(),
+            problem: format!(
+                "its method {} has no line in the authorisation table",
+                method.name()
+            ),
+        }),
+        None => Ok(()),
     }
 }

@@ -9,6 +9,7 @@ use motorium_kit::shutdown::Shutdown;
 use motorium_proto::error::reason;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    SanType,
 };
 use tonic::Code;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
@@ -32,7 +33,7 @@ fn with_token(server: &RunningServer, token: &str) -> Channel {
 async fn tokens() {
     let server = serve(Config {
         token: Some(Secret::new("right")),
-        ..Config::loopback()
+        ..probe::config()
     })
     .await;
     let refused = (Code::Unauthenticated, reason::UNAUTHENTICATED.to_owned());
@@ -82,7 +83,7 @@ fn token_in(folder: &tempfile::TempDir) -> LoopbackToken {
 fn protected(folder: &tempfile::TempDir) -> Config {
     Config {
         loopback_token: Some(token_in(folder)),
-        ..Config::loopback()
+        ..probe::config()
     }
 }
 
@@ -195,7 +196,7 @@ async fn a_token_that_others_can_read_starts_no_server() {
 async fn callers_are_distinguished_by_connection() {
     let nobody = format!("{:?}", Caller::default());
     let authority = Authority::new();
-    for config in [Config::loopback(), authority.server(None)] {
+    for config in [probe::config(), authority.server(None)] {
         let is_encrypted = config.tls.is_some();
         let server = serve(config).await;
         let connect = || match is_encrypted {
@@ -215,13 +216,31 @@ async fn callers_are_distinguished_by_connection() {
 }
 
 /// An authority that signs one certificate for the server and one for a client.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+    }
+
+    pub(crate) fn pem(&self) -> String {
+        self.0.pem()
+    }
+
+    /// Returns a certificate with one name, a URI or a DNS name.
+    pub(crate) fn client_certificate(&self, name: &str) -> (String, Secret) {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        let text = name.try_into().unwrap();
+        params.subject_alt_names = vec![match name.contains("://") {
+            true => SanType::URI(text),
+            false => SanType::DnsName(text),
+        }];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.0).unwrap();
+        (certificate.pem(), Secret::new(key.serialize_pem()))
     }
 
     fn certificate(&self, usage: ExtendedKeyUsagePurpose) -> (String, Secret) {
@@ -233,19 +252,20 @@ impl Authority {
         (certificate.pem(), Secret::new(key.serialize_pem()))
     }
 
-    fn server(&self, client_ca: Option<String>) -> Config {
+    pub(crate) fn server(&self, client_ca: Option<String>) -> Config {
         let (certificate, key) = self.certificate(ExtendedKeyUsagePurpose::ServerAuth);
         Config {
             tls: Some(Tls {
                 certificate,
                 key,
                 client_ca,
+                files: None,
             }),
-            ..Config::loopback()
+            ..probe::config()
         }
     }
 
-    fn client(&self, server: &RunningServer) -> client::Config {
+    pub(crate) fn client(&self, server: &RunningServer) -> client::Config {
         let uri = format!("https://{}", server.local_address());
         client::Config {
             ca: Some(self.0.pem()),
@@ -300,11 +320,12 @@ async fn invalid_certificates_are_refused() {
         certificate: "nothing".to_owned(),
         key: Secret::new("nothing"),
         client_ca: None,
+        files: None,
     };
     let shutdown = Shutdown::new();
     let error = motorium_kit::server::Builder::new(Config {
         tls: Some(tls),
-        ..Config::loopback()
+        ..probe::config()
     })
     .service(Probe::new(&shutdown), probe::descriptors())
     .start(&shutdown)

@@ -2,7 +2,6 @@
 
 use motorium_kit::client::{self, Channel};
 use motorium_kit::deadline::Deadline;
-use motorium_kit::server::Config;
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::error::reason;
 use std::time::Duration;
@@ -101,7 +100,7 @@ async fn second_hop_gets_a_shorter_deadline() {
     let (last, _) = plain().await;
     let shutdown = Shutdown::new();
     let relay = Probe::new(&shutdown).relaying_to(channel(&last));
-    let first = probe::serve(Config::loopback(), relay, &shutdown).await;
+    let first = probe::serve(probe::config(), relay, &shutdown).await;
 
     let own = micros(&send(channel(&first), "Left", within(10_000)).await.unwrap());
     let nested = micros(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use motorium_kit::server::{Builder, Config};
+use motorium_kit::server::Builder;
 use motorium_kit::shutdown::Shutdown;
 use tokio_stream::StreamExt as _;
 use tonic::Code;
@@ -37,7 +37,7 @@ async fn health_is_reported_for_the_server_and_each_service() {
 async fn health_reports_readiness_and_calls_work_before_it() {
     let shutdown = Shutdown::new();
     let (ready, is_ready) = tokio::sync::oneshot::channel();
-    let server = Builder::new(Config::loopback())
+    let server = Builder::new(probe::config())
         .service_with_readiness(Probe::new(&shutdown), probe::descriptors(), async {
             is_ready.await.unwrap_or(false)
         })
@@ -66,12 +66,7 @@ async fn health_reports_readiness_and_calls_work_before_it() {
 #[tokio::test]
 async fn health_watchers_are_notified_of_shutdown() {
     let shutdown = Shutdown::new();
-    let server = probe::serve(
-        motorium_kit::server::Config::loopback(),
-        Probe::new(&shutdown),
-        &shutdown,
-    )
-    .await;
+    let server = probe::serve(probe::config(), Probe::new(&shutdown), &shutdown).await;
     let mut health = HealthClient::new(foreign(&server).await);
     for service in ["", probe::NAME] {
         let request = HealthCheckRequest {

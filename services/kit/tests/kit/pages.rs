@@ -13,6 +13,7 @@ fn each_reason_has_a_page() {
         reason::MESSAGE_TOO_LARGE,
         reason::SHUTTING_DOWN,
         reason::UNAUTHENTICATED,
+        reason::ROLE_MISSING,
         reason::NOT_SERVED,
         reason::INTERNAL,
     ] {

@@ -10,9 +10,11 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::stream::{self, Stream, StreamExt as _};
 use http::{Request, Response};
+use motorium_kit::authorisation::AuthorisationTable;
 use motorium_kit::caller::Caller;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::deadline::Deadline;
+use motorium_kit::principal::{Principal, Role};
 use motorium_kit::server::{Builder, Config, RunningServer};
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::error::ErrorReport;
@@ -88,6 +90,12 @@ impl Probe {
                 Ok(left.to_string().into_bytes())
             }
             "Caller" => Ok(format!("{:?}", Caller::current()).into_bytes()),
+            "Principal" => {
+                let principal = Principal::current();
+                let roles: Vec<&str> = principal.roles().iter().map(|role| role.name()).collect();
+                let (name, tenant, roles) = (principal.name(), principal.tenant(), roles.join(" "));
+                Ok(format!("{name} {tenant} {roles}").into_bytes())
+            }
             "Hang" => std::future::pending().await,
             "Drain" => {
                 self.shutdown.draining().await;
@@ -259,6 +267,37 @@ pub(crate) fn descriptors() -> &'static [u8] {
     })
 }
 
+/// The methods of the probe.
+const METHODS: &[(&str, &[Role])] = &[
+    ("Echo", ANY),
+    ("Blow", ANY),
+    ("Left", ANY),
+    ("Caller", ANY),
+    ("Principal", &[Role::Author]),
+    ("Hang", ANY),
+    ("Drain", ANY),
+    ("Relay", ANY),
+    ("Panic", ANY),
+    ("Bare", ANY),
+    ("Detailed", ANY),
+    ("Drip", ANY),
+    ("Flood", ANY),
+    ("Deadlines", ANY),
+    ("UntilDrained", ANY),
+    ("Endless", ANY),
+    ("PanicLater", ANY),
+    ("Unknown", ANY),
+];
+const ANY: &[Role] = &Role::ALL;
+
+/// Returns the configuration of a server on a free port that knows the methods of the probe.
+pub(crate) fn config() -> Config {
+    Config {
+        authorisation: AuthorisationTable::of(&[(NAME, METHODS)]),
+        ..Config::loopback()
+    }
+}
+
 /// Starts a probe.
 pub(crate) async fn serve(config: Config, probe: Probe, shutdown: &Shutdown) -> RunningServer {
     Builder::new(config)
@@ -272,10 +311,7 @@ pub(crate) async fn serve(config: Config, probe: Probe, shutdown: &Shutdown) -> 
 pub(crate) async fn plain() -> (RunningServer, Probe) {
     let shutdown = Shutdown::new();
     let probe = Probe::new(&shutdown);
-    (
-        serve(Config::loopback(), probe.clone(), &shutdown).await,
-        probe,
-    )
+    (serve(config(), probe.clone(), &shutdown).await, probe)
 }
 
 pub(crate) fn uri(server: &RunningServer) -> String {

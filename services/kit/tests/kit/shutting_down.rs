@@ -15,7 +15,7 @@ async fn with_grace(grace: Duration) -> (RunningServer, Probe, Shutdown) {
     let server = probe::serve(
         Config {
             grace_period: grace,
-            ..Config::loopback()
+            ..probe::config()
         },
         probe.clone(),
         &shutdown,
@@ -113,7 +113,7 @@ async fn port_is_closed_after_draining() {
 #[tokio::test]
 async fn one_server_ends_without_the_others() {
     let (first, _, shutdown) = with_grace(Duration::from_secs(60)).await;
-    let second = probe::serve(Config::loopback(), Probe::new(&shutdown), &shutdown).await;
+    let second = probe::serve(probe::config(), Probe::new(&shutdown), &shutdown).await;
     with_timeout(first.stop()).await.unwrap();
     assert_eq!(
         call(foreign(&second).await, "Echo", b"here").await.unwrap(),
@@ -143,7 +143,7 @@ async fn a_signal_is_a_shutdown() {
     use rustix::process::{Signal, getpid, kill_process};
     for signal in [Signal::TERM, Signal::INT, Signal::QUIT, Signal::HUP] {
         let shutdown = Shutdown::on_signals().unwrap();
-        let server = probe::serve(Config::loopback(), Probe::new(&shutdown), &shutdown).await;
+        let server = probe::serve(probe::config(), Probe::new(&shutdown), &shutdown).await;
         kill_process(getpid(), signal).unwrap();
         with_timeout(server.join()).await.unwrap();
     }

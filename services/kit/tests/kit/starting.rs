@@ -14,7 +14,7 @@ fn builder(config: Config) -> Builder {
 fn listening(on: &str) -> Config {
     Config {
         listen: on.parse().unwrap(),
-        ..Config::loopback()
+        ..probe::config()
     }
 }
 
@@ -36,7 +36,7 @@ async fn port_zero_picks_and_reports_a_free_port() {
 async fn a_given_listener_is_used() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let server = builder(Config::loopback())
+    let server = builder(probe::config())
         .start_on(listener, &Shutdown::new())
         .await
         .unwrap();
@@ -45,7 +45,7 @@ async fn a_given_listener_is_used() {
 
 #[tokio::test]
 async fn a_server_of_this_process_needs_no_socket() {
-    let (server, connector) = builder(Config::loopback())
+    let (server, connector) = builder(probe::config())
         .start_in_memory(&Shutdown::new())
         .await
         .unwrap();
@@ -68,7 +68,7 @@ async fn a_taken_port() {
     let (server, _) = probe::plain().await;
     let taken = Config {
         listen: ListenAddress(server.local_address()),
-        ..Config::loopback()
+        ..probe::config()
     };
     let error = refusal(builder(taken)).await.to_string();
     assert!(
@@ -101,7 +101,7 @@ async fn unprotected_public_address_is_refused() {
         );
     }
     let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let error = builder(Config::loopback())
+    let error = builder(probe::config())
         .start_on(listener, &Shutdown::new())
         .await
         .unwrap_err();
@@ -123,6 +123,7 @@ async fn a_server_certificate_alone_does_not_protect_a_public_address() {
             certificate: pem.clone(),
             key: Secret::new(certified.signing_key.serialize_pem()),
             client_ca,
+            files: None,
         }),
         ..listening("0.0.0.0:0")
     };
@@ -134,9 +135,9 @@ async fn a_server_certificate_alone_does_not_protect_a_public_address() {
 
 #[tokio::test]
 async fn a_service_mounted_twice_or_without_its_descriptors() {
-    let twice = builder(Config::loopback()).service(Probe::new(&Shutdown::new()), descriptors());
+    let twice = builder(probe::config()).service(Probe::new(&Shutdown::new()), descriptors());
     assert!(refusal(twice).await.to_string().contains("already mounted"));
-    let other = Builder::new(Config::loopback()).service(
+    let other = Builder::new(probe::config()).service(
         Probe::new(&Shutdown::new()),
         tonic_health::pb::FILE_DESCRIPTOR_SET,
     );

@@ -178,7 +178,7 @@ async fn a_channel_survives_its_server_being_restarted() {
     let listen = motorium_kit::config::ListenAddress(address);
     let config = motorium_kit::server::Config {
         listen,
-        ..motorium_kit::server::Config::loopback()
+        ..probe::config()
     };
     let again = probe::serve(config, probe::Probe::new(&shutdown), &shutdown).await;
     assert_eq!(call(channel, "Echo", b"3").await.unwrap(), b"3");
