@@ -153,6 +153,9 @@ fn configuration(environment: &BTreeMap<String, String>) -> String {
         [executor]
         listen = ANY_PORT
         browser = browser
+        [executor.rules]
+        // The pages of the tests are on this machine.
+        url_hosts = ["*", "127.0.0.1", "localhost"]
         [executor.applications]
         editor = editor
     };

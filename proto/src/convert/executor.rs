@@ -133,6 +133,7 @@ conversions! {
         action_id: required_id(ActionId),
         retry_of: optional_id(ActionId),
         action: required,
+        named_hosts: same,
     }
 
     wire::LookUpActionRequest => LookUpRequest {

@@ -4,7 +4,7 @@
 //! `altleft`), the upper-case names of computer-use tools (`CTRL`, `ARROWLEFT`) and `cmd`. Drivers decide how to press
 //! a key.
 //!
-//! Keyboard layouts are not known here.
+//! The keyboard layout of a display is not known here: [`Key::on_us_keyboard`] compares chords by a US keyboard.
 
 use std::fmt;
 
@@ -196,6 +196,52 @@ impl Key {
         }
     }
 
+    /// Returns the keys of a chord as a US keyboard has them, modifiers first and without duplicates, so that different
+    /// spellings of one chord are equal. Rules about chords compare these.
+    ///
+    /// Letters are in lower case, keys of the keypad those of the main block, and `!` is Shift and `1`. With a modifier
+    /// besides Shift, a letter of another script is the Latin one on the same key, because applications read shortcuts
+    /// by the key; and AltGr is Alt, which it is on layouts without a third level. A layout may make other chords of
+    /// the same keys: an exact comparison needs the keymap of the display.
+    #[must_use]
+    pub fn on_us_keyboard(keys: &[Key]) -> Vec<Key> {
+        let is_shortcut = keys
+            .iter()
+            .any(|key| key.is_modifier() && *key != Key::Shift);
+        let mut struck: Vec<Key> = Vec::new();
+        for &key in keys {
+            match key.in_main_block() {
+                Key::AltGr => struck.push(Key::Alt),
+                Key::Character(character) => {
+                    let lower = single_lower_case(character);
+                    let latin = if is_shortcut {
+                        on_latin_key(lower).unwrap_or(lower)
+                    } else {
+                        lower
+                    };
+                    match SHIFTED.iter().find(|(shifted, _)| *shifted == latin) {
+                        Some(&(_, plain)) => struck.extend([Key::Shift, Key::Character(plain)]),
+                        None => struck.push(Key::Character(latin)),
+                    }
+                }
+                other => struck.push(other),
+            }
+        }
+        let (modifiers, others): (Vec<Key>, Vec<Key>) =
+            struck.into_iter().partition(|key| key.is_modifier());
+        let ordered = [Key::Control, Key::Alt, Key::Shift, Key::Super];
+        let mut keys: Vec<Key> = ordered
+            .into_iter()
+            .filter(|key| modifiers.contains(key))
+            .collect();
+        for key in others {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
+    }
+
     /// Returns true for modifier keys.
     #[must_use]
     pub fn is_modifier(self) -> bool {
@@ -203,6 +249,67 @@ impl Key {
             self,
             Key::Control | Key::Shift | Key::Alt | Key::AltGr | Key::Super
         )
+    }
+}
+
+/// Symbols of a US keyboard's shifted level, each with the key's plain character.
+const SHIFTED: &[(char, char)] = &[
+    ('~', '`'),
+    ('!', '1'),
+    ('@', '2'),
+    ('#', '3'),
+    ('$', '4'),
+    ('%', '5'),
+    ('^', '6'),
+    ('&', '7'),
+    ('*', '8'),
+    ('(', '9'),
+    (')', '0'),
+    ('_', '-'),
+    ('+', '='),
+    ('{', '['),
+    ('}', ']'),
+    ('|', '\\'),
+    (':', ';'),
+    ('"', '\''),
+    ('<', ','),
+    ('>', '.'),
+    ('?', '/'),
+];
+
+/// Letters of layouts without Latin ones, each with the character of the same key on a US keyboard (xkeyboard-config's
+/// basic variants).
+const OTHER_SCRIPTS: &[(&str, &str)] = &[
+    // Russian, and the letters of Ukrainian and Belarusian that differ.
+    (
+        "йцукенгшщзхъфывапролджэячсмитьбюёіїєґў",
+        "qwertyuiop[]asdfghjkl;'zxcvbnm,.`s]'\\o",
+    ),
+    // Greek.
+    ("ςερτυθιοπασδφγηξκλζχψωβνμ", "wertyuiopasdfghjklzxcvbnm"),
+    // Hebrew.
+    ("קראטוןםפשדגכעיחלךףזסבהנמצתץ", "ertyuiopasdfghjkl;zxcvbnm,."),
+    // Arabic.
+    (
+        "ضصثقفغعهخحجدشسيبلاتنمكطئءؤرىةوزظذ",
+        "qwertyuiop[]asdfghjkl;'zxcvnm,./`",
+    ),
+];
+
+/// Returns the character of a US keyboard on the key of a letter of another script.
+fn on_latin_key(letter: char) -> Option<char> {
+    OTHER_SCRIPTS.iter().find_map(|(letters, latin)| {
+        let position = letters.chars().position(|one| one == letter)?;
+        latin.chars().nth(position)
+    })
+}
+
+/// Returns the lower case of a character, if it is one character.
+fn single_lower_case(character: char) -> char {
+    let mut lower = character.to_lowercase();
+    match (lower.next(), lower.next()) {
+        (Some(lower), None) => lower,
+        _ => character,
     }
 }
 
@@ -245,6 +352,41 @@ mod tests {
         check("KP_7", &[Key::Keypad7]);
         check("ctrl+KP_Add", &[Key::Control, Key::KeypadAdd]);
         check("KP_Enter", &[Key::KeypadEnter]);
+    }
+
+    #[test]
+    fn spellings_of_one_chord_are_equal_on_a_us_keyboard() {
+        let on_us = |chord| Key::on_us_keyboard(&Key::parse_chord("keys", chord).unwrap());
+        for (chord, spellings) in [
+            ("ctrl+w", ["w+CTRL", "Control_R+W", "ctrl+ц", "ctrl+ς"]),
+            (
+                "ctrl+shift+1",
+                [
+                    "ctrl+!",
+                    "shift+ctrl+KP_1",
+                    "ctrl+shift+!",
+                    "ctrl+shift+num1",
+                ],
+            ),
+            (
+                "ctrl+alt+q",
+                ["ctrl+altgr+q", "alt+й+ctrl", "ctrl+alt+Q", "ctrl+alt+ض"],
+            ),
+            (
+                "alt+enter",
+                ["KP_Enter+alt", "alt+return", "enter+alt", "altgr+Return"],
+            ),
+        ] {
+            for spelling in spellings {
+                assert_eq!(on_us(spelling), on_us(chord), "{spelling}");
+            }
+        }
+        for (letters, latin) in OTHER_SCRIPTS {
+            assert_eq!(letters.chars().count(), latin.chars().count(), "{letters}");
+        }
+        // Without a modifier it is a letter of its own.
+        assert_ne!(on_us("ц"), on_us("w"));
+        assert_ne!(on_us("shift+ц"), on_us("shift+w"));
     }
 
     #[test]

@@ -12,4 +12,5 @@ pub mod frame;
 pub mod geometry;
 pub mod id;
 pub mod key;
+pub mod private_host;
 pub mod session;

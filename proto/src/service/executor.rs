@@ -123,6 +123,8 @@ pub struct PerformRequest {
     pub action_id: ActionId,
     pub retry_of: Option<ActionId>,
     pub action: Action<CapturePoint>,
+    /// Hosts with private addresses that the user named.
+    pub named_hosts: Vec<String>,
 }
 
 /// Request of [`Executor::look_up_action`].

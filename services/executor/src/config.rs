@@ -2,7 +2,7 @@
 //!
 //! [`Settings`] is the section `[executor]`. [`Config`] is validated and complete; later code handles no raw text.
 //! Only what is listed is allowed, and an empty list allows nothing. Allowed by default: every kind of action, no
-//! application, `http` and `https` URLs of any host, the whole display, and no window for secrets.
+//! application, `http` and `https` URLs of any public host, the whole display, and no window for secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -31,6 +31,7 @@ use crate::files::Files;
 use crate::guard::StateFolder;
 use crate::guard::allowed_windows::{AllowedWindows, WindowPattern};
 use crate::guard::journal::Retention;
+use crate::guard::named_hosts::NamedHosts;
 use crate::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
 use crate::guard::url_rules::{DEFAULT_URL_SCHEMES, HostPattern, UrlRules};
 use crate::policy::ExecutorPolicy;
@@ -175,7 +176,7 @@ arguments = ["--remote-debugging-port=9222", "--user-data-dir=/home/me/.motorium
             table: "rules",
             toml: r#"
 [executor.rules]
-url_hosts = ["*.example.com"]
+url_hosts = ["*", "localhost"]
 denied_url_hosts = ["pay.example.com"]
 max_actions_per_second = 5.0
 "#,
@@ -214,9 +215,10 @@ pub struct RuleSettings {
     pub forbidden_chords: Vec<String>,
     /// Allowed schemes of URLs.
     pub url_schemes: Vec<String>,
-    /// Allowed hosts: `example.com`, `*.example.com`, or `*` for any.
+    /// Allowed hosts: `example.com`, `*.example.com`, `192.168.0.0/16`, or `*` for any public host. Private hosts (this
+    /// machine, the local network, metadata services of clouds) have to be listed beside `*`, or named by the user.
     pub url_hosts: Vec<String>,
-    /// Hosts that are always denied, whatever `url_hosts` allows.
+    /// Hosts that are always denied, whatever `url_hosts` allows and the user names.
     pub denied_url_hosts: Vec<String>,
     /// Regions in which the pointer may act. Default: the whole display.
     pub allowed_regions: Option<Vec<Region>>,
@@ -335,6 +337,8 @@ pub struct RunningExecutor {
     launcher: Launcher,
     /// Allowed URLs for the browser driver.
     addresses: watch::Sender<Arc<UrlRules>>,
+    /// Hosts that the user named on the display with the browser.
+    named_hosts: NamedHosts,
 }
 
 impl RunningExecutor {
@@ -356,8 +360,9 @@ impl RunningExecutor {
             return Err(Error::RequiresRestart);
         }
         self.launcher.replace(config.programs);
-        self.addresses
-            .send_replace(Arc::new(config.policy.rules.urls.clone()));
+        let urls = config.policy.rules.urls.clone();
+        let urls = urls.with_named_hosts(self.named_hosts.clone());
+        self.addresses.send_replace(Arc::new(urls));
         for desktop in &self.desktops {
             desktop.set_policy(config.policy.clone());
         }
@@ -435,14 +440,25 @@ impl Config {
     /// If a folder cannot be used, is locked by another process, or contains damaged state.
     pub async fn start(self) -> Result<RunningExecutor, Error> {
         let launcher = Launcher::new(self.programs).at(self.launch_site);
-        let (addresses, active_rules) = watch::channel(Arc::new(self.policy.rules.urls.clone()));
+        // A browser belongs to the only display. Several displays have no browser, and hosts of their own.
+        let named_hosts = NamedHosts::default();
+        let urls = self.policy.rules.urls.clone();
+        let urls = urls.with_named_hosts(named_hosts.clone());
+        let (addresses, active_rules) = watch::channel(Arc::new(urls));
         let mut desktops = Vec::new();
         for display in &self.fixed.displays {
+            let named_hosts = match self.fixed.displays.len() {
+                1 => named_hosts.clone(),
+                _ => NamedHosts::default(),
+            };
             let driver = self.fixed.start_driver(display, &launcher)?;
             let driver = self
                 .fixed
                 .with_browser_driver(driver, display, &launcher, &active_rules);
-            desktops.push(self.fixed.desktop(display, driver, &self.policy).await?);
+            let desktop = self
+                .fixed
+                .desktop(display, driver, &self.policy, named_hosts);
+            desktops.push(desktop.await?);
         }
         Ok(RunningExecutor {
             service: Arc::new(ExecutorService::new(desktops.clone())),
@@ -450,6 +466,7 @@ impl Config {
             desktops,
             launcher,
             addresses,
+            named_hosts,
         })
     }
 }
@@ -460,12 +477,14 @@ impl StaticConfig {
         display: &DisplayId,
         driver: Arc<dyn Driver>,
         policy: &ExecutorPolicy,
+        named_hosts: NamedHosts,
     ) -> Result<Arc<Desktop>, Error> {
         let folder_name = folder_name(display);
         let parts = DesktopParts {
             display: display.clone(),
             driver,
             policy: policy.clone(),
+            named_hosts,
             files: Files::open(&self.files.join(&folder_name), self.max_file_bytes)
                 .map_err(ServiceError::from)?,
             folder: StateFolder::open(self.state.join(&folder_name)).map_err(ServiceError::from)?,
@@ -663,6 +682,7 @@ fn rules(settings: RuleSettings, applications: BTreeSet<String>) -> Result<Rules
                 .collect(),
             hosts: host_patterns("rules.url_hosts", &settings.url_hosts)?,
             denied_hosts: host_patterns("rules.denied_url_hosts", &settings.denied_url_hosts)?,
+            named_hosts: NamedHosts::default(),
         },
         allowed_regions: settings
             .allowed_regions

@@ -39,6 +39,8 @@ use crate::guard::Refusal;
 use crate::guard::StateFolder;
 use crate::guard::journal::{BeginOutcome, Digest, EntryProgress, Journal, Retention};
 use crate::guard::lease::{self, LeaseState};
+use crate::guard::named_hosts::NamedHosts;
+use crate::guard::rules::FORBIDDEN_CHORDS;
 use crate::policy::{ActivePolicy, ExecutorPolicy, SECRET_ALLOWED_WINDOWS};
 use crate::secrets::SecretMasks;
 
@@ -48,6 +50,8 @@ pub struct DesktopParts {
     pub display: DisplayId,
     pub driver: Arc<dyn Driver>,
     pub policy: ExecutorPolicy,
+    /// Private hosts that the user names, shared with the filter of the browser.
+    pub named_hosts: NamedHosts,
     pub files: Files,
     /// Directory of the lease and the journal.
     pub folder: StateFolder,
@@ -60,6 +64,7 @@ pub struct Desktop {
     display: DisplayId,
     driver: Arc<dyn Driver>,
     active_policy: Mutex<Arc<ActivePolicy>>,
+    named_hosts: NamedHosts,
     files: Files,
     folder: Arc<StateFolder>,
     journal: Mutex<Journal>,
@@ -91,7 +96,10 @@ impl Desktop {
         let desktop = Arc::new(Self {
             display: parts.display,
             driver: parts.driver,
-            active_policy: Mutex::new(ActivePolicy::new(parts.policy)),
+            active_policy: Mutex::new(ActivePolicy::new(
+                parts.policy.with_named_hosts(&parts.named_hosts),
+            )),
+            named_hosts: parts.named_hosts,
             files: parts.files,
             folder,
             journal: Mutex::new(journal),
@@ -117,7 +125,7 @@ impl Desktop {
     /// Replaces the policy for every action that starts from now on.
     pub fn set_policy(&self, policy: ExecutorPolicy) {
         let mut active = lock(&self.active_policy);
-        *active = active.replaced_by(policy);
+        *active = active.replaced_by(policy.with_named_hosts(&self.named_hosts));
     }
 
     fn active_policy(&self) -> Arc<ActivePolicy> {
@@ -141,6 +149,7 @@ impl Desktop {
             self.clock.now(),
         )?;
         self.stop_everything();
+        self.named_hosts.clear();
         self.driver.release_all().await?;
         // Before the lease: if the checkpoint cannot be stored, the call fails, and a stored lease would block the display until it
         // expires.
@@ -198,6 +207,7 @@ impl Desktop {
     /// Stops and releases after a lease has ended. A display error is only logged: no caller waits for it.
     async fn stop_and_release(&self, why: &str) {
         self.stop_everything();
+        self.named_hosts.clear();
         let released = self.driver.release_all().await;
         tracing::info!(display = %self.display, why, ?released, "the lease has ended");
     }
@@ -267,6 +277,7 @@ impl Desktop {
         if let Some(answer) = self.recorded_outcome(&id, digest)? {
             return Ok(answer);
         }
+        self.named_hosts.add(&request.named_hosts);
         // One policy snapshot for the whole action.
         let active = self.active_policy();
         let action = match self.check_rules(&active, request.action).await? {
@@ -277,6 +288,7 @@ impl Desktop {
             Ok(windows) => windows,
             Err(refusal) => return Ok(refused(refusal)),
         };
+        let forbidden_chords = Arc::clone(&active.policy.rules.forbidden_chords);
         let secret = resolve_secret(active, &action).await?;
         if stop.is_cancelled() {
             return Err(Error::Stopped);
@@ -291,6 +303,7 @@ impl Desktop {
             action,
             secret,
             allowed_windows: only_into,
+            forbidden_chords,
             focused_page: None,
         };
         let done = self.driver.perform(work, stop).await;
@@ -364,6 +377,17 @@ impl Desktop {
                     .await;
                 return Ok(refused(Refusal {
                     rule: SECRET_ALLOWED_WINDOWS,
+                    reason: failure.error.to_string(),
+                }));
+            }
+            Err(failure)
+                if matches!(failure.error, drivers::Error::ChordForbidden { .. })
+                    && !failure.input_sent =>
+            {
+                self.write_journal(id, |journal, id| journal.withdraw(id))
+                    .await;
+                return Ok(refused(Refusal {
+                    rule: FORBIDDEN_CHORDS,
                     reason: failure.error.to_string(),
                 }));
             }

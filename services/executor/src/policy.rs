@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::guard::Refusal;
 use crate::guard::allowed_windows::{AllowedWindows, WindowPattern};
+use crate::guard::named_hosts::NamedHosts;
 use crate::guard::rate_limiter::RateLimiter;
 use crate::guard::rules::Rules;
 use crate::secrets::Secrets;
@@ -71,6 +72,12 @@ impl ActivePolicy {
 }
 
 impl ExecutorPolicy {
+    /// Returns the same policy for a desktop on which the user names these hosts.
+    pub(crate) fn with_named_hosts(mut self, named_hosts: &NamedHosts) -> Self {
+        self.rules.urls = self.rules.urls.with_named_hosts(named_hosts.clone());
+        self
+    }
+
     /// Returns the allowed windows of the action's secret; empty for an action without one.
     pub(crate) fn windows_for(
         &self,

@@ -348,6 +348,7 @@ impl Settings {
                 capture_each_action: true,
                 find_arrivals: true,
                 fence_actions: true,
+                names_hosts: true,
                 claim_rules: ClaimRules::Strict,
             },
         })

@@ -30,6 +30,8 @@ pub struct ActionInputs<'a> {
     /// URL of the page, if known.
     pub url: Option<&'a str>,
     pub labels: &'a BTreeMap<String, String>,
+    /// Private hosts that the user named.
+    pub named_hosts: &'a BTreeSet<String>,
     /// Content of the clipboard, if the task itself set it.
     pub pasted: Option<&'a str>,
     /// True if part of the argument was read from the screen.
@@ -106,9 +108,12 @@ pub fn argument(action: &Action<CapturePoint>) -> (String, bool) {
         Text::Secret(name) => (format!("secret:{name}"), true),
     };
     match action {
-        Action::TypeText { text, .. }
-        | Action::SetClipboard { text }
-        | Action::Paste { text: Some(text) } => written(text),
+        // A carriage return presses Enter as a line feed does.
+        Action::TypeText { text, .. } => {
+            let (text, is_secret) = written(text);
+            (text.replace("\r\n", "\n").replace('\r', "\n"), is_secret)
+        }
+        Action::SetClipboard { text } | Action::Paste { text: Some(text) } => written(text),
         Action::KeyChord { keys, .. } | Action::HoldKey { keys, .. } => (chord(keys), false),
         Action::OpenUrl { url } | Action::GoToUrl { url } => (url.clone(), false),
         Action::OpenApplication { name } => (name.clone(), false),

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use motorium_proto::domain::geometry::CaptureRect;
+use motorium_proto::domain::private_host::is_private_host;
 use serde_json::Value;
 use url::Url;
 
@@ -43,6 +44,8 @@ pub struct ActionContext {
     pub changes: bool,
     pub enters: bool,
     pub navigates: bool,
+    /// Typed text opens, or may open, a private address that the user did not name.
+    pub private_address: bool,
     pub unlabelled: bool,
     pub destructive: bool,
     pub secret: bool,
@@ -107,6 +110,7 @@ impl ActionContext {
             sites: place.sites(words, &applications),
             host: host.to_owned(),
             address_schemes: schemes(&addresses),
+            private_address: types_private_address(circumstances, sort, &addresses),
             address_hosts: hosts(&addresses),
             url: url.map(String::from).unwrap_or_default(),
             labels: as_set(circumstances.labels),
@@ -151,6 +155,20 @@ impl ActionContext {
             ..Self::default()
         }
     }
+}
+
+/// Returns true if keys or text open an address with a private host that the user did not name.
+fn types_private_address(
+    circumstances: &ActionInputs<'_>,
+    sort: ActionCategory,
+    addresses: &[Url],
+) -> bool {
+    let is_typed = matches!(sort, ActionCategory::TextEntry | ActionCategory::KeyPress);
+    let opened = hosts(addresses);
+    is_typed
+        && opened
+            .iter()
+            .any(|host| is_private_host(host) && !circumstances.named_hosts.contains(host))
 }
 
 /// Returns the meanings of the function's name, of arguments of a single word, and of arguments that hold a command.

@@ -367,6 +367,7 @@ fn attributes(what: &ActionContext) -> HashMap<String, RestrictedExpression> {
         ("changes", what.changes),
         ("enters", what.enters),
         ("navigates", what.navigates),
+        ("private_address", what.private_address),
         ("unlabelled", what.unlabelled),
         ("destructive", what.destructive),
         ("secret", what.secret),

@@ -4,6 +4,7 @@
 //! - [`context`]: the attributes of an action or a call that policies can refer to
 //! - `target_context`: the target on the screen, its label and surroundings, and the meaning of keys there
 //! - [`engine`]: Cedar policies over action contexts
+//! - `named_hosts`: private hosts in the user's words
 //! - [`provenance`]: parts of an argument that do not come from the user
 //! - `decoding`: decoded forms of a text, and the values in it
 //! - [`source`]: loading policies from files, and reloading them when the files change
@@ -14,11 +15,13 @@ mod action;
 pub mod context;
 mod decoding;
 pub mod engine;
+mod named_hosts;
 pub mod provenance;
 pub mod source;
 mod target_context;
 
 pub use context::{ActionContext, ActionInputs, CallInputs};
 pub use engine::{Policy, PolicyDecision, PolicyRule};
+pub use named_hosts::{named_private_hosts, private_host_of};
 pub use source::{PolicyDocument, PolicySource};
 pub use target_context::surrounding_area;

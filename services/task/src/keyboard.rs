@@ -70,8 +70,8 @@ impl KeyboardHistory {
             self.line.push(UNKNOWN_INPUT);
             return;
         };
-        self.focus_may_have_moved |= text.contains(['\t', '\n']);
-        match text.rsplit_once('\n') {
+        self.focus_may_have_moved |= text.contains(['\t', '\n', '\r']);
+        match text.rsplit_once(['\n', '\r']) {
             // A line break submits the line; what follows it is the new one.
             Some((_, last)) => last.clone_into(&mut self.line),
             None => self.line.push_str(text),
@@ -79,18 +79,22 @@ impl KeyboardHistory {
     }
 
     fn press(&mut self, keys: &[Key], repeat: u32) {
-        let keys: Vec<Key> = keys.iter().map(|key| key.in_main_block()).collect();
-        match keys.as_slice() {
-            [Key::Character(letter)] | [Key::Shift, Key::Character(letter)] => {
-                (0..repeat).for_each(|_| self.line.push(*letter));
-            }
+        let written: Vec<Key> = keys.iter().map(|key| key.in_main_block()).collect();
+        if let [Key::Character(letter)] | [Key::Shift, Key::Character(letter)] = written.as_slice()
+        {
+            (0..repeat).for_each(|_| self.line.push(*letter));
+            return;
+        }
+        match Key::on_us_keyboard(keys).as_slice() {
             [Key::Space] => self.line.push(' '),
             [Key::Backspace] => (0..repeat).for_each(|_| {
                 self.line.pop();
             }),
             [Key::Delete | Key::Home | Key::End | Key::Left | Key::Right] => {}
             // The content of the clipboard is not known here, so the line contains an unknown part.
-            [Key::Control, Key::Character('v')] => self.line.push(UNKNOWN_INPUT),
+            [Key::Control, Key::Character('v')]
+            | [Key::Control, Key::Shift, Key::Character('v')]
+            | [Key::Shift, Key::Insert] => self.line.push(UNKNOWN_INPUT),
             [Key::Control, Key::Character(letter)]
                 if EDITING_LETTERS.contains(&letter.to_lowercase().to_string().as_str()) => {}
             keys => {

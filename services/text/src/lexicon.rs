@@ -427,10 +427,11 @@ fn matches_wildcard(pattern: &str, label: &str) -> bool {
     }
 }
 
-/// Returns the keys of a chord as a set in lower case. A planner may write `ctrl+V` for `ctrl+v`.
+/// Returns the keys of a chord as a US keyboard has them, as a set. A planner may write `ctrl+V` or `ctrl+м` for `ctrl+v`.
 pub fn chord_keys(keys: &[Key]) -> BTreeSet<String> {
-    keys.iter()
-        .map(|key| key.in_main_block().to_string().to_lowercase())
+    Key::on_us_keyboard(keys)
+        .iter()
+        .map(ToString::to_string)
         .collect()
 }
 

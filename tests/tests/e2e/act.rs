@@ -126,6 +126,40 @@ async fn a_running_executor_is_used_and_its_lease_respected() {
     check(&setup.motorium(&words).await, 0, "performed");
 }
 
+/// The address of this machine that a person gives is opened without any setting, and no other one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_private_address_is_opened_if_the_person_named_it() {
+    let desktop = TestDesktop::start().await;
+    let site = PageServer::serve().await;
+    let setup = TestSetup::on(&desktop);
+    let url = site.url("logger.html");
+    let public_only = "--set=executor.rules.url_hosts=[\"*\"]";
+    let goal = format!("open {url}");
+    check(
+        &setup
+            .motorium(&[public_only, "run", "--in-process", &goal])
+            .await,
+        0,
+        "",
+    );
+    site.wait_until_loaded().await;
+    check(
+        &setup
+            .motorium(&[public_only, "act", "--in-process", "url", &url])
+            .await,
+        0,
+        "performed",
+    );
+    let denied = "--set=executor.rules.denied_url_hosts=[\"127.0.0.0/8\"]";
+    check(
+        &setup
+            .motorium(&[public_only, denied, "act", "--in-process", "url", &url])
+            .await,
+        1,
+        "denied by 127.0.0.0/8",
+    );
+}
+
 /// A closed terminal, Ctrl-\, and SIGKILL, after which another process releases the keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_held_by_a_command_are_released_however_it_ends() {

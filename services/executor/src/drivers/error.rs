@@ -129,6 +129,9 @@ pub enum Error {
         "the focused window ({window}) is not an allowed window of the secret; allowed: {allowed}"
     )]
     WindowNotAllowed { window: String, allowed: String },
+    /// On the current layout the keys press a forbidden chord. Nothing was sent.
+    #[error("on this keyboard layout the keys press the forbidden key combination {chord}")]
+    ChordForbidden { chord: String },
     /// The limit of watchers is reached; each takes a thread.
     #[error("the limit of {max} watchers of user input is reached; close one, or try again later")]
     TooManyWatchers { max: usize },

@@ -21,6 +21,7 @@ use url::Url;
 
 use self::clipboard_content::ClipboardContent;
 use crate::guard::allowed_windows::WindowPattern;
+use crate::guard::rules::Chord;
 
 #[cfg(target_os = "linux")]
 mod browser_profile;
@@ -54,6 +55,9 @@ pub struct PreparedAction {
     pub secret: Option<SecretString>,
     /// Allowed windows of the secret, checked just before typing. Any other window is [`Error::WindowNotAllowed`].
     pub allowed_windows: Arc<[WindowPattern]>,
+    /// Chords that must not be pressed, compared on the current layout just before: [`Error::ChordForbidden`]. Drivers
+    /// that do not know the layout rely on the comparison by name before them.
+    pub forbidden_chords: Arc<[Chord]>,
     /// Source of the focused page's URL; `None` without DevTools.
     pub focused_page: Option<Arc<dyn FocusedPage>>,
 }
@@ -75,6 +79,7 @@ impl From<Action<CapturePoint>> for PreparedAction {
             action,
             secret: None,
             allowed_windows: Arc::new([]),
+            forbidden_chords: Arc::new([]),
             focused_page: None,
         }
     }

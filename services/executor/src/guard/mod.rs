@@ -9,6 +9,7 @@
 pub mod allowed_windows;
 pub mod journal;
 pub mod lease;
+pub mod named_hosts;
 pub mod rate_limiter;
 mod refusal;
 pub mod rules;

@@ -4,9 +4,10 @@
 //! "Pay" button: that is the task of the Orchestrator's policy and of restrictions on the desktop itself.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use motorium_proto::domain::action::{Action, ActionKind};
+use motorium_proto::domain::action::{Action, ActionKind, ControlCharacters, Text};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::key::Key;
 
@@ -31,6 +32,8 @@ pub const DEFAULT_FORBIDDEN_CHORDS: &[&str] = &[
     "ctrl+alt+f12",
 ];
 
+/// Name of the rule for chords, as in the configuration.
+pub(crate) const FORBIDDEN_CHORDS: &str = "rules.forbidden_chords";
 /// Distance in pixels between the checked points of a drag's path. Small enough that no region of a few pixels is
 /// skipped.
 const PATH_STEP_PX: f64 = 2.0;
@@ -42,7 +45,8 @@ const MAX_PATH_STEPS: f64 = 20_000.0;
 #[derive(Debug, Clone)]
 pub struct Rules {
     pub kinds: BTreeSet<ActionKind>,
-    pub forbidden_chords: Vec<Chord>,
+    /// Compared by name here. Drivers that know the layout compare them by what they do on it.
+    pub forbidden_chords: Arc<[Chord]>,
     pub applications: BTreeSet<String>,
     pub urls: UrlRules,
     /// `None` allows the whole display.
@@ -57,7 +61,10 @@ pub struct Rules {
 pub struct Chord {
     /// The combination as configured.
     pub name: String,
-    keys: Vec<Key>,
+    /// Its keys as configured, for drivers that know the layout.
+    pub keys: Vec<Key>,
+    /// Its keys on a US keyboard.
+    on_us_keyboard: Vec<Key>,
 }
 
 impl Chord {
@@ -69,25 +76,24 @@ impl Chord {
         let keys = Key::parse_chord("forbidden_chords", name)?;
         Ok(Self {
             name: name.to_owned(),
-            keys: keys.into_iter().map(fold_case).collect(),
+            on_us_keyboard: Key::on_us_keyboard(&keys),
+            keys,
         })
     }
 
-    /// Returns whether `keys` contains this chord.
-    fn is_in(&self, keys: &[Key]) -> bool {
-        self.keys
-            .iter()
-            .all(|key| keys.iter().any(|struck| fold_case(*struck) == *key))
+    /// Returns whether `struck` contains this chord. Both are keys of a US keyboard.
+    fn is_in(&self, struck: &[Key]) -> bool {
+        self.on_us_keyboard.iter().all(|key| struck.contains(key))
     }
-}
 
-/// Folds upper and lower case, which are the same key, and the keypad, whose keys do the same.
-fn fold_case(key: Key) -> Key {
-    let key = key.in_main_block();
-    let Key::Character(character) = key else {
-        return key;
-    };
-    Key::Character(character.to_lowercase().next().unwrap_or(character))
+    /// Explains why this chord is not pressed.
+    #[must_use]
+    pub fn refusal(&self) -> Refusal {
+        Refusal {
+            rule: FORBIDDEN_CHORDS,
+            reason: format!("the key combination {} is forbidden", self.name),
+        }
+    }
 }
 
 impl Rules {
@@ -119,6 +125,16 @@ impl Rules {
                 self.check_chord(&keys)?;
                 self.check_duration(duration)?;
                 Ok(Action::HoldKey { keys, duration })
+            }
+            Action::TypeText {
+                text,
+                control_characters,
+            } => {
+                self.check_text(&text, control_characters)?;
+                Ok(Action::TypeText {
+                    text,
+                    control_characters,
+                })
             }
             Action::Wait { duration } => {
                 self.check_duration(duration)?;
@@ -155,7 +171,6 @@ impl Rules {
             | Action::MouseDown { .. }
             | Action::MouseUp { .. }
             | Action::Scroll { .. }
-            | Action::TypeText { .. }
             | Action::SetClipboard { .. }
             | Action::Paste { .. }
             | Action::FocusWindow { .. }
@@ -176,13 +191,32 @@ impl Rules {
     }
 
     fn check_chord(&self, keys: &[Key]) -> Result<(), Refusal> {
-        match self.forbidden_chords.iter().find(|chord| chord.is_in(keys)) {
+        let struck = Key::on_us_keyboard(keys);
+        let mut chords = self.forbidden_chords.iter();
+        match chords.find(|chord| chord.is_in(&struck)) {
             None => Ok(()),
-            Some(chord) => Err(Refusal {
-                rule: "rules.forbidden_chords",
-                reason: format!("the key combination {} is forbidden", chord.name),
-            }),
+            Some(chord) => Err(chord.refusal()),
         }
+    }
+
+    /// Checks the keys that control characters of a text press.
+    fn check_text(
+        &self,
+        text: &Text,
+        control_characters: ControlCharacters,
+    ) -> Result<(), Refusal> {
+        let Text::Literal(text) = text else {
+            return Ok(());
+        };
+        if control_characters != ControlCharacters::AsKeys {
+            return Ok(());
+        }
+        for (characters, key) in [(['\n', '\r'].as_slice(), Key::Enter), (&['\t'], Key::Tab)] {
+            if text.contains(characters) {
+                self.check_chord(&[key])?;
+            }
+        }
+        Ok(())
     }
 
     fn check_duration(&self, duration: Duration) -> Result<(), Refusal> {
@@ -309,6 +343,7 @@ fn path_points(targets: &[CapturePoint]) -> Vec<CapturePoint> {
 mod tests {
     use motorium_proto::domain::action::{Button, ScrollAmount};
 
+    use super::super::named_hosts::NamedHosts;
     use super::super::url_rules::HostPattern;
     use super::*;
 
@@ -334,6 +369,7 @@ mod tests {
                 schemes: vec!["https".to_owned()],
                 hosts: vec![HostPattern::Any],
                 denied_hosts: Vec::new(),
+                named_hosts: NamedHosts::default(),
             },
             allowed_regions: Some(vec![region(0, 0, 1000, 1000)]),
             denied_regions: vec![region(100, 100, 10, 10)],
@@ -403,6 +439,7 @@ mod tests {
         check(chord("Delete+ALT+Control_L"), refused);
         check(chord("ctrl+shift+alt+BackSpace"), refused);
         check(chord("ctrl+alt+F7"), refused);
+        check(chord("ctrl+altgr+KP_Decimal+delete"), refused);
         check(chord("ctrl+alt+t"), Ok(()));
         check(chord("ctrl+delete"), Ok(()));
         let keys = Key::parse_chord("keys", "ctrl+alt+delete").unwrap();

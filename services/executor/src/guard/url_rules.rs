@@ -1,13 +1,16 @@
 //! Rules for URLs: allowed schemes, allowed hosts, denied hosts.
 //!
-//! Pure. A URL is checked as a browser parses it: its host in ASCII and without the trailing dot of a fully qualified
-//! name. Enforcing the rules in a browser is the driver's task.
+//! A URL is checked as a browser parses it: its host in ASCII and without the trailing dot of a fully qualified name.
+//! Private hosts (this machine, the local network, metadata services) are denied unless a pattern lists them or the user
+//! named them. Enforcing the rules in a browser is the driver's task.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 
+use motorium_proto::domain::private_host::{is_private_address, is_private_host};
 use url::{Host, Url};
 
+use super::named_hosts::NamedHosts;
 use super::refusal::Refusal;
 
 /// Default schemes of allowed URLs.
@@ -24,7 +27,7 @@ const EMPTY_CHROME_PAGES: &[&str] = &[
 ];
 
 /// Rules for the URLs that may be opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct UrlRules {
     /// Allowed schemes, in lower case.
     pub schemes: Vec<String>,
@@ -32,9 +35,20 @@ pub struct UrlRules {
     pub hosts: Vec<HostPattern>,
     /// Denied hosts; they take precedence over `hosts`.
     pub denied_hosts: Vec<HostPattern>,
+    /// Private hosts that the user named. They are allowed where `*` is.
+    pub named_hosts: NamedHosts,
 }
 
 impl UrlRules {
+    /// Returns the same rules with these hosts as those that the user named.
+    #[must_use]
+    pub fn with_named_hosts(self, named_hosts: NamedHosts) -> Self {
+        Self {
+            named_hosts,
+            ..self
+        }
+    }
+
     /// Parses a URL as a browser does and checks it.
     ///
     /// # Errors
@@ -72,13 +86,52 @@ impl UrlRules {
                 reason,
             });
         }
-        if self.hosts.iter().any(|pattern| pattern.matches(&host)) {
+        if self.lists(&host) {
+            return Ok(());
+        }
+        if !self.allows_any_host() {
+            return Err(Refusal {
+                rule: "rules.url_hosts",
+                reason: format!("the host {host} is not allowed"),
+            });
+        }
+        let name = host.to_string();
+        if !is_private_host(&name) || self.named_hosts.contains(&name) {
             return Ok(());
         }
         Err(Refusal {
             rule: "rules.url_hosts",
-            reason: format!("the host {host} is not allowed"),
+            reason: format!(
+                "the host {host} is on this machine or its network; name its address in the goal, or list it in \
+                 executor.rules.url_hosts"
+            ),
         })
+    }
+
+    /// Returns whether a page may come from this address: a public one, or one that the rules list, for a host that they
+    /// list or that the user named. Addresses that are denied are denied under every name.
+    #[must_use]
+    pub fn allows_remote(&self, url: &Url, address: IpAddr) -> bool {
+        let literal: Host<&str> = match address {
+            IpAddr::V4(address) => Host::Ipv4(address),
+            IpAddr::V6(address) => Host::Ipv6(address),
+        };
+        if self.denied_hosts.iter().any(|one| one.matches(&literal)) {
+            return false;
+        }
+        let is_known =
+            |host: Host<&str>| self.lists(&host) || self.named_hosts.contains(&host.to_string());
+        !is_private_address(address) || self.lists(&literal) || url.host().is_some_and(is_known)
+    }
+
+    /// Returns whether a pattern other than `*` matches a host.
+    fn lists(&self, host: &Host<&str>) -> bool {
+        let mut listed = self.hosts.iter().filter(|one| **one != HostPattern::Any);
+        listed.any(|pattern| pattern.matches(host))
+    }
+
+    fn allows_any_host(&self) -> bool {
+        self.hosts.contains(&HostPattern::Any)
     }
 
     /// Returns whether a browser may show this URL as a page: an allowed URL, its source, a `blob:` of it, or one of
@@ -127,12 +180,11 @@ impl UrlRules {
             .collect()
     }
 
-    /// Returns whether every `http` and `https` URL is allowed.
+    /// Returns whether every `http` and `https` URL of a public host is allowed.
     #[must_use]
-    pub fn allows_all_web_urls(&self) -> bool {
+    pub fn allows_all_public_urls(&self) -> bool {
         let open = |scheme: &&str| self.schemes.iter().any(|allowed| allowed == scheme);
-        let any_host = self.hosts.contains(&HostPattern::Any);
-        any_host && self.denied_hosts.is_empty() && ["http", "https"].iter().all(open)
+        self.allows_any_host() && self.denied_hosts.is_empty() && ["http", "https"].iter().all(open)
     }
 }
 
@@ -143,11 +195,21 @@ fn scheme_refusal(reason: String) -> Refusal {
     }
 }
 
-/// A pattern for hosts: `example.com`, `*.example.com` including the domain itself and its subdomains, or `*` for any.
+/// A pattern for hosts: `example.com`, `*.example.com` including the domain itself and its subdomains, the network
+/// `192.168.0.0/16` of literal addresses, or `*` for any public host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostPattern {
     Any,
-    Named { host: Host, below: bool },
+    Named {
+        host: Host,
+        below: bool,
+    },
+    /// Addresses that agree with `network` in the first `prefix` bits. IPv4 addresses are mapped into IPv6.
+    Network {
+        network: Ipv6Addr,
+        prefix: u8,
+        written: String,
+    },
 }
 
 impl HostPattern {
@@ -158,11 +220,14 @@ impl HostPattern {
     pub fn parse(pattern: &str) -> Result<Self, String> {
         let bad = || {
             format!(
-                "`{pattern}` is not a host pattern; use example.com, *.example.com, 192.0.2.1, or * for any"
+                "`{pattern}` is not a host pattern; use example.com, *.example.com, 192.0.2.1, 192.168.0.0/16, or * for any public host"
             )
         };
         if pattern.trim() == "*" {
             return Ok(Self::Any);
+        }
+        if let Some((address, prefix)) = pattern.trim().split_once('/') {
+            return Self::network(pattern.trim(), address, prefix).ok_or_else(bad);
         }
         let (name, below) = match pattern.trim().strip_prefix("*.") {
             Some(parent) => (parent, true),
@@ -175,16 +240,38 @@ impl HostPattern {
         Ok(Self::Named { host, below })
     }
 
+    fn network(written: &str, address: &str, prefix: &str) -> Option<Self> {
+        let literal = address
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        let address: IpAddr = literal.unwrap_or(address).parse().ok()?;
+        let prefix: u8 = prefix.parse().ok()?;
+        let (network, prefix, max) = match address {
+            // The first 96 bits of a mapped address are the same for all of them.
+            IpAddr::V4(address) => (address.to_ipv6_mapped(), prefix.checked_add(96)?, 128),
+            IpAddr::V6(address) => (address, prefix, 128),
+        };
+        (prefix <= max).then(|| Self::Network {
+            network,
+            prefix,
+            written: written.to_owned(),
+        })
+    }
+
     /// Returns whether the pattern matches a host. An IPv4 address and its IPv6-mapped form (`::ffff:192.0.2.1`) are
     /// equal.
     #[must_use]
     pub fn matches(&self, host: &Host<&str>) -> bool {
-        let Self::Named {
-            host: wanted,
-            below,
-        } = self
-        else {
-            return true;
+        let (wanted, below) = match self {
+            Self::Any => return true,
+            Self::Named { host, below } => (host, below),
+            Self::Network {
+                network, prefix, ..
+            } => {
+                let shift = 128 - u32::from(*prefix);
+                let high_bits = |address: Ipv6Addr| u128::from(address).checked_shr(shift);
+                return as_ipv6(host).is_some_and(|given| high_bits(given) == high_bits(*network));
+            }
         };
         match (wanted, host) {
             (Host::Domain(wanted), Host::Domain(given)) => {
@@ -210,6 +297,7 @@ impl fmt::Display for HostPattern {
             Self::Any => f.write_str("*"),
             Self::Named { host, below: true } => write!(f, "*.{host}"),
             Self::Named { host, below: false } => write!(f, "{host}"),
+            Self::Network { written, .. } => f.write_str(written),
         }
     }
 }
@@ -221,7 +309,7 @@ fn without_root(name: &str) -> &str {
 
 fn as_ipv6<S>(host: &Host<S>) -> Option<Ipv6Addr> {
     match host {
-        Host::Ipv4(number) => Some(Ipv4Addr::to_ipv6_mapped(number)),
+        Host::Ipv4(number) => Some(number.to_ipv6_mapped()),
         Host::Ipv6(number) => Some(*number),
         Host::Domain(_) => None,
     }
@@ -246,6 +334,7 @@ mod tests {
                 .collect(),
             hosts: patterns(hosts),
             denied_hosts: patterns(denied),
+            named_hosts: NamedHosts::default(),
         }
     }
 
@@ -380,16 +469,101 @@ mod tests {
     }
 
     #[test]
-    fn all_web_urls_are_allowed_only_without_restrictions() {
-        assert!(addresses(&["*"], &[]).allows_all_web_urls());
-        assert!(!addresses(&[], &[]).allows_all_web_urls());
-        assert!(!addresses(&["example.com"], &[]).allows_all_web_urls());
-        assert!(!addresses(&["*"], &["evil.test"]).allows_all_web_urls());
+    fn private_hosts_are_allowed_only_if_they_are_listed_or_named() {
+        let any = addresses(&["*"], &[]);
+        let refused = Err(("rules.url_hosts", "executor.rules.url_hosts"));
+        for private in [
+            "http://localhost:3000/",
+            "http://app.localhost/",
+            "http://printer.local/",
+            "http://metadata.google.internal/",
+            "http://router/",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://2852039166/",
+            "http://0xa9.0xfe.0xa9.0xfe/",
+            "http://0251.0376.0251.0376/",
+            "http://127.1/",
+            "http://0/",
+            "http://[::ffff:10.0.0.1]/",
+            "http://[::1]:8080/",
+            "http://[fd00::1]/",
+            "http://10.0.0.1./",
+            "http://user@192.168.1.1/",
+            "http://１２７.０.０.１/",
+        ] {
+            check(&any, private, refused);
+            assert!(!any.allows_page(private), "{private}");
+            assert!(!any.allows_page(&format!("view-source:{private}")));
+        }
+        any.named_hosts
+            .add(&["LOCALHOST".to_owned(), "127.0.0.1".to_owned()]);
+        check(&any, "http://localhost:3000/", Ok("http://localhost:3000/"));
+        check(&any, "http://127.1/", Ok("http://127.0.0.1/"));
+        check(&any, "http://[::1]/", refused);
+        any.named_hosts.clear();
+        check(&any, "http://localhost:3000/", refused);
+
+        let listed = addresses(
+            &["*", "localhost", "192.168.0.0/16", "[fd00::]/8"],
+            &["192.168.1.1"],
+        );
+        for allowed in [
+            "http://localhost/",
+            "http://192.168.1.2/",
+            "http://[fd12::1]/",
+            "https://example.com/",
+        ] {
+            check(&listed, allowed, Ok(allowed));
+        }
+        check(&listed, "http://192.169.1.1/x", Ok("http://192.169.1.1/x"));
+        check(&listed, "http://10.0.0.1/", refused);
+        check(
+            &listed,
+            "http://192.168.1.1/",
+            Err(("rules.denied_url_hosts", "192.168.1.1")),
+        );
+
+        // A strict list stays strict: what the user names replaces only the exception of `*`.
+        let strict = addresses(&["example.com"], &[]);
+        strict.named_hosts.add(&["localhost".to_owned()]);
+        check(
+            &strict,
+            "http://localhost/",
+            Err(("rules.url_hosts", "not allowed")),
+        );
+    }
+
+    #[test]
+    fn a_public_name_at_a_private_address_is_found_out() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let local: IpAddr = "127.0.0.1".parse().unwrap();
+        let any = addresses(&["*"], &["203.0.113.9"]);
+        assert!(!any.allows_remote(&url("https://rebind.example/"), local));
+        assert!(!any.allows_remote(
+            &url("https://x.example/"),
+            "::ffff:10.0.0.1".parse().unwrap()
+        ));
+        assert!(any.allows_remote(&url("https://x.example/"), "203.0.113.8".parse().unwrap()));
+        assert!(!any.allows_remote(&url("https://x.example/"), "203.0.113.9".parse().unwrap()));
+        any.named_hosts.add(&["rebind.example".to_owned()]);
+        assert!(any.allows_remote(&url("https://rebind.example/"), local));
+        let intranet = addresses(&["*", "*.corp.example"], &[]);
+        assert!(intranet.allows_remote(&url("https://wiki.corp.example/"), local));
+        let network = addresses(&["*", "127.0.0.0/8"], &[]);
+        assert!(network.allows_remote(&url("https://anything.example/"), local));
+    }
+
+    #[test]
+    fn all_public_urls_are_allowed_only_without_restrictions() {
+        assert!(addresses(&["*"], &[]).allows_all_public_urls());
+        assert!(!addresses(&[], &[]).allows_all_public_urls());
+        assert!(!addresses(&["example.com"], &[]).allows_all_public_urls());
+        assert!(!addresses(&["*"], &["evil.test"]).allows_all_public_urls());
         let secure = UrlRules {
             schemes: vec!["https".to_owned()],
             ..addresses(&["*"], &[])
         };
-        assert!(!secure.allows_all_web_urls());
+        assert!(!secure.allows_all_public_urls());
     }
 
     #[test]
@@ -401,6 +575,9 @@ mod tests {
             "**",
             "a.*.com",
             "*.127.0.0.1",
+            "10.0.0.0/33",
+            "10.0.0/8",
+            "example.com/8",
         ] {
             assert!(HostPattern::parse(bad).is_err(), "{bad}");
         }

@@ -256,6 +256,7 @@ async fn invalid_actions_never_reach_the_driver() {
             action_id: format!("message {nth}"),
             retry_of: String::new(),
             action: Some(action.clone()),
+            named_hosts: Vec::new(),
         };
         // An invalid request names the invalid field; a valid one gets an answer, even if it is a refusal.
         match PerformRequest::try_from(request) {

@@ -20,6 +20,7 @@ use motorium_executor::files::Files;
 use motorium_executor::guard::StateFolder;
 use motorium_executor::guard::allowed_windows::{AllowedWindows, WindowPattern};
 use motorium_executor::guard::journal::{Journal, Retention};
+use motorium_executor::guard::named_hosts::NamedHosts;
 use motorium_executor::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
 use motorium_executor::guard::url_rules::{HostPattern, UrlRules};
 use motorium_executor::policy::ExecutorPolicy;
@@ -78,6 +79,7 @@ fn rules() -> Rules {
             schemes: vec!["https".to_owned()],
             hosts: vec![HostPattern::Any],
             denied_hosts: Vec::new(),
+            named_hosts: NamedHosts::default(),
         },
         allowed_regions: None,
         denied_regions: vec![CaptureRect::new(
@@ -97,6 +99,7 @@ fn parts(home: &Path, driver: Arc<dyn Driver>) -> DesktopParts {
     DesktopParts {
         display: DisplayId::new(":1"),
         driver,
+        named_hosts: NamedHosts::default(),
         policy: ExecutorPolicy {
             rules: rules(),
             max_actions_per_second: None,
@@ -253,6 +256,7 @@ fn request(epoch: u64, id: &str, action: Action<CapturePoint>) -> PerformRequest
         action_id: ActionId::new(id),
         retry_of: None,
         action,
+        named_hosts: Vec::new(),
     }
 }
 
@@ -318,6 +322,7 @@ both_ways! {
     fence_tells_how_far_an_action_came,
     queued_action_is_fenced_before_its_turn,
     disallowed_actions_are_refused_with_their_rule,
+    a_private_host_may_be_opened_while_the_user_who_named_it_has_the_desktop,
     release_all_stops_running_and_queued_actions,
     a_call_that_is_dropped_stops_its_action,
     secrets_are_resolved_here_and_nowhere_else,
@@ -609,6 +614,33 @@ async fn disallowed_actions_are_refused_with_their_rule(scene: ServiceFixture) {
         );
     }
     assert!(scene.driver.actions().is_empty());
+}
+
+async fn a_private_host_may_be_opened_while_the_user_who_named_it_has_the_desktop(
+    scene: ServiceFixture,
+) {
+    let open = |epoch: u64, id: &str, url: &str, named: &[&str]| {
+        let named_hosts = named.iter().map(|&host| host.to_owned()).collect();
+        let url = url.to_owned();
+        let request = PerformRequest {
+            named_hosts,
+            ..request(epoch, id, Action::OpenUrl { url })
+        };
+        scene.executor.perform(request)
+    };
+    let local = "https://0x7f.1:8443/";
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    let refused = open(epoch, "unnamed", local, &["localhost"]).await.unwrap();
+    assert_eq!(refused.rule.as_deref(), Some("rules.url_hosts"));
+    assert!(refused.detail.contains("127.0.0.1"), "{}", refused.detail);
+    // Named with another action of the same lease.
+    let named = open(epoch, "named", "https://example.com/", &["127.0.0.1"]);
+    assert_eq!(named.await.unwrap().result, ActionResult::Performed);
+    let opened = open(epoch, "local", local, &[]).await.unwrap();
+    assert_eq!(opened.result, ActionResult::Performed);
+    let next = scene.acquire("b", true).await.unwrap().epoch.0;
+    let refused = open(next, "next", local, &[]).await.unwrap();
+    assert_eq!(refused.result, ActionResult::Refused);
 }
 
 async fn release_all_stops_running_and_queued_actions(scene: ServiceFixture) {

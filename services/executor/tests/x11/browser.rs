@@ -9,6 +9,7 @@ use motorium_executor::drivers::devtools::{BrowserDriver, Options};
 use motorium_executor::drivers::launch::{Launcher, Program, Programs};
 use motorium_executor::drivers::{Driver, Error, PreparedAction};
 use motorium_executor::guard::allowed_windows::WindowPattern;
+use motorium_executor::guard::named_hosts::NamedHosts;
 use motorium_executor::guard::url_rules::{DEFAULT_URL_SCHEMES, HostPattern, UrlRules};
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
 use motorium_proto::domain::geometry::CapturePoint;
@@ -44,15 +45,21 @@ fn addresses(hosts: &[&str], denied: &[&str]) -> Arc<UrlRules> {
             .collect(),
         hosts: patterns(hosts),
         denied_hosts: patterns(denied),
+        named_hosts: NamedHosts::default(),
     })
 }
 
 impl BrowserFixture {
     async fn start(pages: &[(&'static str, &str)]) -> Self {
+        // The hosts of the test web are on this machine.
+        Self::start_with(pages, addresses(&["*", "127.0.0.1"], &[])).await
+    }
+
+    async fn start_with(pages: &[(&'static str, &str)], rules: Arc<UrlRules>) -> Self {
         let web = Web::serve(pages).await;
         let desktop = Desktop::start("us").await;
         let port = free_port();
-        let (addresses, active_rules) = watch::channel(addresses(&["*"], &[]));
+        let (addresses, active_rules) = watch::channel(rules);
         let endpoint = format!("http://127.0.0.1:{port}");
         let options = Options {
             endpoint: endpoint.clone(),
@@ -289,7 +296,7 @@ async fn denied_hosts_cannot_be_reached_by_any_bypass() {
             .wait_asked("evil.test", &format!("/at{way}"))
             .await;
     }
-    let denying = addresses(&["*"], &["*.evil.test"]);
+    let denying = addresses(&["*", "127.0.0.1"], &["*.evil.test"]);
     let naming = addresses(&["good.test"], &[]);
     for rules in [denying, naming] {
         scene.open("evil.test", "/before").await;
@@ -316,7 +323,9 @@ async fn denied_hosts_cannot_be_reached_by_any_bypass() {
             }
         }
         assert_eq!(scene.web.asked_of("evil.test"), [""; 0]);
-        scene.addresses.send_replace(addresses(&["*"], &[]));
+        scene
+            .addresses
+            .send_replace(addresses(&["*", "127.0.0.1"], &[]));
     }
 }
 
@@ -493,7 +502,7 @@ async fn url_rules_apply_to_pages_opened_before_the_driver() {
     scene.web.wait_asked("evil.test", "/poll").await;
     scene
         .addresses
-        .send_replace(addresses(&["*"], &["evil.test"]));
+        .send_replace(addresses(&["*", "127.0.0.1"], &["evil.test"]));
     let late = BrowserDriver::start(
         Arc::new(driver(&scene.desktop.display)),
         Options {
@@ -594,7 +603,7 @@ async fn beforeunload_dialog_is_reported_as_an_error() {
     perform(&scene.driver, click_in_page()).await.unwrap();
     scene
         .addresses
-        .send_replace(addresses(&["*"], &["evil.test"]));
+        .send_replace(addresses(&["*", "127.0.0.1"], &["evil.test"]));
     scene
         .read_until("an empty page", |page| page.url == "about:blank")
         .await;
@@ -669,4 +678,47 @@ async fn unreachable_or_hung_browser_is_an_error_and_recovers() {
         .await;
     scene.open("good.test", "/").await;
     assert_eq!(scene.read().await.text, "here");
+}
+
+#[tokio::test]
+async fn pages_reach_no_private_host_by_its_address_or_under_another_name() {
+    const TRY: &str = "<title>trying</title><script>
+        fetch('http://127.0.0.1:PORT/secret', { mode: 'no-cors' })
+            .then(() => document.title = 'reached', () => document.title = 'refused');
+    </script>";
+    let scene = BrowserFixture::start_with(
+        &[
+            (
+                "/jump",
+                "<script>location = 'http://localhost:PORT/secret'</script>",
+            ),
+            ("/fetch", TRY),
+            (
+                "/rebind",
+                "<script>location = 'http://rebind.test:PORT/secret'</script>",
+            ),
+            ("/secret", "<title>Secret</title>inside"),
+        ],
+        addresses(&["*", "good.test"], &[]),
+    )
+    .await;
+    scene.open("good.test", "/fetch").await;
+    let tried = scene.read_until("the attempt", |page| page.title != "trying");
+    assert_eq!(tried.await.title, "refused");
+    scene.open("good.test", "/jump").await;
+    let left = scene.read_until("the refused page", |page| page.url.contains("localhost"));
+    assert!(!left.await.text.contains("inside"));
+    for host in ["localhost", "127.0.0.1"] {
+        assert_eq!(scene.web.asked_of(host), Vec::<String>::new(), "{host}");
+    }
+    // A public name is found out when its document comes from this machine.
+    scene.open("good.test", "/rebind").await;
+    scene
+        .read_until("the blank page", |page| page.url == "about:blank")
+        .await;
+    let named = scene.addresses.borrow().named_hosts.clone();
+    named.add(&["localhost".to_owned()]);
+    scene.open("localhost", "/secret").await;
+    let page = scene.read_until("the named page", |page| page.title == "Secret");
+    assert_eq!(page.await.text, "inside");
 }

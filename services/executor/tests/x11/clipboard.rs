@@ -241,6 +241,7 @@ async fn secret_is_entered_only_as_keys() {
         },
         secret: Some(SecretString::from(secret.clone())),
         allowed_windows: Arc::new([WindowPattern::Application("chromium".to_owned())]),
+        forbidden_chords: Arc::new([]),
         focused_page: None,
     };
     let performed = driver
@@ -258,6 +259,7 @@ async fn secret_is_entered_only_as_keys() {
         },
         secret: Some(SecretString::from(secret)),
         allowed_windows: Arc::new([WindowPattern::Title("my bank".to_owned())]),
+        forbidden_chords: Arc::new([]),
         focused_page: None,
     };
     let stop = CancellationToken::new();

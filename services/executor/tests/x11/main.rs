@@ -6,6 +6,7 @@ mod clipboard;
 mod conformance;
 mod disk_and_clock;
 mod failures;
+mod forbidden_chords;
 mod human_input;
 mod keyboard;
 mod killed;

@@ -241,7 +241,8 @@ async fn a_browser_is_held_to_the_addresses_that_the_file_names() {
         );
         std::fs::write(&file, config).unwrap();
     };
-    configured("");
+    // The hosts of the test web are on this machine.
+    configured("rules.url_hosts = [\"*\", \"127.0.0.1\"]");
     let served = ExecutorProcess::start(&desktop).await;
     let read = async || {
         let request = ReadPageRequest {
@@ -267,7 +268,7 @@ async fn a_browser_is_held_to_the_addresses_that_the_file_names() {
         (url, "Here", "words")
     );
 
-    configured("rules.denied_url_hosts = [\"*.test\"]");
+    configured("rules.url_hosts = [\"*\", \"127.0.0.1\"]\nrules.denied_url_hosts = [\"*.test\"]");
     let deadline = tokio::time::Instant::now() + WAIT_TIMEOUT;
     while read().await.unwrap().url != "about:blank" {
         assert!(

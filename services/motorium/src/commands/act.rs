@@ -192,6 +192,16 @@ async fn local_executor_url(loaded: &LayeredConfig) -> Result<Option<String>, Er
     }
 }
 
+/// Returns the private host of the address that an action opens.
+fn named_hosts(action: &Action<CapturePoint>) -> Vec<String> {
+    match action {
+        Action::OpenUrl { url } | Action::GoToUrl { url } => {
+            motorium_policy::private_host_of(url).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Performs an action under a lease of its own. `announce` is called with the lease before anything is sent.
 pub(super) async fn perform(
     executor: &dyn Executor,
@@ -217,6 +227,8 @@ pub(super) async fn perform(
         epoch: lease.epoch,
         action_id: action_id.clone(),
         retry_of: None,
+        // A person gave the address.
+        named_hosts: named_hosts(&action),
         action,
     };
     let performed = tokio::select! {

@@ -5,6 +5,7 @@
 
 use motorium_messages::Language;
 use motorium_messages::Message;
+use motorium_policy::named_private_hosts;
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::CapturePoint;
@@ -299,7 +300,17 @@ pub(super) fn perform_request(
         action_id,
         retry_of,
         action,
+        named_hosts: named_hosts(run),
     })
+}
+
+/// Returns the private hosts that the user named.
+fn named_hosts(run: &RunContext) -> Vec<String> {
+    if !run.config.names_hosts {
+        return Vec::new();
+    }
+    let named = named_private_hosts(run.task().user_texts());
+    named.into_iter().collect()
 }
 
 /// Returns the request to fence an action of this run.

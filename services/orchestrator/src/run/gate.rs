@@ -21,6 +21,7 @@ use super::provenance::{Provenance, pasted};
 use super::screen::Screen;
 use super::{RunConfig, RunResult, hooks};
 use crate::hooks::HookPoint;
+use motorium_policy::named_private_hosts;
 use motorium_policy::provenance::TaintedSpan;
 use motorium_policy::{
     ActionContext, ActionInputs, CallInputs, Policy, PolicyDecision, PolicyRule, PolicySource,
@@ -473,9 +474,11 @@ fn situation_on(
 ) -> Option<ActionContext> {
     let observation = screen.observation()?;
     let action = &resolved.action;
+    let named_hosts = named_private_hosts(run.task().user_texts());
     Some(ActionContext::of(
         rules.lexicon(),
         &ActionInputs {
+            named_hosts: &named_hosts,
             planned: &attempt.planned,
             action,
             target: resolved.target,

@@ -174,6 +174,8 @@ pub struct RunConfig {
     pub find_arrivals: bool,
     /// Fence an action after a failed call, so that it cannot start later. False only in a replay of a recording from before.
     pub fence_actions: bool,
+    /// Tell the Executor the private hosts that the user named. False only in a replay of a recording from before.
+    pub names_hosts: bool,
     /// Rules for claims of success. Lenient only in a replay of a recording from before the strict ones.
     pub claim_rules: ClaimRules,
 }
@@ -204,6 +206,7 @@ impl Default for RunConfig {
             capture_each_action: true,
             find_arrivals: true,
             fence_actions: true,
+            names_hosts: true,
             claim_rules: ClaimRules::Strict,
         }
     }

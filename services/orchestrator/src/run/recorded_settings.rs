@@ -63,6 +63,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and look actions up instead.
     #[serde(default)]
     fence_actions: bool,
+    /// Recordings of earlier versions do not have it, and tell the Executor no hosts.
+    #[serde(default)]
+    names_hosts: bool,
     /// Recordings of earlier versions do not have it, and lenient rules for claims of success.
     #[serde(default)]
     strict_claims: bool,
@@ -115,6 +118,7 @@ impl RunSettings {
             capture_each_action: config.capture_each_action,
             find_arrivals: config.find_arrivals,
             fence_actions: config.fence_actions,
+            names_hosts: config.names_hosts,
             estimate_usage: true,
             strict_claims: config.claim_rules != ClaimRules::Lenient,
             exclude_browser_words: config.claim_rules == ClaimRules::Strict,
@@ -199,6 +203,7 @@ impl RunSettings {
             capture_each_action: self.capture_each_action,
             find_arrivals: self.find_arrivals,
             fence_actions: self.fence_actions,
+            names_hosts: self.names_hosts,
             claim_rules: match (self.strict_claims, self.exclude_browser_words) {
                 (true, true) => ClaimRules::Strict,
                 (true, false) => ClaimRules::WithBrowserWords,

@@ -60,7 +60,7 @@ impl TargetContext<'_> {
 
     fn opens_the_line(&self) -> bool {
         let keys = self.circumstances.action.keys();
-        keys.last().map(|key| key.in_main_block()) == Some(Key::Enter)
+        keys.iter().any(|key| key.in_main_block() == Key::Enter)
     }
 
     fn addresses_entered(&self, applications: &BTreeSet<String>, argument: &str) -> Vec<Url> {

@@ -38,6 +38,9 @@ const HARMLESS_CHORDS: [&str; 20] = [
     "f5",
     "ctrl+r",
 ];
+/// Chords that submit the line in a terminal as Enter does: the control characters CR and LF, and `operate-and-get-next` of
+/// shells.
+const LINE_ENDS_IN_TERMINALS: [&str; 3] = ["ctrl+m", "ctrl+j", "ctrl+o"];
 /// Maximum length of a field's label, in characters. Longer texts are sentences that merely mention a password.
 const MAX_LABEL_CHARS: usize = 40;
 /// Maximum distance of a field's label to the left and above, in pixels.
@@ -50,7 +53,13 @@ impl TargetContext<'_> {
             return Meanings::new();
         }
         let mut meanings = words.meanings_of_keys(keys, applications);
-        match (self.presses_a_button(), applications.contains("terminal")) {
+        let in_terminal = applications.contains("terminal");
+        let submits = if in_terminal {
+            self.ends_line_of_terminal()
+        } else {
+            self.presses_a_button()
+        };
+        match (submits, in_terminal) {
             (true, true) => {
                 meanings
                     .extend(self.meanings_of_line_end(words, &self.circumstances.keyboard.line));
@@ -84,10 +93,13 @@ impl TargetContext<'_> {
 
     /// Returns true if the keys press the focused element or a dialog's default button.
     pub(super) fn presses_a_button(&self) -> bool {
-        matches!(
-            self.keys().as_slice(),
-            [Key::Enter | Key::Space] | [.., Key::Enter]
-        )
+        let keys = self.keys();
+        keys.contains(&Key::Enter) || keys == [Key::Space]
+    }
+
+    /// Returns true if the keys submit the line of a terminal.
+    pub(super) fn ends_line_of_terminal(&self) -> bool {
+        self.presses_a_button() || presses_chord(self.circumstances.action, &LINE_ENDS_IN_TERMINALS)
     }
 
     /// Returns true if a letter, with or without Alt, presses a dialog's button by its mnemonic.
@@ -104,10 +116,9 @@ impl TargetContext<'_> {
         self.presses_a_button() || self.chooses_a_button()
     }
 
-    /// Returns the pressed keys. Those of the keypad do what their counterparts do.
+    /// Returns the pressed keys, whichever way they are written.
     fn keys(&self) -> Vec<Key> {
-        let keys = self.circumstances.action.keys();
-        keys.iter().map(|key| key.in_main_block()).collect()
+        Key::on_us_keyboard(self.circumstances.action.keys())
     }
 
     /// Returns the bounding box of the keyboard focus, if known.

@@ -15,7 +15,7 @@ mod address;
 mod focus;
 mod keyboard;
 mod terminal;
-mod typed_address;
+pub(crate) mod typed_address;
 
 use std::collections::BTreeSet;
 
@@ -241,7 +241,7 @@ impl<'a> TargetContext<'a> {
         let in_terminal = applications.contains("terminal");
         match sort {
             ActionCategory::Press if self.depends_on_surroundings(words) => self.question(words),
-            ActionCategory::KeyPress if in_terminal && self.presses_a_button() => {
+            ActionCategory::KeyPress if in_terminal && self.ends_line_of_terminal() => {
                 texts(self.last_lines())
             }
             ActionCategory::KeyPress if self.answers() => self.question(words),

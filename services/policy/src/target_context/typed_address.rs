@@ -94,7 +94,7 @@ const CHINESE_TOP_LEVEL_DOMAINS: [&str; 8] = [
 const FIRST_IPV4_NUMBER: u64 = 1 << 24;
 
 /// Returns the addresses that a browser may open for a text in its address bar; none if it searches for the text.
-pub(super) fn typed_addresses(text: &str) -> Vec<Url> {
+pub(crate) fn typed_addresses(text: &str) -> Vec<Url> {
     // Browsers drop line breaks and control characters of a pasted text, also within a scheme.
     let text: String = text
         .chars()

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use motorium_policy::context::{self, argument};
+use motorium_policy::named_private_hosts;
 use motorium_policy::provenance::{Origin, ScreenTexts, TextSources};
 use motorium_policy::{ActionContext, ActionInputs, CallInputs, Policy, PolicyDecision};
 use motorium_proto::domain::action::{Action, Button, ControlCharacters, ScrollAmount, Text};
@@ -356,9 +357,11 @@ impl Case {
         let (planned, action, scene, frame) =
             (self.planned(), self.action(), self.scene(), self.frame());
         let is_pointed = action.targets().next().is_some();
+        let named_hosts = named_private_hosts([self.goal.as_str()]);
         ActionContext::of(
             rules.lexicon(),
             &ActionInputs {
+                named_hosts: &named_hosts,
                 planned: &planned,
                 action: &action,
                 target: is_pointed.then(|| rect(TARGET)),

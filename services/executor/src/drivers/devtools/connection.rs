@@ -71,7 +71,7 @@ impl Event {
     }
 }
 
-/// Events of the browser in the order of arrival. The channel closes with the connection.
+/// Events of the browser and of its pages' networks in the order of arrival. The channel closes with the connection.
 pub(super) type Events = mpsc::UnboundedReceiver<Event>;
 
 #[derive(Debug)]
@@ -281,11 +281,13 @@ fn dispatch(
             session: incoming.session,
             message,
         };
+        // Events of a page's network are many, and would push those of a navigation out of its backlog.
+        let is_of_page = event.session.is_some() && !event.method.starts_with("Network.");
         // There may be no receiver: that of pages exists only during a navigation, and that of the browser until the
         // connection ends.
-        match event.session {
-            Some(_) => drop(senders.pages.send(event)),
-            None => drop(senders.browser.send(event)),
+        match is_of_page {
+            true => drop(senders.pages.send(event)),
+            false => drop(senders.browser.send(event)),
         }
         return;
     };

@@ -5,9 +5,15 @@
 //! (`data:`, `chrome:`, content loaded before) is checked by its URL; a tab with a forbidden URL is navigated to a
 //! blank page.
 //!
-//! Not covered: WebSockets, WebRTC and WebTransport, which the protocol cannot intercept. To block those too, restrict
-//! the network of the browser.
+//! A public name may lead to a private address. The browser tells from where the document of a tab came; a tab whose
+//! document came from a forbidden address is navigated to a blank page. With a proxy that address is the proxy's, and
+//! nothing is known about the server.
+//!
+//! Not covered: names that lead to private addresses elsewhere than in a tab's document; WebSockets, WebRTC and
+//! WebTransport, which the protocol cannot intercept. To block those too, restrict the network of the browser.
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,11 +21,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
+use url::Url;
 
 use super::connection::{CallTarget, DevToolsConnection, Event, Events};
 use super::pages::{self, AttachedPage};
 use super::protocol::BrowserTarget;
 use crate::drivers::Error;
+use crate::drivers::launch::PROXY_VARIABLES;
 use crate::guard::url_rules::UrlRules;
 
 /// Page to which a tab with a forbidden URL is navigated.
@@ -29,6 +37,25 @@ const BLANK_PAGE: &str = "about:blank";
 const PAGE_RESPONSE_TIMEOUT: Duration = Duration::from_millis(700);
 /// Request patterns of non-web schemes. With unrestricted web access only these are intercepted.
 const NON_WEB_PATTERNS: &[&str] = &["file:*", "filesystem:*", "ftp:*", "chrome-extension:*"];
+/// Beginnings of the hosts of URLs that may be private, in the form that browsers give them: numbers, `[` and names of
+/// local networks, in which `*` stands for any text. A URL with more than such a beginning is checked like any other.
+const PRIVATE_HOST_PATTERNS: &[&str] = &[
+    "0.*",
+    "10.*",
+    "100.*",
+    "127.*",
+    "168.63.*",
+    "169.254.*",
+    "172.*",
+    "192.*",
+    "255.*",
+    "[*",
+    "localhost*",
+    "*.localhost*",
+    "*.local*",
+    "*.internal*",
+    "*.home.arpa*",
+];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -55,12 +82,45 @@ struct TargetChanged {
     target_info: BrowserTarget,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Attached {
+    session_id: String,
+    target_info: BrowserTarget,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Detached {
+    session_id: String,
+}
+
+/// A response in a page, with the parameters that tell from where its document came.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResponseReceived {
+    r#type: String,
+    #[serde(default)]
+    frame_id: String,
+    response: Response,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    url: String,
+    /// Absent for a document from a cache.
+    #[serde(rename = "remoteIPAddress")]
+    remote_address: Option<String>,
+}
+
 /// The active URL filter of a connected browser.
 #[derive(Debug)]
 pub(super) struct UrlFilter {
     connection: DevToolsConnection,
     addresses: watch::Receiver<Arc<UrlRules>>,
     active_rules: Arc<UrlRules>,
+    /// Pages by the session in which their responses are reported.
+    observed: HashMap<String, BrowserTarget>,
 }
 
 impl UrlFilter {
@@ -75,6 +135,7 @@ impl UrlFilter {
             connection,
             addresses,
             active_rules,
+            observed: HashMap::new(),
         };
         fence.intercept_requests().await?;
         // Reports the existing tabs once, and then every change of a tab's URL.
@@ -83,6 +144,19 @@ impl UrlFilter {
             .connection
             .call(CallTarget::Browser, "Target.setDiscoverTargets", discover)
             .await?;
+        if !is_behind_proxy() {
+            let attach = json!({
+                "autoAttach": true,
+                "waitForDebuggerOnStart": false,
+                "flatten": true,
+                // Attaching to a service worker would keep it from ending.
+                "filter": [{ "type": "page" }],
+            });
+            let _: Value = fence
+                .connection
+                .call(CallTarget::Browser, "Target.setAutoAttach", attach)
+                .await?;
+        }
         Ok(fence)
     }
 
@@ -112,13 +186,8 @@ impl UrlFilter {
 
     /// Enables interception of the requests that may have to be refused.
     async fn intercept_requests(&self) -> Result<(), Error> {
-        // Interception delays every request, so it is limited to non-web schemes if all web URLs are allowed.
-        let patterns = match self.active_rules.allows_all_web_urls() {
-            true => NON_WEB_PATTERNS,
-            false => &["*"],
-        };
-        let patterns: Vec<Value> = patterns
-            .iter()
+        let patterns: Vec<Value> = intercepted(&self.active_rules)
+            .into_iter()
             .map(|pattern| json!({ "urlPattern": pattern }))
             .collect();
         let stop = json!({ "patterns": patterns });
@@ -129,7 +198,7 @@ impl UrlFilter {
         Ok(())
     }
 
-    fn handle_event(&self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         let known = match event.method.as_str() {
             "Fetch.requestPaused" => {
                 let paused = event
@@ -145,11 +214,66 @@ impl UrlFilter {
             "Target.targetCreated" | "Target.targetInfoChanged" => event
                 .params()
                 .map(|changed: TargetChanged| self.check_page(changed.target_info)),
+            "Target.attachedToTarget" => event.params().map(|attached| self.observe(attached)),
+            "Target.detachedFromTarget" => event.params().map(|Detached { session_id }| {
+                self.observed.remove(&session_id);
+            }),
+            "Network.responseReceived" => event.params().map(|response: ResponseReceived| {
+                self.check_response(event.session.as_deref(), &response)
+            }),
             _ => Ok(()),
         };
         if let Err(error) = known {
             tracing::warn!(event = event.method, %error, "an event of the browser cannot be parsed");
         }
+    }
+
+    /// Has the responses of a page reported, in one of its sessions.
+    fn observe(&mut self, attached: Attached) {
+        let target = attached.target_info;
+        let is_observed = |other: &BrowserTarget| other.target_id == target.target_id;
+        if is_behind_proxy() || !target.is_page() || self.observed.values().any(is_observed) {
+            return;
+        }
+        // The bodies of responses are not read, so that the browser need not keep them.
+        let sizes =
+            json!({ "maxTotalBufferSize": 1, "maxResourceBufferSize": 1, "maxPostDataSize": 1 });
+        let session = CallTarget::Session(&attached.session_id);
+        self.connection.notify(session, "Network.enable", sizes);
+        self.observed.insert(attached.session_id, target);
+    }
+
+    /// Leaves a page whose document came from a forbidden address.
+    fn check_response(&self, session: Option<&str>, received: &ResponseReceived) {
+        let Some(target) = session.and_then(|session| self.observed.get(session)) else {
+            return;
+        };
+        // The main frame's id is the page's target id.
+        if received.r#type != "Document" || received.frame_id != target.target_id {
+            return;
+        }
+        let Some((url, address)) = received.response.origin() else {
+            return;
+        };
+        if self.active_rules.allows_remote(&url, address) {
+            return;
+        }
+        tracing::warn!(
+            host = url.host_str(),
+            %address,
+            "a public name leads to an address that is not allowed; leaving the page"
+        );
+        let (connection, target) = (self.connection.clone(), target.clone());
+        tokio::spawn(async move {
+            let left = async {
+                let page = AttachedPage::attach(&connection, target).await?;
+                page.replace(BLANK_PAGE).await
+            };
+            let left: Result<(), Error> = left.await;
+            if let Err(error) = left {
+                tracing::debug!(%error, "the page was closed before it could be left");
+            }
+        });
     }
 
     fn check_request(&self, paused: &RequestPaused) {
@@ -185,6 +309,41 @@ impl UrlFilter {
             tokio::spawn(navigate_away(connection, active_rules, page));
         }
     }
+}
+
+impl Response {
+    /// Returns the URL of a document and the address of its server.
+    fn origin(&self) -> Option<(Url, IpAddr)> {
+        let address = self.remote_address.as_deref()?;
+        let literal = address.trim_start_matches('[').trim_end_matches(']');
+        Some((Url::parse(&self.url).ok()?, literal.parse().ok()?))
+    }
+}
+
+/// Returns whether a proxy resolves the names of hosts, as far as the environment tells.
+fn is_behind_proxy() -> bool {
+    PROXY_VARIABLES
+        .iter()
+        .filter(|name| !name.eq_ignore_ascii_case("no_proxy"))
+        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// Returns the patterns of the requests to intercept. Interception delays each of them, so it is limited to non-web
+/// schemes and private hosts if all public URLs are allowed.
+fn intercepted(rules: &UrlRules) -> Vec<String> {
+    if !rules.allows_all_public_urls() {
+        return vec!["*".to_owned()];
+    }
+    let private = PRIVATE_HOST_PATTERNS.iter().flat_map(|host| {
+        // With and without a user's name.
+        [format!("*://{host}"), format!("*://*@{host}")]
+    });
+    let others = NON_WEB_PATTERNS.iter().map(ToString::to_string);
+    // A name without a dot is one of the local network.
+    others
+        .chain(private)
+        .chain(["http://*".to_owned()])
+        .collect()
 }
 
 /// Navigates a tab to a blank page, unless it only shows a load error.

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use motorium_proto::domain::frame::is_browser;
 use motorium_proto::domain::key::Key;
-use motorium_x11::Connection;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use x11rb::protocol::xkb::{ConnectionExt as _, Group};
@@ -21,10 +20,12 @@ use super::keymap::{
     CORE_KEYBOARD_DEVICE, KeyboardState, Keymap, NUM_LOCK, SavedKeyboardState, Stroke,
 };
 use super::keysym;
+use super::pressed_chord::PressedChord;
 use super::windows::{self, TextTarget};
 use super::xtest::XTestInput;
 use crate::drivers::Error;
 use crate::drivers::pause::{check, pause};
+use crate::guard::rules::Chord;
 
 /// Press duration of a chord. Programs that poll the keyboard miss shorter ones.
 const CHORD_HOLD: Duration = Duration::from_millis(10);
@@ -50,36 +51,24 @@ const RELEASE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Locks that change the meaning of keys. Num Lock only affects the keypad.
 const MEANINGFUL_LOCKS: u8 = !NUM_LOCK;
 
-/// Returns the keycodes of modifiers to hold during a click.
-pub(super) fn modifier_keycodes(
-    link: &Connection,
-    modifiers: &[Key],
-) -> Result<Vec<Keycode>, Error> {
-    if modifiers.is_empty() {
-        return Ok(Vec::new());
+/// Returns the keycode of a modifier.
+fn modifier_keycode(keymap: &Keymap, key: Key) -> Result<Keycode, Error> {
+    if !key.is_modifier() {
+        return Err(Error::InvalidAction {
+            what: format!("`{key}` is not a modifier key"),
+        });
     }
-    let keymap = Keymap::read(link)?;
-    modifiers
-        .iter()
-        .map(|&key| {
-            if !key.is_modifier() {
-                return Err(Error::InvalidAction {
-                    what: format!("`{key}` is not a modifier key"),
-                });
-            }
-            let stroke = keymap.stroke(&keysym::of_key(key));
-            stroke
-                .map(|stroke| stroke.keycode)
-                .ok_or_else(|| Error::UnknownKey {
-                    key: key.to_string(),
-                })
+    let stroke = keymap.stroke(&keysym::of_key(key));
+    stroke
+        .map(|stroke| stroke.keycode)
+        .ok_or_else(|| Error::UnknownKey {
+            key: key.to_string(),
         })
-        .collect()
 }
 
 /// The keycodes of a chord in press order, and the layout group in which they are valid.
 #[derive(Debug)]
-struct Chord {
+struct ChordKeys {
     keycodes: Vec<Keycode>,
     group: u8,
     /// A key of the keypad that needs Num Lock.
@@ -87,6 +76,47 @@ struct Chord {
 }
 
 impl XTestInput {
+    /// Returns the keycodes of modifiers to hold during a click.
+    pub(super) fn modifier_keycodes(&self, modifiers: &[Key]) -> Result<Vec<Keycode>, Error> {
+        if modifiers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keymap = Keymap::read(&self.link)?;
+        let keycodes = modifiers.iter().map(|&key| modifier_keycode(&keymap, key));
+        let keycodes = keycodes.collect::<Result<Vec<_>, _>>()?;
+        self.check_pressed(&PressedChord::new(&keymap, &keycodes, 0))?;
+        Ok(keycodes)
+    }
+
+    fn check_pressed(&self, pressed: &PressedChord<'_>) -> Result<(), Error> {
+        refuse_forbidden(pressed, self.forbidden_chords())
+    }
+
+    /// Fails if a forbidden chord is pressed by typing `text`.
+    pub(super) fn check_typed(&self, keymap: &Keymap, text: &str) -> Result<(), Error> {
+        // Typing presses no other modifiers than Shift and those of higher levels.
+        let is_typable = |chord: &&Chord| {
+            let keys = &chord.keys;
+            ![Key::Control, Key::Alt, Key::Super]
+                .iter()
+                .any(|modifier| keys.contains(modifier))
+        };
+        let typable: Vec<&Chord> = self.forbidden_chords().iter().filter(is_typable).collect();
+        if typable.is_empty() {
+            return Ok(());
+        }
+        for character in text.chars() {
+            // What the layout lacks gets a key of its own, which presses no other.
+            let Ok(stroke) = stroke_of(keymap, character) else {
+                continue;
+            };
+            let keycodes = with_modifiers(keymap, stroke);
+            let pressed = PressedChord::new(keymap, &keycodes, 0);
+            refuse_forbidden(&pressed, typable.iter().copied())?;
+        }
+        Ok(())
+    }
+
     /// Presses a chord `repeat` times.
     pub(super) fn chord(
         &mut self,
@@ -112,7 +142,11 @@ impl XTestInput {
     }
 
     /// Brings the keyboard into the state in which the keycodes of a chord are valid.
-    fn prepare_keyboard(&mut self, chord: &Chord, stop: &CancellationToken) -> Result<(), Error> {
+    fn prepare_keyboard(
+        &mut self,
+        chord: &ChordKeys,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
         self.normalise_keyboard(stop)?;
         self.select_group(chord.group)?;
         match chord.num_lock {
@@ -261,7 +295,7 @@ impl XTestInput {
         keys: &[Key],
         remaps: &mut KeyRemaps,
         stop: &CancellationToken,
-    ) -> Result<Chord, Error> {
+    ) -> Result<ChordKeys, Error> {
         if keys.is_empty() {
             return Err(Error::InvalidAction {
                 what: "a chord needs at least one key".to_owned(),
@@ -276,7 +310,7 @@ impl XTestInput {
         let to_have = wanted.iter().filter(|symbols| !symbols.is_empty());
         self.remap(to_have.cloned().collect(), remaps, stop)?;
         let keymap = Keymap::read(&self.link)?;
-        let mut chord = Chord {
+        let mut chord = ChordKeys {
             keycodes: Vec::new(),
             group: 0,
             num_lock: false,
@@ -302,6 +336,13 @@ impl XTestInput {
                 }
             }
         }
+        // Modifiers of others are released before a chord, unless it changes a lock.
+        let held = if keys.iter().any(|key| is_lock(*key)) {
+            KeyboardState::read(&self.link)?.modifiers()
+        } else {
+            0
+        };
+        self.check_pressed(&PressedChord::new(&keymap, &chord.keycodes, held))?;
         Ok(chord)
     }
 
@@ -474,6 +515,18 @@ fn chord_key(key: Key, chord: &[Key]) -> Key {
     match (lower.next(), lower.next()) {
         (Some(lower), None) if has_modifier => Key::Character(lower),
         _ => key,
+    }
+}
+
+fn refuse_forbidden<'c>(
+    pressed: &PressedChord<'_>,
+    forbidden: impl IntoIterator<Item = &'c Chord>,
+) -> Result<(), Error> {
+    match pressed.first_of(forbidden) {
+        None => Ok(()),
+        Some(chord) => Err(Error::ChordForbidden {
+            chord: chord.name.clone(),
+        }),
     }
 }
 

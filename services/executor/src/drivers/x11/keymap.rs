@@ -19,6 +19,9 @@ pub(super) const CORE_KEYBOARD_DEVICE: u16 = 0x100;
 /// Num Lock: modifier 2 of the core protocol in every XKB layout.
 pub(super) const NUM_LOCK: u8 = 1 << 4;
 
+/// Shift: modifier 0 of the core protocol.
+pub(super) const SHIFT: u8 = 1;
+
 /// Evdev's first keycode. It must never be remapped, because some programs treat it as "no key".
 const FIRST_KEYCODE: Keycode = 8;
 
@@ -53,12 +56,14 @@ pub(super) struct SavedKeyboardState {
 #[derive(Debug)]
 pub(super) struct Keymap {
     strokes: HashMap<u32, Stroke>,
+    /// Every keysym of every keycode with its stroke, in the order of the keycodes.
+    every_stroke: Vec<(u32, Stroke)>,
     /// Keycodes with their keysyms, starting with the first group's lowest level.
     keys: Vec<(Keycode, Vec<u32>)>,
     /// Key to hold for each of the eight real modifiers.
     holders: [Option<Keycode>; 8],
-    /// Keycodes of modifier keys.
-    modifier_keys: Vec<Keycode>,
+    /// Keycodes of modifier keys, each with the real modifiers that it sets.
+    modifier_keys: Vec<(Keycode, u8)>,
 }
 
 impl Keymap {
@@ -111,8 +116,10 @@ impl Keymap {
             .collect();
         let holders = modifier_holders(&keys, modifier_keycodes);
         let mut strokes: HashMap<u32, Stroke> = HashMap::new();
+        let mut every_stroke = Vec::new();
         for ((keycode, _), symbols) in keys.iter().zip(key_syms) {
             for (symbol, stroke) in strokes_of_key(*keycode, symbols, types, &holders) {
+                every_stroke.push((symbol, stroke));
                 // The cheapest stroke wins. Among equals it is the lower keycode, which is in the main block.
                 let known = strokes.entry(symbol).or_insert(stroke);
                 if stroke.effort() < known.effort() {
@@ -121,13 +128,16 @@ impl Keymap {
             }
         }
         strokes.remove(&key::NoSymbol);
+        let per_modifier = (modifier_keycodes.len() / 8).max(1);
         let modifier_keys = modifier_keycodes
             .iter()
-            .copied()
-            .filter(|&keycode| keycode != 0)
+            .enumerate()
+            .filter(|(_, keycode)| **keycode != 0)
+            .map(|(nth, &keycode)| (keycode, 1 << (nth / per_modifier)))
             .collect();
         Self {
             strokes,
+            every_stroke,
             keys,
             holders,
             modifier_keys,
@@ -151,7 +161,33 @@ impl Keymap {
 
     /// Returns whether a keycode is a modifier key.
     pub(super) fn is_modifier(&self, keycode: Keycode) -> bool {
-        self.modifier_keys.contains(&keycode)
+        self.modifier_keys
+            .iter()
+            .any(|(known, _)| *known == keycode)
+    }
+
+    /// Returns the real modifiers that a keycode sets.
+    pub(super) fn modifiers_of(&self, keycode: Keycode) -> u8 {
+        let own = self.modifier_keys.iter();
+        own.filter(|(known, _)| *known == keycode)
+            .fold(0, |all, (_, modifiers)| all | modifiers)
+    }
+
+    /// Returns the real modifiers that are set by keys with one of these keysyms on their lowest level.
+    pub(super) fn modifiers_with(&self, symbols: &[u32]) -> u8 {
+        let with_symbol = |keycode: Keycode| {
+            let plain = self.symbols(keycode).first();
+            plain.is_some_and(|plain| symbols.contains(plain))
+        };
+        let keys = self.modifier_keys.iter();
+        keys.filter(|(keycode, _)| with_symbol(*keycode))
+            .fold(0, |all, (_, modifiers)| all | modifiers)
+    }
+
+    /// Returns every keysym of a keycode with its stroke.
+    pub(super) fn strokes_of(&self, keycode: Keycode) -> impl Iterator<Item = (u32, Stroke)> {
+        let all = self.every_stroke.iter().copied();
+        all.filter(move |(_, stroke)| stroke.keycode == keycode)
     }
 
     /// Returns the unused keycodes, which can be remapped.
@@ -269,6 +305,11 @@ pub(super) struct KeyboardState {
 }
 
 impl KeyboardState {
+    /// Returns all active modifiers.
+    pub(super) fn modifiers(self) -> u8 {
+        self.held | self.latched | self.locked
+    }
+
     /// Reads the state of the core keyboard.
     pub(super) fn read(link: &Connection) -> Result<Self, Error> {
         let state = link

@@ -34,6 +34,7 @@ mod keymap;
 mod keysym;
 mod last_press;
 mod pointer;
+mod pressed_chord;
 mod release_guard;
 mod release_process;
 mod session;

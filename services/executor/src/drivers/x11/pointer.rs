@@ -16,7 +16,6 @@ use x11rb::protocol::xproto::{ConnectionExt as _, Window};
 use super::buttons::button_number;
 use super::connection::OrDisplayError as _;
 use super::held_input::Pressable;
-use super::keyboard;
 use super::last_press;
 use super::xtest::XTestInput;
 use crate::drivers::Error;
@@ -57,7 +56,7 @@ impl XTestInput {
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         check_clicks(count)?;
-        let modifiers = keyboard::modifier_keycodes(&self.link, modifiers)?;
+        let modifiers = self.modifier_keycodes(modifiers)?;
         let place = self.separate(at, button, stop)?;
         self.point_at(at)?;
         self.press_keys(&modifiers)?;
@@ -142,7 +141,7 @@ impl XTestInput {
         for &point in path {
             space.to_input(point)?;
         }
-        let modifiers = keyboard::modifier_keycodes(&self.link, modifiers)?;
+        let modifiers = self.modifier_keycodes(modifiers)?;
         let dragged_before = self.drag_source()?;
         self.separate(Some(way.first), button, stop)?;
         self.move_to(way.first)?;
@@ -220,7 +219,7 @@ impl XTestInput {
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         let (x, y) = notches(amount)?;
-        let modifiers = keyboard::modifier_keycodes(&self.link, modifiers)?;
+        let modifiers = self.modifier_keycodes(modifiers)?;
         self.point_at(at)?;
         self.press_keys(&modifiers)?;
         self.turn_wheel(

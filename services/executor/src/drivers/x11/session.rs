@@ -113,7 +113,7 @@ impl Session {
         work: &PreparedAction,
         stop: &CancellationToken,
     ) -> Result<DriverOutcome, DriverFailure> {
-        self.input.start_action();
+        self.input.start_action(&work.forbidden_chords);
         match self.carry_out(work, stop) {
             Ok(note) => {
                 // Its reply comes after everything before it.
@@ -315,6 +315,11 @@ impl Session {
         let pieces = plan(text, circumstances, |character| {
             keyboard::is_in_layout(&keymap, &self.remaps, character)
         })?;
+        for piece in &pieces {
+            if let TextSegment::Keys(typed) | TextSegment::Remapped { text: typed, .. } = piece {
+                self.input.check_typed(&keymap, typed)?;
+            }
+        }
         let recipient = TextTarget {
             window: window.as_ref(),
             secret: secret.then_some(work),

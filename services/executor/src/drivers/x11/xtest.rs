@@ -27,6 +27,7 @@ use super::release_guard::ReleaseGuard;
 use super::synthetic_input::SyntheticInput;
 use crate::drivers::Error;
 use crate::drivers::input_space::InputSpace;
+use crate::guard::rules::Chord;
 
 x11rb::atom_manager! {
     /// Atoms of selections that tell whether input can be sent now, and of the record of the last press.
@@ -51,6 +52,8 @@ pub(super) struct XTestInput {
     aim: Option<CapturePoint>,
     held: Vec<Pressable>,
     input_sent: bool,
+    /// Chords that the current action must not press.
+    forbidden_chords: Arc<[Chord]>,
     /// The original keyboard state while it is normalised for typing.
     pub(super) put_right: Option<SavedKeyboardState>,
 }
@@ -75,13 +78,20 @@ impl XTestInput {
             aim: None,
             held: Vec::new(),
             input_sent: false,
+            forbidden_chords: Arc::new([]),
             put_right: None,
         })
     }
 
-    /// Resets `input_sent` at the start of an action.
-    pub(super) fn start_action(&mut self) {
+    /// Resets `input_sent` at the start of an action that must not press these chords.
+    pub(super) fn start_action(&mut self, forbidden_chords: &Arc<[Chord]>) {
         self.input_sent = false;
+        self.forbidden_chords = Arc::clone(forbidden_chords);
+    }
+
+    /// Returns the chords that the current action must not press.
+    pub(super) fn forbidden_chords(&self) -> &[Chord] {
+        &self.forbidden_chords
     }
 
     /// Returns whether the current action has sent any input.

@@ -84,6 +84,7 @@ impl ExecutorProcess {
             action_id,
             retry_of: None,
             action,
+            named_hosts: Vec::new(),
         }
     }
 }
