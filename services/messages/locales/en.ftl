@@ -741,6 +741,9 @@ display-access-not-granted =
 desktop-not-isolated =
     the programs of the virtual desktop cannot be isolated: { $problem }; set `desktop.isolation` to `auto` to start
     it without
+data-folder-in-use =
+    the data folder { $path } is in use by another virtual desktop (process { $process }); end that one, or choose
+    another folder with `--data`
 desktop-session-not-started = the programs of the virtual desktop cannot be started: { $problem }
 isolation-is-off = `desktop.isolation` is `off`
 sandbox-not-installed = { $program } is not installed; install the package { $package }

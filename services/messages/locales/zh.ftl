@@ -702,6 +702,7 @@ virtual-desktop-failed = 虚拟桌面没有启动：{ $problem }
 no-display-server = { $first } 和 { $second } 都没有安装；请安装 `tigervnc-standalone-server` 或 `xvfb`
 display-access-not-granted = 无法让本用户访问虚拟显示器：{ $problem }；请安装软件包 { $package }，或把 `XAUTHORITY` 设为一个可写的文件
 desktop-not-isolated = 无法隔离虚拟桌面中的程序：{ $problem }；把 `desktop.isolation` 设为 `auto` 就会不加隔离地启动
+data-folder-in-use = 数据文件夹 { $path } 正被另一个虚拟桌面使用（进程 { $process }）；请结束该进程，或用 `--data` 选择另一个文件夹
 desktop-session-not-started = 无法启动虚拟桌面中的程序：{ $problem }
 isolation-is-off = `desktop.isolation` 为 `off`
 sandbox-not-installed = 没有安装 { $program }；请安装软件包 { $package }

@@ -489,6 +489,7 @@ messages! {
     NoDisplayServer = "no-display-server" { first: &'a str, second: &'a str },
     DisplayAccessNotGranted = "display-access-not-granted" { problem: &'a str, package: &'a str },
     DesktopNotIsolated = "desktop-not-isolated" { problem: &'a str },
+    DataFolderInUse = "data-folder-in-use" { path: &'a str, process: &'a str },
     DesktopSessionNotStarted = "desktop-session-not-started" { problem: &'a str },
     IsolationIsOff = "isolation-is-off",
     SandboxNotInstalled = "sandbox-not-installed" { program: &'a str, package: &'a str },

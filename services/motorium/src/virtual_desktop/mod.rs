@@ -1,6 +1,7 @@
 //! A virtual desktop: its own X server, window manager and session bus.
 //!
 //! - [`access`]: the cookie that the X server demands
+//! - [`data_lock`]: keeps two desktops on one data folder apart
 //! - [`runtime`]: files that the programs on the desktop must not change
 //! - [`server`]: the X server
 //! - [`sandbox`]: what the programs on the desktop see
@@ -18,6 +19,7 @@
 
 mod access;
 mod browser_preferences;
+mod data_lock;
 mod runtime;
 mod sandbox;
 mod server;
@@ -45,6 +47,7 @@ use uuid::Uuid;
 use crate::show::text;
 
 use access::{Cookie, UserAccess};
+use data_lock::DataLock;
 use runtime::RuntimeFolder;
 use sandbox::Sandbox;
 use session::Session;
@@ -80,6 +83,8 @@ pub(crate) enum Error {
     NotIsolated { problem: String },
     #[error("{}", text(Message::DesktopSessionNotStarted { problem }))]
     Session { problem: String },
+    #[error("{}", text(Message::DataFolderInUse { path: &path.to_string_lossy(), process }))]
+    InUse { path: PathBuf, process: String },
     #[error("{path}: {source}")]
     Folder { path: PathBuf, source: io::Error },
 }
@@ -108,6 +113,7 @@ pub(crate) struct VirtualDesktop {
     _access: UserAccess,
     _server: Child,
     runtime: RuntimeFolder,
+    _data_lock: DataLock,
 }
 
 impl VirtualDesktop {
@@ -126,6 +132,7 @@ impl VirtualDesktop {
             return Err(Error::NotIsolated { problem });
         }
         let is_isolated = not_isolated.is_none();
+        let data_lock = DataLock::acquire(options.data)?;
         let home = prepare_home(&options.data.join("desktop"))?;
         let cookie = Cookie::random();
         let runtime = RuntimeFolder::create(&cookie);
@@ -144,6 +151,7 @@ impl VirtualDesktop {
             _access: access,
             _server: server,
             runtime,
+            _data_lock: data_lock,
         };
         desktop.start_bus().await?;
         // The window manager only: a full session would add a wallpaper and a tray.

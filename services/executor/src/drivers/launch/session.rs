@@ -92,10 +92,10 @@ fn read_line(socket: &mut BufReader<UnixStream>, deadline: Instant) -> io::Resul
     while !line.ends_with(b"\n") {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
+            return Err(timed_out(io::ErrorKind::WouldBlock.into()));
         }
         socket.get_ref().set_read_timeout(Some(left))?;
-        let read = socket.fill_buf()?;
+        let read = socket.fill_buf().map_err(timed_out)?;
         let end = read.iter().position(|byte| *byte == b'\n');
         let length = end.map_or(read.len(), |end| end + 1);
         line.extend(&read[..length]);
@@ -105,6 +105,17 @@ fn read_line(socket: &mut BufReader<UnixStream>, deadline: Instant) -> io::Resul
         }
     }
     Ok(line)
+}
+
+/// Explains the error of a socket whose timeout has passed, which the system reports as one that would block.
+fn timed_out(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("no answer within {} s", ANSWER_TIMEOUT.as_secs()),
+        ),
+        _ => error,
+    }
 }
 
 fn shortened(cause: &str) -> String {
@@ -180,6 +191,15 @@ mod tests {
         });
         asked.await.unwrap();
         served.await.unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_session_that_does_not_answer_is_told_as_such() {
+        let (owner, _inner) = UnixStream::pair().unwrap();
+        let mut socket = BufReader::new(owner);
+        let soon = Instant::now() + Duration::from_millis(20);
+        let error = read_line(&mut socket, soon).unwrap_err();
+        assert_eq!(error.to_string(), "no answer within 10 s");
     }
 
     #[test]
