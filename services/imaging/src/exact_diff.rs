@@ -44,6 +44,25 @@ pub fn changed_boxes(before: &RgbaImage, after: &RgbaImage) -> Option<Vec<Captur
     Some(boxes.collect())
 }
 
+/// Returns the largest difference of a colour channel between an image and the part of another one whose upper left corner is at
+/// `corner`. `None` if it is not within the other one.
+#[must_use]
+pub fn largest_difference(whole: &RgbaImage, corner: CapturePoint, part: &RgbaImage) -> Option<u8> {
+    let left = u32::try_from(corner.x).ok()?;
+    let top = u32::try_from(corner.y).ok()?;
+    let fits = left.checked_add(part.width())? <= whole.width()
+        && top.checked_add(part.height())? <= whole.height();
+    let differences = part.enumerate_pixels().flat_map(|(x, y, pixel)| {
+        let other = whole.get_pixel_checked(left + x, top + y);
+        let channels = other.map_or([u8::MAX; 4], |other| other.0);
+        channels
+            .into_iter()
+            .zip(pixel.0)
+            .map(|(a, b)| a.abs_diff(b))
+    });
+    fits.then(|| differences.max().unwrap_or_default())
+}
+
 /// Merges boxes, as returned by [`changed_boxes`], of adjacent rows of tiles that are roughly below each other.
 #[must_use]
 pub fn join_rows(changed: &[CaptureRect]) -> Vec<CaptureRect> {
@@ -194,5 +213,17 @@ mod tests {
                 prop_assert!(holding == usize::from(differs) || (!differs && holding == 1));
             }
         }
+    }
+
+    #[test]
+    fn the_largest_difference_of_a_part_is_found() {
+        let mut whole = RgbaImage::from_pixel(8, 6, image::Rgba([10, 20, 30, 255]));
+        let part = RgbaImage::from_pixel(3, 2, image::Rgba([10, 20, 30, 255]));
+        let corner = CapturePoint::new(4, 3);
+        assert_eq!(largest_difference(&whole, corner, &part), Some(0));
+        whole.put_pixel(6, 4, image::Rgba([10, 60, 30, 255]));
+        assert_eq!(largest_difference(&whole, corner, &part), Some(40));
+        let outside = CapturePoint::new(6, 3);
+        assert_eq!(largest_difference(&whole, outside, &part), None);
     }
 }

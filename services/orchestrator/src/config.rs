@@ -349,6 +349,8 @@ impl Settings {
                 find_arrivals: true,
                 fence_actions: true,
                 names_hosts: true,
+                last_look: true,
+                paste_known_text: true,
                 claim_rules: ClaimRules::Strict,
             },
         })

@@ -393,6 +393,7 @@ mod tests {
             safety_checks: Vec::new(),
             evidence: None,
             fingerprint: [0; 32],
+            context: None,
             created_at: SystemTime::UNIX_EPOCH,
             expires_at: SystemTime::UNIX_EPOCH,
             resolved_by: String::new(),

@@ -1,8 +1,8 @@
 //! Approvals: a person's permission for one action on one target on one screen.
 //!
 //! An approval is requested by the run loop and resolved by a person, never by anything else. It covers only the action that
-//! was shown. It expires without an answer, and is invalidated when the task takes another path or the screen at the target
-//! changes before the approval is used.
+//! was shown. It expires without an answer, and is invalidated when the task takes another path, or when the target or its
+//! surroundings ([`super::approval_context`]) change before the approval is used.
 
 use std::time::SystemTime;
 
@@ -13,6 +13,7 @@ use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::{common, orchestrator as wire};
 
+use super::approval_context::ApprovalContext;
 use super::artifact::{Artifact, optional_artifact, wire_artifact};
 
 /// State of an approval.
@@ -92,8 +93,10 @@ pub struct Approval {
     pub expires_at: SystemTime,
     /// Principal that resolved it; empty until then.
     pub resolved_by: String,
-    /// Message of that principal.
+    /// Message of that principal; if it was invalidated, what has changed.
     pub message: String,
+    /// Surroundings of the target; absent for calls, and for requests of an earlier version.
+    pub context: Option<ApprovalContext>,
 }
 
 impl Approval {
@@ -160,6 +163,7 @@ impl Approval {
             expire_time: Some(convert::wire_time(self.expires_at)),
             resolved_by: self.resolved_by.clone(),
             message: self.message.clone(),
+            context: self.context.clone().map(Into::into),
         }
     }
 }
@@ -221,6 +225,7 @@ impl TryFrom<wire::Approval> for Approval {
             expires_at: convert::time("expire_time", approval.expire_time)?,
             resolved_by: approval.resolved_by,
             message: approval.message,
+            context: convert::optional("context", approval.context)?,
         })
     }
 }

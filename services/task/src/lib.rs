@@ -5,6 +5,7 @@
 //! asks again. Invariant: a task recovered from the store continues exactly like one that was never interrupted.
 
 pub mod approval;
+pub mod approval_context;
 mod artifact;
 pub mod completion;
 mod desktop_wait;
@@ -37,6 +38,7 @@ pub mod view;
 pub mod words;
 
 pub use approval::{Approval, ApprovalState, ApprovalSubject};
+pub use approval_context::ApprovalContext;
 pub use desktop_wait::{DesktopHold, DesktopWait};
 pub use event::{Event, RecordedEvent};
 pub use fold::{AttachedImage, Lifecycle, Task};

@@ -317,6 +317,7 @@ mod tests {
             safety_checks: vec![],
             evidence: None,
             fingerprint: [7; 32],
+            context: None,
             created_at: at(3),
             expires_at: at(603),
             resolved_by: String::new(),

@@ -41,6 +41,12 @@ pub fn assess_call(call: &FunctionCall, tools: &[String]) -> Option<&'static str
     risk_of(&LEXICON.meanings_of_label(own_name.unwrap_or(&call.name)))
 }
 
+/// Returns the risk of an action that has these meanings on the screen, if any.
+#[must_use]
+pub fn of_meanings(meanings: &Meanings) -> Option<&'static str> {
+    risk_of(meanings)
+}
+
 fn risk_of(meanings: &Meanings) -> Option<&'static str> {
     RISKY_MEANINGS
         .iter()

@@ -6,6 +6,7 @@
 //! - [`lexicon`]: word lists that give texts a meaning, and that a user can change
 //! - [`commands`]: the programs that a terminal line starts
 //! - [`sensitive`]: numbers of cards and addresses of mail
+//! - [`values`]: amounts of money, and recipients
 //! - `disguises`: ways to write a text past a list, for tests (feature `disguises`)
 //!
 //! No I/O and no decisions: callers decide what a match means. Invariant: each character class is defined once, here.
@@ -18,3 +19,4 @@ pub mod disguises;
 pub mod fold;
 pub mod lexicon;
 pub mod sensitive;
+pub mod values;

@@ -20,7 +20,7 @@ static DIGITS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d(?:[ \-]?\d){12,}"
 const LENGTHS: std::ops::RangeInclusive<usize> = 13..=19;
 
 /// E-mail address. Text recognition may insert spaces around the `@` or return it as a full-width character.
-static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
+pub(crate) static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"[\p{L}\p{N}._%+\-]+\s?[@＠]\s?[\p{L}\p{N}\-]+(?:\s?[.．。]\s?[\p{L}\p{N}\-]+)+")
 });
 

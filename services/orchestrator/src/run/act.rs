@@ -67,16 +67,14 @@ impl Runner {
             .permission(run, screen, attempt, &resolved)
             .await?;
         Ok(match permission {
-            // The target was found anew after the last check of the pointer, perhaps elsewhere.
-            ActionPermission::Granted {
-                verify_pointer: true,
-            } => {
+            // The target was found anew after the last check of the pointer, perhaps elsewhere, or it became another one in each round.
+            ActionPermission::Granted(grant) if grant.verify_pointer || grant.is_risky => {
                 let intent = &attempt.planned.intent;
                 let message = run.task().text(Message::PointerTargetUnsteady { intent });
                 run.refuse(message).await?;
                 AttemptStage::Ended
             }
-            ActionPermission::Granted { .. } => AttemptStage::Permitted(resolved),
+            ActionPermission::Granted(_) => AttemptStage::Permitted(resolved),
             ActionPermission::Refused => AttemptStage::Ended,
         })
     }

@@ -1,14 +1,17 @@
 //! Fingerprints of what an approval covers: the action, its target area, and nearby text.
 //!
-//! A click has a target area. Keys and text are covered by the keyboard focus, if known, and the active window. Text
-//! read to judge the action counts as well: an `OK` button looks the same under a different question. A blinking caret
-//! is no change, so the focused field is captured both with and without it; any other difference is a change. Nothing
-//! is requested or judged here.
+//! A click has a target area. Keys and text are covered by the keyboard focus, if known. A blinking caret is no change, so the
+//! focused field is captured both with and without it. Any other difference is a change, unless the text of the target is the
+//! same and it is a highlight of the pointer, or too slight to be seen. The surroundings are compared by their texts
+//! ([`motorium_task::approval_context`]); approvals that an earlier version requested are covered by the active window and nearby
+//! texts instead. Nothing is requested or judged here.
 
 use std::time::Duration;
 
-use motorium_proto::domain::frame::Frame;
-use motorium_proto::domain::geometry::CaptureRect;
+use motorium_imaging::codec;
+use motorium_imaging::exact_diff::largest_difference;
+use motorium_proto::domain::frame::{Frame, Image, ImageContent};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::FrameId;
 use motorium_proto::service::{CapturedFrame, CompareRequest};
 use sha2::{Digest as _, Sha256};
@@ -17,8 +20,9 @@ use super::context::RunContext;
 use super::screen::Screen;
 use super::{RunResult, capture};
 use motorium_policy::Policy;
-use motorium_task::ApprovalSubject;
+use motorium_task::approval_context::{JudgedPlace, evidence_area};
 use motorium_task::effect::is_caret;
+use motorium_task::{Approval, ApprovalContext, ApprovalSubject};
 
 /// Maximum number of captures until two agree.
 // An area that differs three times in a row is animated and cannot be approved reliably.
@@ -32,11 +36,12 @@ const CARET_CAPTURE_INTERVAL: Duration = Duration::from_millis(400);
 /// Margin around a focused field in which its focus ring is drawn, in pixels. Also covers a field that was targeted by
 /// its label.
 const FOCUS_RING_MARGIN_PX: i32 = 16;
-/// Margin around a target in the screenshot for the approver: horizontal and vertical, in pixels.
-// Shows the row or dialog around the target, so that a person recognises the place.
-const EVIDENCE_MARGIN_PX: (i32, i32) = (240, 120);
+/// Maximum difference of a colour channel that is too slight to be seen: edges of letters that are drawn anew, or a faint tint.
+// A label in pale grey differs from its background by more.
+const MAX_SLIGHT_DIFFERENCE: u8 = 32;
 
 /// Everything that an approval is requested or used for.
+#[derive(Debug, Clone)]
 pub(super) struct ApprovalScope {
     pub(super) index: usize,
     pub(super) subject: ApprovalSubject,
@@ -44,8 +49,10 @@ pub(super) struct ApprovalScope {
     pub(super) target_area: Option<CaptureRect>,
     /// Focused area that receives keys and text, if known.
     pub(super) keyboard_focus: Option<CaptureRect>,
-    /// Nearby text that was read to judge it.
+    /// Nearby text that was read to judge it. Not part of the fingerprint if there is a place.
     pub(super) nearby_text: Vec<String>,
+    /// Place whose surroundings the approval covers by their texts. `None` for calls, and in a replay of a recording from before.
+    pub(super) place: Option<JudgedPlace>,
     /// Encoded action or call, for the fingerprint.
     pub(super) content: Vec<u8>,
     /// True if it was performed before without effect.
@@ -89,11 +96,6 @@ impl ApprovalScope {
     }
 }
 
-/// Returns the area with a margin that lets a person recognise the place.
-pub(super) fn with_surroundings(area: CaptureRect) -> CaptureRect {
-    area.inflate(EVIDENCE_MARGIN_PX.0, EVIDENCE_MARGIN_PX.1)
-}
-
 /// Captures the screenshot for the approver and its fingerprint. Both have to show the same: what the approver saw
 /// is later compared. An area that never settles is shown as it is; its approval will not hold.
 pub(super) async fn evidence_for(
@@ -102,14 +104,15 @@ pub(super) async fn evidence_for(
     scope: &ApprovalScope,
     rules: &Policy,
 ) -> RunResult<ApprovalEvidence> {
-    let around = scope.target_area.map(with_surroundings);
+    let around = scope.target_area.map(evidence_area);
     let (mut look, _) = capture_fingerprint(run, screen, scope, rules).await?;
     let mut looks = 0;
     loop {
         let shown = capture::capture_area(run, around).await?;
-        let (after, frame) = capture_fingerprint(run, screen, scope, rules).await?;
+        let (after, captured) = capture_fingerprint(run, screen, scope, rules).await?;
         looks += 1;
         if after == look || looks == MAX_CAPTURES {
+            let frame = captured.frame.id;
             let other = fingerprint_without_caret(run, screen, scope, rules, after, frame).await?;
             let fingerprint = after.or(other);
             return Ok(ApprovalEvidence { fingerprint, shown });
@@ -118,15 +121,64 @@ pub(super) async fn evidence_for(
     }
 }
 
-/// Returns the current fingerprint.
-pub(super) async fn area_fingerprint(
+/// Returns whether the target looks as it was shown to the approver.
+pub(super) async fn looks_as_approved(
     run: &mut RunContext,
     screen: &Screen,
     scope: &ApprovalScope,
     rules: &Policy,
-) -> RunResult<AreaFingerprint> {
-    let (look, _) = capture_fingerprint(run, screen, scope, rules).await?;
-    Ok(look)
+    given: &Approval,
+    read: Option<&ApprovalContext>,
+) -> RunResult<bool> {
+    let (look, captured) = capture_fingerprint(run, screen, scope, rules).await?;
+    if look.agrees_with(&given.fingerprint) {
+        return Ok(true);
+    }
+    let (Some(shown), Some(read), Some(target)) = (&given.context, read, scope.target_area) else {
+        return Ok(false);
+    };
+    let origin = captured.frame.origin.to_vector();
+    let pointer = captured.frame.cursor.map(|cursor| cursor.position + origin);
+    let is_on = pointer.is_some_and(|pointer| target.contains(pointer));
+    // The pointer came or went, and with it a highlight.
+    if is_on != shown.pointer_on_target && shown.has_same_target_text(read) {
+        return Ok(true);
+    }
+    Ok(differs_slightly(run, target, given, &captured).await)
+}
+
+/// Returns whether the target differs from the screenshot for the approver too slightly to be seen.
+async fn differs_slightly(
+    run: &RunContext,
+    target: CaptureRect,
+    given: &Approval,
+    captured: &CapturedFrame,
+) -> bool {
+    let Some(Image {
+        content: ImageContent::Bytes(now),
+        ..
+    }) = &captured.image
+    else {
+        return false;
+    };
+    let Some(evidence) = &given.evidence else {
+        return false;
+    };
+    let Ok(shown) = run.recorder.blobs().get(evidence.sha256).await else {
+        return false;
+    };
+    let (Ok(shown), Ok(now)) = (codec::decode(&shown), codec::decode(now)) else {
+        return false;
+    };
+    let around = evidence_area(target);
+    let origin = match codec::size_of(&shown) == around.size() {
+        true => around.min,
+        // The margin was cut off at the edge of the display.
+        false => around.min.max(CapturePoint::zero()),
+    };
+    let corner = target.min - origin.to_vector();
+    largest_difference(&shown, corner, &now)
+        .is_some_and(|difference| difference <= MAX_SLIGHT_DIFFERENCE)
 }
 
 async fn capture_fingerprint(
@@ -134,7 +186,7 @@ async fn capture_fingerprint(
     screen: &Screen,
     scope: &ApprovalScope,
     rules: &Policy,
-) -> RunResult<(AreaFingerprint, FrameId)> {
+) -> RunResult<(AreaFingerprint, CapturedFrame)> {
     let screen = screen.view().map(|view| view.latest_frame.bounds());
     let area = screen.map_or(scope.target_area, |screen| scope.fingerprint_area(screen));
     let captured = capture::capture_area(run, area).await?;
@@ -143,16 +195,19 @@ async fn capture_fingerprint(
     if let (Some(_), Some(image)) = (area, &captured.image) {
         hash.update(image.sha256);
     }
-    let window = active_window(&captured.frame).filter(|_| scope.target_area.is_none());
-    let texts = window.into_iter().flatten();
-    for text in texts.chain(scope.nearby_text.iter().map(String::as_str)) {
+    let is_covered_by_texts = scope.place.is_some();
+    let window = active_window(&captured.frame);
+    let window = window.filter(|_| scope.target_area.is_none() && !is_covered_by_texts);
+    let nearby = scope.nearby_text.iter().map(String::as_str);
+    let nearby = nearby.filter(|_| !is_covered_by_texts);
+    for text in window.into_iter().flatten().chain(nearby) {
         hash.update(text);
         hash.update([0]);
     }
     let whole: [u8; 32] = hash.finalize().into();
     let mut half = [0; 16];
     half.copy_from_slice(&whole[..16]);
-    Ok((AreaFingerprint(half), captured.frame.id))
+    Ok((AreaFingerprint(half), captured))
 }
 
 /// Returns the fingerprint in the other state of the caret, or the same one if there is no caret.
@@ -167,9 +222,9 @@ async fn fingerprint_without_caret(
     let looks = scope.keyboard_focus.map_or(0, |_| CARET_CAPTURES);
     for _ in 0..looks {
         run.sleep(CARET_CAPTURE_INTERVAL).await?;
-        let (again, frame_again) = capture_fingerprint(run, screen, scope, rules).await?;
+        let (again, captured) = capture_fingerprint(run, screen, scope, rules).await?;
         if again != look {
-            let only_a_caret = only_a_caret(run, frame, frame_again).await?;
+            let only_a_caret = only_a_caret(run, frame, captured.frame.id).await?;
             return Ok(if only_a_caret { again } else { look });
         }
     }

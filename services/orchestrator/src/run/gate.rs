@@ -1,24 +1,28 @@
 //! Decides whether an action may be performed or a function called, by policy and, where required, by approval.
 //!
 //! An approval covers one action at one place on one screen, for the policy rules that required it
-//! ([`super::approval_evidence`]). The place is compared once more right before the approval is used. If anything
-//! differs, the approval is invalidated and the planner sees the current screen. It does not perform anything.
+//! ([`super::approval_evidence`]), and what stands around the place ([`motorium_task::approval_context`]). Both are compared
+//! once more right before the approval is used. If anything that matters differs, the approval is invalidated, the planner sees
+//! the current screen, and the next request tells the person what has changed. It does not perform anything.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use motorium_messages::{Language, Message, join_clauses, join_list};
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::decision::{FunctionCall, SafetyCheck};
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::v1::common as wire;
 use prost::Message as _;
+use url::Url;
 
-use super::approval_evidence::{ApprovalEvidence, ApprovalScope, area_fingerprint, evidence_for};
+use super::approval_evidence::{ApprovalEvidence, ApprovalScope, evidence_for, looks_as_approved};
 use super::attempt::{ActionAttempt, ResolvedAction};
 use super::context::RunContext;
 use super::page::read_url;
-use super::provenance::{Provenance, pasted};
+use super::provenance::{Provenance, clipboard};
 use super::screen::Screen;
+use super::target_changes::{refresh_if_changed_within, surroundings, target_area};
 use super::{RunConfig, RunResult, hooks};
 use crate::hooks::HookPoint;
 use motorium_policy::named_private_hosts;
@@ -26,12 +30,18 @@ use motorium_policy::provenance::TaintedSpan;
 use motorium_policy::{
     ActionContext, ActionInputs, CallInputs, Policy, PolicyDecision, PolicyRule, PolicySource,
 };
+use motorium_task::approval_context::{Comparison, JudgedPlace, dialog_area, harmless_motion};
+use motorium_task::effect::look::element_at;
 use motorium_task::event::{Event, UserRequest, UserRequestKind};
-use motorium_task::{Approval, ApprovalState, ApprovalSubject, Task, limits};
+use motorium_task::{
+    Approval, ApprovalContext, ApprovalState, ApprovalSubject, Task, limits, risk,
+};
 
-/// Half the side of the area around a point without a known element, in pixels.
-// About the size of a button, so that the approval covers what a click would hit.
-const POINT_TARGET_RADIUS_PX: i32 = 24;
+/// Maximum number of looks for what was approved. Text recognition takes a caret for a letter, and a page may be in transition.
+const MAX_APPROVAL_LOOKS: u32 = 3;
+/// Time between two of them.
+// Carets blink every 300 to 600 ms.
+const APPROVAL_LOOK_INTERVAL: Duration = Duration::from_millis(400);
 /// Maximum number of characters of a function's arguments shown to the approver.
 // An approver reads about a page.
 const MAX_SHOWN_ARGUMENT_CHARS: usize = 2_000;
@@ -44,12 +54,20 @@ const PROVIDER_RULE_ID: &str = "provider";
 /// Decision about an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ActionPermission {
-    Granted {
-        /// True if the policy demands that the pointer is verified before this click.
-        verify_pointer: bool,
-    },
+    Granted(Grant),
     /// A recorded event tells why, or which approval is pending.
     Refused,
+}
+
+/// Conditions of a permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Grant {
+    /// True if the policy demands that the pointer is verified before this click.
+    pub(super) verify_pointer: bool,
+    /// True if the action may do what cannot be undone, so that its target is looked at right before it.
+    pub(super) is_risky: bool,
+    /// Box of the keyboard focus, if the action goes there and it is known.
+    pub(super) focus: Option<CaptureRect>,
 }
 
 /// Decision about a function call.
@@ -101,6 +119,10 @@ impl Gate {
         })
     }
 
+    pub(super) fn rules(&self) -> Arc<Policy> {
+        self.policy.rules()
+    }
+
     pub(super) fn new(config: &RunConfig) -> Self {
         Self {
             policy: config.policy.clone(),
@@ -118,9 +140,7 @@ impl Gate {
         resolved: &ResolvedAction,
     ) -> RunResult<ActionPermission> {
         let rules = self.policy.rules();
-        let foreign = self
-            .provenance
-            .foreign_in_action(run.task(), &resolved.action);
+        let foreign = self.provenance.foreign_in_action(run, &resolved.action);
         let tainted = !foreign.is_empty();
         let Some(situation) = self
             .situation(run, screen, &rules, attempt, resolved, tainted)
@@ -135,9 +155,13 @@ impl Gate {
         let decision = rules.evaluate(&name, labels, &situation);
         let may_click = matches!(resolved.action, Action::Click { .. })
             && !matches!(decision, PolicyDecision::Deny(_));
-        let granted = ActionPermission::Granted {
+        let granted = ActionPermission::Granted(Grant {
             verify_pointer: may_click && rules.demands_pointer_check(&name, labels, &situation),
-        };
+            is_risky: run.config.last_look
+                && (is_approved(run.task(), attempt.index)
+                    || risk::of_meanings(&situation.meanings).is_some()),
+            focus: situation.keyboard_target,
+        });
         let safety_checks = safety_checks(run.task());
         let concern = match decision {
             PolicyDecision::Deny(rules) => {
@@ -162,13 +186,21 @@ impl Gate {
                 foreign,
             },
         };
+        let place = judged_place(run, screen, resolved, &situation);
+        let place = place.filter(|_| run.config.last_look);
+        let content = match place {
+            // Where it is performed is compared with the target, whose box may be a pixel off.
+            Some(_) => wire::PlannedAction::from(attempt.planned.clone()).encode_to_vec(),
+            None => wire::Action::from(resolved.action.clone()).encode_to_vec(),
+        };
         let scope = ApprovalScope {
             index: attempt.index,
             subject: ApprovalSubject::Action(attempt.planned.clone()),
             target_area: target_area(resolved, run.task().pointed_at()),
             keyboard_focus: situation.keyboard_target,
             nearby_text: situation.context_texts,
-            content: wire::Action::from(resolved.action.clone()).encode_to_vec(),
+            place,
+            content,
             is_repeated: attempt.is_repeated(),
         };
         let is_approved = self
@@ -267,6 +299,7 @@ impl Gate {
             target_area: None,
             keyboard_focus: None,
             nearby_text: Vec::new(),
+            place: None,
             content: wire::FunctionCall::from(intended.call.clone()).encode_to_vec(),
             is_repeated: false,
         };
@@ -328,23 +361,22 @@ impl Gate {
         rules: &Policy,
         concern: &ApprovalReasons,
     ) -> RunResult<bool> {
-        let look = area_fingerprint(run, screen, scope, rules).await?;
+        let changed = what_changed(run, screen, given, scope, rules).await?;
         let wants_more = concern
             .names()
             .iter()
             .any(|name| !given.rules.contains(name));
         let problem = if scope.is_repeated {
-            Message::ApprovalNotRepeated
+            run.task().text(Message::ApprovalNotRepeated)
         } else if run.now() >= given.expires_at {
-            Message::ApprovalUsedTooLate
-        } else if !look.agrees_with(&given.fingerprint) {
-            Message::ApprovalScreenChanged
+            run.task().text(Message::ApprovalUsedTooLate)
+        } else if let Some(changed) = changed {
+            changed
         } else if wants_more {
-            Message::ApprovalMoreRules
+            run.task().text(Message::ApprovalMoreRules)
         } else {
             return Ok(true);
         };
-        let problem = run.task().text(problem);
         let lapsed = given.resolved(ApprovalState::Invalidated, &given.resolved_by, &problem);
         run.record(vec![Event::ApprovalResolved(Box::new(lapsed))])
             .await?;
@@ -368,6 +400,10 @@ impl Gate {
         let evidence = run
             .store_image(shown.image.as_ref(), &format!("approval-{id}"))
             .await?;
+        let context = match &scope.place {
+            Some(place) => read_context(run, screen, place, None).await?,
+            None => None,
+        };
         let now = run.now();
         let approval = Approval {
             state: ApprovalState::Pending,
@@ -381,6 +417,7 @@ impl Gate {
             expires_at: now + self.time_to_approve(run, now),
             resolved_by: String::new(),
             message: String::new(),
+            context,
             id: id.clone(),
         };
         let asked = UserRequest {
@@ -462,8 +499,123 @@ impl Gate {
     }
 }
 
+/// Returns the current surroundings of a place, `None` without an observation. `moving`: areas of motion at the time of the request,
+/// or `None` for those that are known now.
+async fn read_context(
+    run: &mut RunContext,
+    screen: &mut Screen,
+    place: &JudgedPlace,
+    moving: Option<&[CaptureRect]>,
+) -> RunResult<Option<ApprovalContext>> {
+    let Some(view) = screen.view() else {
+        return Ok(None);
+    };
+    let (scene, frame) = view.scene();
+    let dialog = dialog_area(scene, frame, place.area);
+    let around = place.area.map(|area| surroundings(area, frame.scale));
+    let area = around.map_or(dialog, |around| dialog.union(&around));
+    refresh_if_changed_within(run, screen, area).await?;
+    let motion = screen.background_motion_areas();
+    Ok(screen.view().map(|view| {
+        let (scene, frame) = view.scene();
+        let known = || harmless_motion(&motion, scene, frame, place.area);
+        let moving = moving.map_or_else(known, <[CaptureRect]>::to_vec);
+        ApprovalContext::of(scene, frame, place, &moving)
+    }))
+}
+
+/// Returns what has changed since approval was requested, in words; `None` if nothing that matters has.
+async fn what_changed(
+    run: &mut RunContext,
+    screen: &mut Screen,
+    given: &Approval,
+    scope: &ApprovalScope,
+    rules: &Policy,
+) -> RunResult<Option<String>> {
+    let (Some(shown), Some(place)) = (&given.context, &scope.place) else {
+        let is_same = looks_as_approved(run, screen, scope, rules, given, None).await?;
+        return Ok((!is_same).then(|| run.task().text(Message::ApprovalScreenChanged)));
+    };
+    if !shown.is_at(place.area) {
+        return Ok(Some(run.task().text(Message::ApprovalTargetMoved)));
+    }
+    // The same boxes as then, although the target may have been found a pixel beside.
+    let place = JudgedPlace {
+        area: shown.target,
+        ..place.clone()
+    };
+    let scope = ApprovalScope {
+        target_area: scope.target_area.and(shown.target),
+        keyboard_focus: scope.keyboard_focus.and(shown.target),
+        ..scope.clone()
+    };
+    let mut looks = 0;
+    loop {
+        let read = read_context(run, screen, &place, Some(&shown.moving)).await?;
+        let Some(read) = read else {
+            return Ok(Some(run.task().text(Message::ApprovalScreenChanged)));
+        };
+        let language = run.task().spec.message_language();
+        let problem = match shown.difference(&read, Comparison::Full) {
+            Some(change) => change.text(language),
+            None if looks_as_approved(run, screen, &scope, rules, given, Some(&read)).await? => {
+                return Ok(None);
+            }
+            None => Message::ApprovalLookChanged.text(language),
+        };
+        looks += 1;
+        if looks == MAX_APPROVAL_LOOKS {
+            return Ok(Some(problem));
+        }
+        run.sleep(APPROVAL_LOOK_INTERVAL).await?;
+        // A caret is too narrow to count as a change, and may have been read as a letter.
+        screen.mark_stale_if(true);
+        screen.refresh_if_stale(run).await?;
+    }
+}
+
+/// Returns the place whose surroundings count for an action.
+fn judged_place(
+    run: &RunContext,
+    screen: &Screen,
+    resolved: &ResolvedAction,
+    situation: &ActionContext,
+) -> Option<JudgedPlace> {
+    let (scene, frame) = screen.view()?.scene();
+    // What is dragged counts as well as where it is dropped.
+    let dragged = match &resolved.action {
+        Action::Drag { .. } => resolved.action.targets().next(),
+        _ => None,
+    };
+    let dragged = dragged.and_then(|start| element_at(scene, frame, *start));
+    let dragged = dragged.map(|(element, _)| element.content.clone());
+    let area = target_area(resolved, run.task().pointed_at());
+    Some(JudgedPlace {
+        area: area.or(situation.keyboard_target),
+        page_origin: origin(&situation.url),
+        question: situation
+            .context_texts
+            .iter()
+            .cloned()
+            .chain(dragged)
+            .collect(),
+    })
+}
+
+/// Returns the origin of a page, or the whole address of one without, such as a file.
+fn origin(url: &str) -> String {
+    let Ok(parsed) = Url::parse(url) else {
+        return url.to_owned();
+    };
+    let origin = parsed.origin();
+    match origin.is_tuple() {
+        true => origin.unicode_serialization(),
+        false => url.to_owned(),
+    }
+}
+
 /// Returns the situation that the policy judges, on a page with this URL; `None` without an observation.
-fn situation_on(
+pub(super) fn situation_on(
     run: &RunContext,
     screen: &Screen,
     rules: &Policy,
@@ -488,7 +640,7 @@ fn situation_on(
             scene: &observation.scene,
             url,
             labels: &run.task().spec.labels,
-            pasted: pasted(run.task()),
+            pasted: clipboard(run),
             tainted,
             suspected_injection: suspects_injection(run.task()),
         },
@@ -561,7 +713,17 @@ fn reason(task: &Task, concern: &ApprovalReasons) -> String {
     });
     let foreign = concern.foreign.iter().take(MAX_SHOWN_FOREIGN_PARTS);
     let foreign = foreign.map(|part| part.description(language));
-    let reasons = rules.chain(checks).chain(foreign);
+    let before = task.approvals.last();
+    let before = before.filter(|before| {
+        before.state == ApprovalState::Invalidated
+            && before.context.is_some()
+            && !before.message.is_empty()
+    });
+    let again = before.map(|before| {
+        let problem = before.message.as_str();
+        Message::ApprovalAskedAgain { problem }.text(language)
+    });
+    let reasons = rules.chain(checks).chain(foreign).chain(again);
     join_clauses(&reasons.collect::<Vec<_>>(), language)
 }
 
@@ -597,65 +759,9 @@ impl ApprovalReasons {
     }
 }
 
-/// Returns the bounding box in which an action takes place, if any. A click without a target goes to the pointer's
-/// position.
-pub(super) fn target_area(
-    resolved: &ResolvedAction,
-    pointed_at: Option<CaptureRect>,
-) -> Option<CaptureRect> {
-    if matches!(resolved.action, Action::Click { at: None, .. }) {
-        return pointed_at;
-    }
-    let around = |point: CapturePoint| {
-        CaptureRect::new(
-            CapturePoint::new(
-                point.x - POINT_TARGET_RADIUS_PX,
-                point.y - POINT_TARGET_RADIUS_PX,
-            ),
-            CapturePoint::new(
-                point.x + POINT_TARGET_RADIUS_PX,
-                point.y + POINT_TARGET_RADIUS_PX,
-            ),
-        )
-    };
-    let point = resolved.action.targets().last().copied();
-    point.map(|point| resolved.target.unwrap_or_else(|| around(point)))
-}
-
 #[cfg(test)]
 mod tests {
-    use motorium_proto::domain::action::Button;
-
     use super::*;
-
-    fn click(at: Option<CapturePoint>, target: Option<CaptureRect>) -> ResolvedAction {
-        ResolvedAction {
-            action: Action::Click {
-                at,
-                button: Button::Left,
-                count: 1,
-                modifiers: Vec::new(),
-            },
-            target,
-            label: None,
-        }
-    }
-
-    fn rect(x1: i32, y1: i32, x2: i32, y2: i32) -> CaptureRect {
-        CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))
-    }
-
-    #[test]
-    fn approval_covers_the_target_or_its_surroundings() {
-        let point = Some(CapturePoint::new(100, 50));
-        let button = rect(90, 40, 130, 60);
-        assert_eq!(target_area(&click(point, Some(button)), None), Some(button));
-        let around = rect(76, 26, 124, 74);
-        assert_eq!(target_area(&click(point, None), None), Some(around));
-        // A click without a target goes to the pointer.
-        assert_eq!(target_area(&click(None, None), Some(button)), Some(button));
-        assert_eq!(target_area(&click(None, None), None), None);
-    }
 
     #[test]
     fn an_approver_is_shown_a_long_argument_up_to_a_limit() {

@@ -11,9 +11,9 @@ use motorium_proto::domain::frame::Image;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::ImageFormat;
 
-use super::approval_evidence::with_surroundings;
 use super::context::RunContext;
 use super::{RunResult, capture};
+use motorium_task::approval_context::evidence_area;
 use motorium_task::event::Artifact;
 
 /// Maximum number of suspected injections with a screenshot; of further ones only the text is kept.
@@ -27,7 +27,7 @@ pub(super) async fn injection_evidence(
 ) -> RunResult<Vec<Option<Artifact>>> {
     let places = suspected_injections.iter().take(MAX_EVIDENCE_IMAGES);
     let places: Vec<_> = places
-        .map(|suspected| suspected.bounds.map(with_surroundings))
+        .map(|suspected| suspected.bounds.map(evidence_area))
         .collect();
     let shown = crop_screenshot(run, places.clone()).await;
     let step = run.task().open_step().map_or(0, |step| step.number);

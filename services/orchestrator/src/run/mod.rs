@@ -10,6 +10,7 @@
 //! - `screen`: latest observation and frame, background motion, the early observation; `capture` asks Perception, and
 //!   `failed_looks` what happens if it fails
 //! - `gate`: policy, `provenance`, hooks and approvals; their verdict on an action or a function call
+//! - `preflight`, `last_look`: checks between the verdict and the input
 //! - `actuator`: intent, input, outcome, and the pointer (`pointer`)
 //! - `judge`: waits until the screen has settled, judges the effect, schedules a retry; `arrival` and `readback` judge once more
 //!   by the next screen
@@ -40,11 +41,13 @@ mod functions;
 mod gate;
 mod halt;
 mod hooks;
+mod hover;
 mod injection;
 mod input_marks;
 mod interrupts;
 mod journal;
 mod judge;
+mod last_look;
 mod lease_keeper;
 mod look;
 mod motion_monitor;
@@ -67,6 +70,7 @@ mod sight;
 mod stop;
 mod summary;
 mod takeover;
+mod target_changes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -176,6 +180,11 @@ pub struct RunConfig {
     pub fence_actions: bool,
     /// Tell the Executor the private hosts that the user named. False only in a replay of a recording from before.
     pub names_hosts: bool,
+    /// Compare the surroundings of risky actions and approvals right before the input. False only in a replay of a recording from
+    /// before.
+    pub last_look: bool,
+    /// Paste what the task has copied as that text, whatever owns the clipboard. False only in a replay of a recording from before.
+    pub paste_known_text: bool,
     /// Rules for claims of success. Lenient only in a replay of a recording from before the strict ones.
     pub claim_rules: ClaimRules,
 }
@@ -207,6 +216,8 @@ impl Default for RunConfig {
             find_arrivals: true,
             fence_actions: true,
             names_hosts: true,
+            last_look: true,
+            paste_known_text: true,
             claim_rules: ClaimRules::Strict,
         }
     }

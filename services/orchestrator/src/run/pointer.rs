@@ -108,6 +108,8 @@ pub(super) struct PointerRequirement {
     pub(super) is_approved: bool,
     /// True if the policy, the task or the configuration demands a verification.
     pub(super) is_demanded: bool,
+    /// True if the click may do what cannot be undone, by its target on the screen.
+    pub(super) is_risky: bool,
 }
 
 /// Returns the point to move the pointer to before an action, or `None` if no check is needed.
@@ -131,9 +133,7 @@ pub(super) fn check_point(
         let side = target.width().min(target.height());
         side > min_side && side < SMALL_TARGET_PX
     });
-    at.filter(|_| {
-        is_small || requirement.is_demanded || is_critical(planned, requirement.is_approved)
-    })
+    at.filter(|_| is_small || requirement.is_demanded || is_critical(planned, requirement))
 }
 
 /// Returns whether the configuration or the task asks for a check of every click.
@@ -142,8 +142,11 @@ pub(super) fn is_asked_for(run: &RunContext) -> bool {
 }
 
 /// Returns whether a click is critical enough to wait for the application's reaction to the pointer.
-pub(super) fn is_critical(planned: &PlannedAction, is_approved: bool) -> bool {
-    is_approved || planned.verify_pointer || risk::assess(planned).is_some()
+pub(super) fn is_critical(planned: &PlannedAction, requirement: PointerRequirement) -> bool {
+    requirement.is_approved
+        || requirement.is_risky
+        || planned.verify_pointer
+        || risk::assess(planned).is_some()
 }
 
 /// Returns whether a click at the pointer would hit the target.
@@ -438,6 +441,7 @@ mod tests {
         let requirement = PointerRequirement {
             is_approved,
             is_demanded: false,
+            is_risky: false,
         };
         let due = check_point(&planned, &click, Some(target), requirement, None);
         assert_eq!(
@@ -476,6 +480,7 @@ mod tests {
             let requirement = PointerRequirement {
                 is_approved: false,
                 is_demanded,
+                is_risky: false,
             };
             let due = check_point(&planned, &here, None, requirement, pointer);
             assert_eq!(due, expected);

@@ -5,6 +5,8 @@
 //!
 //! The content of the clipboard is known only as long as no other program can have changed it. The Orchestrator does not see
 //! the owner of the clipboard, so every input to an application counts as a change, and so does the time of another decision.
+//! Any program may take the clipboard at any time, so what is known is pasted as that text ([`with_known_text`]), and a chord
+//! pastes what is not known.
 
 use bytes::Bytes;
 use motorium_proto::domain::action::{Action, Text};
@@ -36,11 +38,12 @@ impl Provenance {
     /// Returns the untrusted parts of what an action enters or navigates to.
     pub(super) fn foreign_in_action(
         &self,
-        task: &Task,
+        run: &RunContext,
         action: &Action<CapturePoint>,
     ) -> Vec<TaintedSpan> {
+        let task = run.task();
         if context::pastes(action) || context::pastes_selection(action) {
-            let known = pasted(task).filter(|_| context::pastes(action));
+            let known = clipboard(run).filter(|_| context::pastes(action));
             let Some(pasted) = known else {
                 let (text, origin) = (String::new(), Origin::Clipboard);
                 return vec![TaintedSpan { text, origin }];
@@ -135,11 +138,32 @@ fn text_entered_before(task: &Task) -> String {
     pieces.collect::<Vec<_>>().join(" ")
 }
 
+/// Returns a paste of the clipboard as one of the text that the task has put there, if nothing but another program can have
+/// changed it.
+pub(super) fn with_known_text(
+    run: &RunContext,
+    action: Action<CapturePoint>,
+) -> Action<CapturePoint> {
+    let known = pasted(run.task()).filter(|_| run.config.paste_known_text);
+    match (&action, known) {
+        (Action::Paste { text: None }, Some(known)) => Action::Paste {
+            text: Some(Text::Literal(known.to_owned())),
+        },
+        _ => action,
+    }
+}
+
+/// Returns the content of the clipboard as far as it is known: not at all, because another program may own it.
+pub(super) fn clipboard(run: &RunContext) -> Option<&str> {
+    // In a replay of a recording from before, the task's own text is still taken for it.
+    pasted(run.task()).filter(|_| !run.config.paste_known_text)
+}
+
 /// Returns what the task itself has put into the clipboard; `None` if something else may be in it.
 ///
 /// Only the open step counts: between two decisions any program has seconds to take the clipboard, and a page that has the
 /// focus may write to it without any input.
-pub(super) fn pasted(task: &Task) -> Option<&str> {
+fn pasted(task: &Task) -> Option<&str> {
     let actions = task.open_step()?.actions.iter().rev();
     let last = actions
         .filter(|record| !sent_nothing(record))

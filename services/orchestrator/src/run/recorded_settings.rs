@@ -66,6 +66,12 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and tell the Executor no hosts.
     #[serde(default)]
     names_hosts: bool,
+    /// Recordings of earlier versions do not have it, and approvals that cover the target alone.
+    #[serde(default)]
+    last_look: bool,
+    /// Recordings of earlier versions do not have it, and paste the clipboard after a copy.
+    #[serde(default)]
+    paste_known_text: bool,
     /// Recordings of earlier versions do not have it, and lenient rules for claims of success.
     #[serde(default)]
     strict_claims: bool,
@@ -119,6 +125,8 @@ impl RunSettings {
             find_arrivals: config.find_arrivals,
             fence_actions: config.fence_actions,
             names_hosts: config.names_hosts,
+            last_look: config.last_look,
+            paste_known_text: config.paste_known_text,
             estimate_usage: true,
             strict_claims: config.claim_rules != ClaimRules::Lenient,
             exclude_browser_words: config.claim_rules == ClaimRules::Strict,
@@ -203,6 +211,8 @@ impl RunSettings {
             capture_each_action: self.capture_each_action,
             find_arrivals: self.find_arrivals,
             fence_actions: self.fence_actions,
+            last_look: self.last_look,
+            paste_known_text: self.paste_known_text,
             names_hosts: self.names_hosts,
             claim_rules: match (self.strict_claims, self.exclude_browser_words) {
                 (true, true) => ClaimRules::Strict,
@@ -246,24 +256,29 @@ mod tests {
                 config.correct_progress,
                 config.summary_timeout.is_some(),
                 config.fence_actions,
-                config.claim_rules,
+                config.last_look,
+                config.paste_known_text,
+                config.names_hosts,
                 settings.estimates_usage(),
+                config.claim_rules,
             )
         };
-        assert_eq!(read(&json), (true, true, true, ClaimRules::Strict, true));
+        let now = (true, true, true, true, true, true, true, ClaimRules::Strict);
+        assert_eq!(read(&json), now);
         json.as_object_mut()
             .unwrap()
             .remove("exclude_browser_words");
-        assert_eq!(read(&json).3, ClaimRules::WithBrowserWords);
+        assert_eq!(read(&json).7, ClaimRules::WithBrowserWords);
         let members = json.as_object_mut().unwrap();
         members.remove("correct_progress");
         members.remove("summary_seconds");
         members.remove("fence_actions");
+        members.remove("last_look");
+        members.remove("paste_known_text");
+        members.remove("names_hosts");
         members.remove("strict_claims");
         members.remove("estimate_usage");
-        assert_eq!(
-            read(&json),
-            (false, false, false, ClaimRules::Lenient, false)
-        );
+        let before = (false, false, false, false, false, false, false, ClaimRules::Lenient);
+        assert_eq!(read(&json), before);
     }
 }

@@ -15,6 +15,7 @@ use motorium_proto::service::{ResolveRequest, ResolvedTarget, TargetQuery};
 
 use super::attempt::ResolvedAction;
 use super::context::RunContext;
+use super::provenance::with_known_text;
 use super::screen::{Screen, ScreenView};
 use super::{RunResult, halt, is_transient};
 
@@ -54,6 +55,7 @@ pub(super) async fn resolve(
     let mut points = points.into_iter();
     let with_points = planned.action.clone().try_map(|_| points.next().ok_or(()));
     let action = with_points.expect("one point was found for each target");
+    let action = with_known_text(run, action);
     Ok(Ok(ResolvedAction {
         action,
         target: target_box,

@@ -72,7 +72,7 @@ fn warning() -> SafetyCheck {
     }
 }
 
-fn states(story: &TaskEvents) -> Vec<State> {
+pub(crate) fn states(story: &TaskEvents) -> Vec<State> {
     story.all(|kind| match kind {
         Kind::ApprovalRequested(event) => event.approval.as_ref().map(|one| one.state()),
         Kind::ApprovalResolved(event) => event.approval.as_ref().map(|one| one.state()),

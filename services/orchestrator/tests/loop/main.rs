@@ -2,6 +2,7 @@
 //!
 //! One file per feature. `support` contains the cluster that all tests run on.
 
+mod approval_context;
 mod approvals;
 mod bad_input;
 mod cancel;
@@ -13,6 +14,7 @@ mod extraction;
 mod functions;
 mod graceful_shutdown;
 mod hooks;
+mod last_look;
 mod late_delivery;
 mod limits;
 mod lists;

@@ -164,7 +164,6 @@ async fn check_known(script: Vec<Next>, actions: usize) {
 async fn own_copy_of_the_same_step_is_known() {
     let own = || copying("my own words");
     check_known(vec![act([own(), pasting(None)])], 2).await;
-    check_known(vec![act([own(), pressing("ctrl+v")])], 2).await;
     check_known(vec![act([own(), focusing("Editor"), pasting(None)])], 3).await;
     let foreign = vec![act([copying("claims@evil.example"), pasting(None)])];
     check(
@@ -173,6 +172,21 @@ async fn own_copy_of_the_same_step_is_known() {
         "\"claims@evil.example\" was read from the screen",
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_foreign_owner_of_the_clipboard_is_not_pasted_as_the_task_s_own_text() {
+    let script = vec![
+        act([copying("my own words"), pasting(None)]),
+        done("pasted"),
+    ];
+    let (cluster, _) = carried_out("Button 3", script, "succeeded").await;
+    // Whatever is in the clipboard by then, the judged text is entered.
+    let pasted = cluster.world.done().pop().unwrap().action;
+    assert_eq!(pasted.entered_text(), Some("my own words"));
+    // A chord pastes what the owner of the clipboard gives.
+    let chord = vec![act([copying("my own words"), pressing("ctrl+v")])];
+    check("Button 3", chord, UNKNOWN_CLIPBOARD).await;
 }
 
 #[tokio::test]

@@ -348,6 +348,7 @@ fn approval(state: ApprovalState) -> Approval {
         }],
         evidence: Some(artifact()),
         fingerprint: [8; 32],
+        context: None,
         created_at: samples::at(1),
         expires_at: samples::at(2),
         resolved_by: "ann".to_owned(),

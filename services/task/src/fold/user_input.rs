@@ -231,6 +231,7 @@ mod tests {
             }],
             evidence: None,
             fingerprint: [7; 32],
+            context: None,
             created_at: at(0),
             expires_at: at(600),
             resolved_by: String::new(),

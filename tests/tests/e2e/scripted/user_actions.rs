@@ -287,6 +287,28 @@ async fn a_button_changed_by_hover_invalidates_the_approval() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_amount_changed_by_hover_invalidates_the_approval() {
+    let mut stage = Testbed::start().await;
+    // The pointer starts elsewhere.
+    place_of(&mut stage, "Beacon").await;
+    // The amount is outside of the screenshot for the approver.
+    stage.site.send_command("bill").await;
+    let (watched, approval) = asks_to(&mut stage, act(click("Pay now"))).await;
+    let shown = approval.context.clone().unwrap();
+    assert!(shown.amounts.contains(&"49.9eur".to_owned()), "{shown:?}");
+    resolve(&stage, &approval, true).await;
+    let run = stage
+        .continue_task(watched.name.clone(), [done("left")])
+        .await;
+    stage.save_screenshots("approval-bill", &run.events).await;
+    let expected = [State::Pending, State::Approved, State::Invalidated];
+    assert_eq!(approvals(&run), expected);
+    assert_eq!(stage.presses(), [], "{}", run.events.text());
+    let notices = run.plan_requests[0].notices.join("\n");
+    assert!(notices.contains("an amount has changed"), "{notices}");
+}
+
 /// Returns the number of keys that the page received.
 fn struck(stage: &Testbed) -> usize {
     let entries = stage.site.inputs().into_iter();

@@ -151,6 +151,8 @@ struct DesktopState {
     redrawn: u32,
     /// Element that is highlighted under the pointer, and its text then.
     lights_up: Option<(u32, Option<&'static str>)>,
+    /// Element on which the pointer changes the text of another one, that element, and its text then.
+    answers_pointer: Option<(u32, u32, &'static str)>,
     /// The highlight appears after some frames, visible only to those who wait for it.
     takes_frames: bool,
     /// Element under the pointer whose highlight is still due.
@@ -351,6 +353,16 @@ impl SimulatedDesktop {
             state.changed_at = Some(box_of(element).center());
             state.drawn_apart += 1;
         }
+    }
+
+    /// Changes the text of an element when the pointer arrives on another one.
+    pub(crate) fn say_under_the_pointer(&self, pointed: u32, element: u32, content: &'static str) {
+        self.state().answers_pointer = Some((pointed, element, content));
+    }
+
+    /// Changes the title of the window.
+    pub(crate) fn retitle(&self, title: &str) {
+        title.clone_into(&mut self.state().title);
     }
 
     /// Makes this element a text field.
@@ -772,6 +784,13 @@ impl SimulatedDesktop {
             state.moves.push((to.x, to.y));
             let pointer = CapturePoint::new(to.x + miss.0, to.y + miss.1);
             state.pointer = pointer;
+            let is_on = |(pointed, _, _): &mut (u32, u32, _)| box_of(*pointed).contains(pointer);
+            if let Some((_, element, content)) = state.answers_pointer.take_if(is_on) {
+                state.says.insert(element, content);
+                state.changes += 1;
+                state.changed_at = Some(box_of(element).center());
+                state.drawn_apart += 1;
+            }
             let lit = |(element, _): &(u32, _)| box_of(*element).contains(pointer);
             if let Some(lit) = state.lights_up.take_if(|what| lit(what)) {
                 if state.takes_frames {

@@ -163,6 +163,7 @@ fn approval(state: ApprovalState, intent: &str) -> Approval {
         safety_checks: vec![],
         evidence: None,
         fingerprint: [0; 32],
+        context: None,
         created_at: SystemTime::UNIX_EPOCH,
         expires_at: SystemTime::UNIX_EPOCH,
         resolved_by: "users/123".into(),
