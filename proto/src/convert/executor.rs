@@ -134,6 +134,8 @@ conversions! {
         retry_of: optional_id(ActionId),
         action: required,
         named_hosts: same,
+        creator: text,
+        tenant: text,
     }
 
     wire::LookUpActionRequest => LookUpRequest {

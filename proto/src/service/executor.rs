@@ -125,6 +125,10 @@ pub struct PerformRequest {
     pub action: Action<CapturePoint>,
     /// Hosts with private addresses that the user named.
     pub named_hosts: Vec<String>,
+    /// Name of the principal that created the task; `None` if the caller acts for itself.
+    pub creator: Option<String>,
+    /// Tenant of the task.
+    pub tenant: Option<String>,
 }
 
 /// Request of [`Executor::look_up_action`].

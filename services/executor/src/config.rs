@@ -33,6 +33,7 @@ use crate::guard::allowed_windows::{AllowedWindows, WindowPattern};
 use crate::guard::journal::Retention;
 use crate::guard::named_hosts::NamedHosts;
 use crate::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
+use crate::guard::secret_grants::{Grantee, SecretGrants};
 use crate::guard::url_rules::{DEFAULT_URL_SCHEMES, HostPattern, UrlRules};
 use crate::policy::ExecutorPolicy;
 use crate::secrets::{Secrets, variable_name};
@@ -100,6 +101,10 @@ pub struct Settings {
     /// that are not listed. A secret without an entry cannot be entered.
     #[schemars(example = BTreeMap::from([("bank", ["application:KeePassXC"])]))]
     pub secret_allowed_windows: BTreeMap<String, Vec<String>>,
+    /// Principals and tenants for whose tasks a secret may be entered: `principal:NAME`, `tenant:NAME`. `*` applies to secrets
+    /// that are not listed. A secret without an entry is entered for all.
+    #[schemars(example = BTreeMap::from([("bank", ["tenant:treasury"])]))]
+    pub secret_grants: BTreeMap<String, Vec<String>>,
     /// Parent folder of the task files, with a subfolder per display. Default: `files` in the data folder.
     #[schemars(extend("format" = "path"), example = "/var/lib/motorium/files")]
     pub files: Option<PathBuf>,
@@ -132,6 +137,7 @@ impl Default for Settings {
             devtools: None,
             secrets: None,
             secret_allowed_windows: BTreeMap::new(),
+            secret_grants: BTreeMap::new(),
             files: None,
             max_file_bytes: MAX_FILE_BYTES as u64,
             journal: JournalSettings::default(),
@@ -416,6 +422,7 @@ impl Config {
                 rules: rules(settings.rules, applications)?,
                 secrets: Secrets::new(settings.secrets, environment),
                 secret_allowed_windows: secret_allowed_windows(settings.secret_allowed_windows)?,
+                secret_grants: secret_grants(settings.secret_grants)?,
             },
             programs: Programs {
                 applications: settings.applications,
@@ -722,6 +729,26 @@ fn secret_allowed_windows(written: BTreeMap<String, Vec<String>>) -> Result<Allo
         targets.insert(secret, windows);
     }
     Ok(AllowedWindows::new(targets))
+}
+
+fn secret_grants(written: BTreeMap<String, Vec<String>>) -> Result<SecretGrants, Error> {
+    let bad = |problem| Error::InvalidValue {
+        key: "secret_grants",
+        problem,
+    };
+    let mut grants = BTreeMap::new();
+    let mut spelled: BTreeMap<String, String> = BTreeMap::new();
+    for (secret, to) in written {
+        if let Some(other) = spelled.insert(variable_name(&secret), secret.clone()) {
+            return Err(bad(format!(
+                "`{other}` and `{secret}` name the same secret: both map to {}",
+                variable_name(&secret)
+            )));
+        }
+        let to = to.iter().map(|grantee| Grantee::parse(grantee));
+        grants.insert(secret, to.collect::<Result<_, _>>().map_err(bad)?);
+    }
+    Ok(SecretGrants::new(grants))
 }
 
 fn kinds(names: &[String]) -> Result<BTreeSet<ActionKind>, Error> {

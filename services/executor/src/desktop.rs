@@ -41,6 +41,7 @@ use crate::guard::journal::{BeginOutcome, Digest, EntryProgress, Journal, Retent
 use crate::guard::lease::{self, LeaseState};
 use crate::guard::named_hosts::NamedHosts;
 use crate::guard::rules::FORBIDDEN_CHORDS;
+use crate::guard::secret_grants::Requester;
 use crate::policy::{ActivePolicy, ExecutorPolicy, SECRET_ALLOWED_WINDOWS};
 use crate::secrets::SecretMasks;
 
@@ -256,14 +257,20 @@ impl Desktop {
         let stop = lock(&self.stop).child_token();
         let _stop_when_dropped = stop.clone().drop_guard();
         let desktop = self.clone();
-        let carried_out =
-            tokio::spawn(async move { desktop.perform_exclusively(request, &stop).await });
+        // Read here: the spawned task serves no call.
+        let requester = Requester::of(&request);
+        let carried_out = tokio::spawn(async move {
+            desktop
+                .perform_exclusively(request, &requester, &stop)
+                .await
+        });
         carried_out.await.map_err(|panic| internal_error(&panic))?
     }
 
     async fn perform_exclusively(
         self: &Arc<Self>,
         request: PerformRequest,
+        requester: &Requester,
         stop: &CancellationToken,
     ) -> Result<ActionOutcome, Error> {
         let _turn = tokio::select! {
@@ -284,6 +291,9 @@ impl Desktop {
             Ok(action) => action,
             Err(refusal) => return Ok(refused(refusal)),
         };
+        if let Err(refusal) = active.policy.check_grant(&action, requester) {
+            return Ok(refused(refusal));
+        }
         let only_into = match active.policy.windows_for(&action) {
             Ok(windows) => windows,
             Err(refusal) => return Ok(refused(refusal)),

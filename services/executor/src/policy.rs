@@ -14,10 +14,13 @@ use crate::guard::allowed_windows::{AllowedWindows, WindowPattern};
 use crate::guard::named_hosts::NamedHosts;
 use crate::guard::rate_limiter::RateLimiter;
 use crate::guard::rules::Rules;
+use crate::guard::secret_grants::{Requester, SecretGrants};
 use crate::secrets::Secrets;
 
 /// Name of the rule for the allowed windows of secrets, as in the configuration.
 pub(crate) const SECRET_ALLOWED_WINDOWS: &str = "secret_allowed_windows";
+/// Name of the rule for those that secrets are granted to, as in the configuration.
+pub(crate) const SECRET_GRANTS: &str = "secret_grants";
 
 /// Everything that an Executor allows on a desktop. Replaceable at run time.
 #[derive(Debug, Clone)]
@@ -27,6 +30,7 @@ pub struct ExecutorPolicy {
     pub max_actions_per_second: Option<f64>,
     pub secrets: Secrets,
     pub secret_allowed_windows: AllowedWindows,
+    pub secret_grants: SecretGrants,
 }
 
 /// The active policy and its rate limiter.
@@ -76,6 +80,20 @@ impl ExecutorPolicy {
     pub(crate) fn with_named_hosts(mut self, named_hosts: &NamedHosts) -> Self {
         self.rules.urls = self.rules.urls.with_named_hosts(named_hosts.clone());
         self
+    /// Checks that the action's secret is granted to those on whose behalf it is performed.
+    pub(crate) fn check_grant(
+        &self,
+        action: &Action<CapturePoint>,
+        requester: &Requester,
+    ) -> Result<(), Refusal> {
+        let secret = action.entered_secret();
+        let refused = secret.and_then(|secret| self.secret_grants.refusal(secret, requester));
+        refused.map_or(Ok(()), |reason| {
+            Err(Refusal {
+                rule: SECRET_GRANTS,
+                reason,
+            })
+        })
     }
 
     /// Returns the allowed windows of the action's secret; empty for an action without one.

@@ -67,6 +67,7 @@ pub const MOTORIUM: &[ServiceRoles] = &[
             ("ListSessions", READ),
             ("ExportSession", READ),
             ("RegisterDesktop", ADMINISTER),
+            ("UnregisterDesktop", ADMINISTER),
             ("ListDesktops", READ),
             ("DrainDesktop", ADMINISTER),
         ],

@@ -107,6 +107,7 @@ duration-hours = { $hours } h { $minutes } min
 
 desktops-awaited = waiting for a desktop: { $holds }; place { $position } in the queue
 desktop-held = { $desktop } is held by { $holder }
+desktop-held-by-other = { $desktop } is held by a task of another tenant
 desktop-unavailable = { $desktop } is unreachable or draining
 desktop-not-registered = no registered desktop matches
 start-time-awaited = waiting for its start time
@@ -786,6 +787,14 @@ no-token =
     one with `motorium up`, or name a file with --token-file
 no-tool-configured = no tool is configured; see docs/functions.md for how to add one
 scene-saved = { $elements } elements; annotated screenshot in { $path }; { $stages }
+desktop-removed = { $desktop } was removed
+
+## Command line: `motorium audit`
+
+audit-whole = records { $first } to { $last } are whole
+audit-broken = the audit log is not whole: { $problem }
+audit-end-unconfirmed = one file does not tell whether records follow it; verify the folder
+audit-checkpoint = to prove it later, keep this elsewhere: { $checkpoint }
 
 ## Command line: checks of `motorium doctor`
 

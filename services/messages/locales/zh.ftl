@@ -107,6 +107,7 @@ duration-hours = { $hours } 小时 { $minutes } 分
 
 desktops-awaited = 正在等待桌面：{ $holds }；排在第 { $position } 位
 desktop-held = { $desktop } 由 { $holder } 占用
+desktop-held-by-other = { $desktop } 由其他租户的任务占用
 desktop-unavailable = { $desktop } 无法连接或正在停用
 desktop-not-registered = 没有符合条件的已注册桌面
 start-time-awaited = 正在等待开始时间
@@ -743,6 +744,14 @@ this-process = 本进程
 no-token = 没有用于 { $server } 的令牌：既没有配置令牌，本用户的服务器也没有在这台计算机上创建令牌；请用 `motorium up` 启动一个服务器，或用 `--token-file` 指定文件
 no-tool-configured = 没有配置任何工具；添加方法见 `docs/functions.md`
 scene-saved = { $elements } 个元素；标注截图在 { $path }；{ $stages }
+desktop-removed = 已移除 { $desktop }
+
+## 命令行：`motorium audit`
+
+audit-whole = 第 { $first } 至 { $last } 条记录完整
+audit-broken = 审计日志不完整：{ $problem }
+audit-end-unconfirmed = 仅凭一个文件无法判断其后是否还有记录；请校验整个文件夹
+audit-checkpoint = 如需日后证明，请将此值另行保存：{ $checkpoint }
 
 ## 命令行：`motorium doctor` 的检查
 

@@ -70,6 +70,7 @@ messages! {
     // Waits of a task that has not started
     DesktopsAwaited = "desktops-awaited" { holds: &'a str, position: u64 },
     DesktopHeld = "desktop-held" { desktop: &'a str, holder: &'a str },
+    DesktopHeldByOther = "desktop-held-by-other" { desktop: &'a str },
     DesktopUnavailable = "desktop-unavailable" { desktop: &'a str },
     DesktopNotRegistered = "desktop-not-registered",
     StartTimeAwaited = "start-time-awaited",
@@ -530,6 +531,12 @@ messages! {
     NoToolConfigured = "no-tool-configured",
     NoToken = "no-token" { server: &'a str },
     SceneSaved = "scene-saved" { elements: usize, path: &'a str, stages: &'a str },
+    DesktopRemoved = "desktop-removed" { desktop: &'a str },
+    // Command line: `motorium audit`
+    AuditWhole = "audit-whole" { first: u64, last: u64 },
+    AuditBroken = "audit-broken" { problem: &'a str },
+    AuditEndUnconfirmed = "audit-end-unconfirmed",
+    AuditCheckpoint = "audit-checkpoint" { checkpoint: &'a str },
     // Command line: checks of `motorium doctor`
     CheckAllMet = "check-all-met",
     CheckAllMetWithWarnings = "check-all-met-with-warnings",

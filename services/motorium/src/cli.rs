@@ -12,6 +12,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use motorium_kit::config::{ConfigFlags, HumanDuration};
 use motorium_proto::domain::desktop::Platform;
+use motorium_store::audit::Checkpoint;
 
 use crate::exit;
 
@@ -59,10 +60,10 @@ pub(crate) enum Command {
     Tasks(Tasks),
     /// List sessions and export their transcripts
     Sessions(Sessions),
-    /// List the available desktops
-    Desktops(ConnectionOptions),
     /// Print the token for calls to the services on this machine, for example with grpcurl
     Token(ConnectionOptions),
+    /// List the available desktops, or remove a registered one
+    Desktops(Desktops),
     /// Query the configured tools and list their functions
     Tools,
     /// Parse the screen: save an annotated screenshot and print the elements
@@ -80,6 +81,8 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Check this machine for missing requirements and show how to install them
     Doctor,
+    /// Verify or export the audit log of the Orchestrator
+    Audit(Audit),
     /// Print the effective configuration with the source of each value; secrets are masked
     Config(Config),
 }
@@ -264,6 +267,50 @@ pub(crate) struct Sessions {
     pub(crate) server: ConnectionOptions,
     #[command(subcommand)]
     pub(crate) command: SessionsCommand,
+}
+
+/// `motorium desktops`.
+#[derive(Debug, Args)]
+pub(crate) struct Desktops {
+    #[command(flatten)]
+    pub(crate) server: ConnectionOptions,
+    #[command(subcommand)]
+    pub(crate) command: Option<DesktopsCommand>,
+}
+
+/// The subcommands of `motorium desktops`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DesktopsCommand {
+    /// Remove a desktop that was registered, once its task has ended
+    Remove {
+        /// Name of the desktop, as `desktops` prints it
+        name: String,
+    },
+}
+
+/// `motorium audit`.
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    #[command(subcommand)]
+    pub(crate) command: AuditCommand,
+}
+
+/// The subcommands of `motorium audit`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Check that no record was changed, removed, inserted or moved; exits with 0 only then
+    Verify {
+        /// Folder of the log, or one file of it [default: the configured `orchestrator.audit`]
+        path: Option<PathBuf>,
+        /// Check also that this record is in the log, as an earlier `verify` printed it
+        #[arg(long, value_name = "NUMBER:HASH")]
+        checkpoint: Option<Checkpoint>,
+    },
+    /// Print all records, one JSON object per line
+    Export {
+        /// Folder of the log, or one file of it [default: the configured `orchestrator.audit`]
+        path: Option<PathBuf>,
+    },
 }
 
 /// The subcommands of `motorium sessions`.

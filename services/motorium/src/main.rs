@@ -65,12 +65,13 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
     let quiet = !matches!(cli.command, Command::Up(_));
     telemetry::init(&commands::log(&loaded, quiet)?).map_err(motorium_kit::Error::from)?;
     match cli.command {
-        Command::Up(args) => commands::up::up(&loaded, args).await,
-        Command::Run(args) => commands::run::run(&loaded, *args).await,
+        // The futures of a whole process are too large for the stack of the others.
+        Command::Up(args) => Box::pin(commands::up::up(&loaded, args)).await,
+        Command::Run(args) => Box::pin(commands::run::run(&loaded, *args)).await,
         Command::Tasks(args) => commands::tasks::tasks(&loaded, args).await,
         Command::Sessions(args) => commands::sessions::sessions(&loaded, args).await,
-        Command::Desktops(server) => commands::desktops::desktops(&loaded, server).await,
         Command::Token(server) => commands::token::token(&loaded, &server),
+        Command::Desktops(args) => commands::desktops::desktops(&loaded, args).await,
         Command::Tools => commands::tools::tools(&loaded).await,
         Command::See(args) => commands::see::see(&loaded, args).await,
         Command::Act(args) => commands::act::act(&loaded, args).await,
@@ -79,6 +80,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::DesktopSession(args) => commands::desktop_session::desktop_session(args).await,
         Command::Replay(args) => commands::replay::replay(args).await,
         Command::Doctor => commands::doctor::doctor(&loaded).await,
+        Command::Audit(args) => commands::audit::audit(&loaded, args),
         Command::Config(args) => commands::config::config(&loaded, &args),
     }
 }

@@ -20,6 +20,7 @@ use motorium_kit::shutdown::Shutdown;
 use motorium_messages::Message;
 use motorium_orchestrator::config::{LocalServices, connector};
 use motorium_orchestrator::desktops::DesktopPool;
+use motorium_orchestrator::instance::Instance;
 use motorium_orchestrator::{Orchestrator, Settings as OrchestratorSettings, storage};
 use motorium_perception::PerceptionService;
 use motorium_perception::config::{Config as PerceptionConfig, Settings as PerceptionSettings};
@@ -145,11 +146,11 @@ impl Process {
         let shutdown = shutdown(&options.scope)?;
         let settings: OrchestratorSettings = loaded.section()?;
         let config = settings.resolve().map_err(start_error)?;
-        let storage = loaded
-            .section::<storage::Settings>()?
-            .open(&data)
-            .await
-            .map_err(start_error)?;
+        let stores: storage::Settings = loaded.section()?;
+        let audit = stores.open_audit(config.audit.as_deref(), &data);
+        let audit = audit.map_err(start_error)?;
+        let instance = Instance::take(&data, &config.name).map_err(start_error)?;
+        let storage = stores.open(&data).await.map_err(start_error)?;
         let desktops =
             DesktopPool::new(connector(config.with_audiences(common.client("")), nearby));
         desktops
@@ -159,7 +160,8 @@ impl Process {
             .restore(storage.tasks.as_ref(), &config.registration)
             .await;
         restored.map_err(start_error)?;
-        let mut orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
+        let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
+        let mut orchestrator = orchestrator.with_instance(instance).with_audit(audit);
         if let Scope::OneTask(task) = options.scope {
             orchestrator = orchestrator.only(task);
         }

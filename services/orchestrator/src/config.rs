@@ -59,8 +59,7 @@ const MAX_SCREEN_FAILURES: u32 = 50;
 pub struct Settings {
     /// Address to listen on.
     pub listen: ListenAddress,
-    /// Name of this orchestrator in leases. Orchestrators that share a store need different names. Defaults to the host
-    /// name.
+    /// Name of this orchestrator in leases, for people: an id makes it unique among all processes. Defaults to the host name.
     #[schemars(example = &"orchestrator-1")]
     pub name: Option<String>,
     /// Address of the Planner.
@@ -114,6 +113,9 @@ pub struct Settings {
     /// Time within which an approval has to be given. An approval expires at the latest when the time limit of its task is
     /// reached (`limits.max_duration`), which fails the task.
     pub approval_timeout: HumanDuration,
+    /// Every approval has to come from another principal than the one that created the task. A policy can demand it for
+    /// some actions only (`performOnOwnApproval`). Needs servers that authenticate callers by name.
+    pub second_person: bool,
     /// Time after which a task that waits for the answer to a question lets other tasks use its desktop. It continues on
     /// the same desktop after the answer, whatever is on the screen then. By default, it keeps the desktop. A task that
     /// waits for an approval or for a user action keeps it always: both depend on what is on the screen.
@@ -129,6 +131,10 @@ pub struct Settings {
     /// Addresses of further tools that tasks may name. A trailing `*` allows every address with that prefix.
     #[schemars(example = ["https://tools.example.com/*"])]
     pub allowed_tool_addresses: Vec<String>,
+    /// Folder of the audit log, which has every call that changes something, every action and every approval. Defaults to
+    /// `audit` in the data folder. See docs/security.md.
+    #[schemars(extend("format" = "path"), example = &"/var/lib/motorium/audit")]
+    pub audit: Option<PathBuf>,
     /// Hooks, in the order in which they are called: see docs/hooks.md.
     pub hooks: Vec<HookSettings>,
     /// Records requests and responses with each step so that a task can be replayed: `on` or `off`.
@@ -159,11 +165,13 @@ impl Default for Settings {
             policy: "careful".to_owned(),
             lexicon: None,
             approval_timeout: HumanDuration(DEFAULT_APPROVAL_TIMEOUT),
+            second_person: false,
             release_desktop_after: None,
             summary_timeout: HumanDuration(DEFAULT_SUMMARY_TIMEOUT),
             pause_on_human_input: true,
             tools: BTreeMap::new(),
             allowed_tool_addresses: Vec::new(),
+            audit: None,
             hooks: Vec::new(),
             recording: "on".to_owned(),
         }
@@ -287,6 +295,8 @@ pub struct Config {
     pub planner: String,
     pub desktops: Vec<Desktop>,
     pub registration: RegistrationRules,
+    /// Folder of the audit log, if it is not in the data folder.
+    pub audit: Option<PathBuf>,
     pub limits: LimitRules,
     pub run: RunConfig,
     pub lease_duration: Duration,
@@ -321,6 +331,7 @@ impl Settings {
             planner: self.planner,
             desktops,
             registration: RegistrationRules::new(self.allowed_desktop_addresses),
+            audit: self.audit,
             limits,
             lease_duration: lease(self.lease_duration.0)?,
             heartbeat_interval: heartbeat(self.heartbeat_interval.0)?,
@@ -334,6 +345,8 @@ impl Settings {
                 max_screen_failures: screen_failures(self.max_screen_failures)?,
                 policy: policy(&self.policy, self.lexicon.as_deref())?,
                 approval_timeout: approval_timeout(self.approval_timeout.0)?,
+                second_person: self.second_person,
+                authenticated_creator: true,
                 release_desktop_after: self.release_desktop_after.map(|after| after.0),
                 summary_timeout: Some(self.summary_timeout.0),
                 pause_on_human_input: self.pause_on_human_input,

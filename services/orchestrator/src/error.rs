@@ -9,7 +9,11 @@ pub mod reason {
     pub use motorium_task::reason::*;
 
     pub const DESKTOP_CONFIGURED: &str = "DESKTOP_CONFIGURED";
+    pub const DESKTOP_BUSY: &str = "DESKTOP_BUSY";
     pub const DESKTOP_ADDRESS_DENIED: &str = "DESKTOP_ADDRESS_DENIED";
+    pub const NOT_DEPLOYMENT_ADMIN: &str = "NOT_DEPLOYMENT_ADMIN";
+    pub const AUDIT_UNWRITABLE: &str = "AUDIT_UNWRITABLE";
+    pub const SECOND_PERSON_REQUIRED: &str = "SECOND_PERSON_REQUIRED";
 }
 
 /// Error of a call to the Orchestrator.
@@ -32,6 +36,12 @@ pub enum Error {
     )]
     DesktopConfigured { name: DesktopName },
     #[error(
+        "{name} is a desktop of the configuration; remove it there, or drain it to give it no more tasks"
+    )]
+    DesktopNotRegistered { name: DesktopName },
+    #[error("a task runs on {name}; drain it, and remove it when the task has ended")]
+    DesktopBusy { name: DesktopName },
+    #[error(
         "{field}: desktops may not be registered at {address}; the operator can add its host to \
          orchestrator.allowed_desktop_addresses"
     )]
@@ -39,6 +49,15 @@ pub enum Error {
         field: &'static str,
         address: String,
     },
+    #[error(
+        "{principal} may not change desktops, which all tenants share; ask a principal with the role `admin` in the \
+         tenant `default`"
+    )]
+    NotDeploymentAdmin { principal: String },
+    #[error(
+        "{name} needs a second person: {principal} created the task and may only deny it; ask another approver"
+    )]
+    SecondPersonRequired { name: String, principal: String },
     #[error("there is no {name}; create it with CreateSession, or leave the session empty")]
     SessionNotFound { name: String },
     #[error("there is no {name}; ListSteps and the events of the task name its artifacts")]
@@ -53,6 +72,8 @@ pub enum Error {
     CorruptLog { detail: String },
     #[error("the trajectory cannot be exported: {detail}")]
     ExportFailed { detail: String },
+    #[error("the audit log cannot be written")]
+    AuditFailed(#[source] motorium_store::Error),
     #[error(transparent)]
     Store(#[from] motorium_store::Error),
 }
@@ -103,6 +124,16 @@ impl Error {
                 ErrorReport::new(Code::AlreadyExists, reason::DESKTOP_CONFIGURED, message)
                     .with("desktop", name)
             }
+            Error::DesktopNotRegistered { name } => ErrorReport::new(
+                Code::FailedPrecondition,
+                reason::DESKTOP_CONFIGURED,
+                message,
+            )
+            .with("desktop", name),
+            Error::DesktopBusy { name } => {
+                ErrorReport::new(Code::FailedPrecondition, reason::DESKTOP_BUSY, message)
+                    .with("desktop", name)
+            }
             Error::DesktopAddressDenied { field, address } => ErrorReport::new(
                 Code::PermissionDenied,
                 reason::DESKTOP_ADDRESS_DENIED,
@@ -110,6 +141,19 @@ impl Error {
             )
             .with("field", field)
             .with("address", address),
+            Error::NotDeploymentAdmin { principal } => ErrorReport::new(
+                Code::PermissionDenied,
+                reason::NOT_DEPLOYMENT_ADMIN,
+                message,
+            )
+            .with("principal", principal),
+            Error::SecondPersonRequired { name, principal } => ErrorReport::new(
+                Code::PermissionDenied,
+                reason::SECOND_PERSON_REQUIRED,
+                message,
+            )
+            .with("approval", name)
+            .with("principal", principal),
             Error::SessionNotFound { name } => {
                 ErrorReport::new(Code::NotFound, reason::SESSION_NOT_FOUND, message)
                     .with("session", name)
@@ -132,6 +176,11 @@ impl Error {
             }
             Error::ExportFailed { .. } => {
                 ErrorReport::new(Code::Internal, reason::EXPORT_FAILED, message)
+            }
+            Error::AuditFailed(error) => {
+                // The caller learns no path of this machine.
+                tracing::error!(%error, "the audit log cannot be written; calls that change something fail");
+                ErrorReport::new(error.report().code, reason::AUDIT_UNWRITABLE, message)
             }
             Error::Store(error) => error.report(),
         }

@@ -7,6 +7,8 @@
 //! - [`edge`]: the gRPC service
 //! - [`queue`]: why a task has not started
 //! - `sessions`: what a task knows of the earlier tasks of its session
+//! - [`instance`]: the owner id of this process
+//! - `audit`: which calls and events are audited
 //! - [`replay`]: runs a task again from its recording
 //!
 //! It never handles pixels, never moves the mouse and never calls a model: the services that do are behind traits. It
@@ -14,6 +16,7 @@
 //!
 //! Invariant: an action is performed only after its intent is stored, and at most once.
 
+mod audit;
 mod backoff;
 pub mod config;
 pub mod desktops;
@@ -21,6 +24,7 @@ pub mod edge;
 mod error;
 pub mod functions;
 pub mod hooks;
+pub mod instance;
 pub mod queue;
 pub mod replay;
 pub mod run;
@@ -39,7 +43,9 @@ pub use config::{Config, Settings};
 use desktops::{DesktopPool, heartbeat};
 use edge::Edge;
 pub use error::{Error, reason};
+use instance::Instance;
 use motorium_proto::domain::id::TaskName;
+use motorium_store::audit::AuditLog;
 use queue::TaskScope;
 use run::Dispatcher;
 use storage::Storage;
@@ -80,6 +86,7 @@ impl Orchestrator {
             shutdown: shutdown.clone(),
             heartbeat: HEARTBEAT_INTERVAL,
             scope: TaskScope::All,
+            audit: AuditLog::off(),
         };
         let owner = config.name.clone();
         let dispatcher = Dispatcher {
@@ -87,11 +94,14 @@ impl Orchestrator {
             blobs,
             notifier,
             desktops,
+            registration: config.registration.clone(),
             owner,
+            instance: None,
             wake,
             run_config: config.run.clone(),
             lease_duration: config.lease_duration,
             scope: TaskScope::All,
+            audit: AuditLog::off(),
         };
         Self {
             edge,
@@ -105,6 +115,22 @@ impl Orchestrator {
     #[must_use]
     pub fn with_hook(mut self, hook: Arc<dyn hooks::Hook>) -> Self {
         self.dispatcher.run_config.hooks.push(hook);
+        self
+    }
+
+    /// Owns tasks by the id of this process instead of by its configured name.
+    #[must_use]
+    pub fn with_instance(mut self, instance: Instance) -> Self {
+        instance.owner().clone_into(&mut self.dispatcher.owner);
+        self.dispatcher.instance = Some(Arc::new(instance));
+        self
+    }
+
+    /// Records calls, actions and approvals in this log.
+    #[must_use]
+    pub fn with_audit(mut self, audit: AuditLog) -> Self {
+        self.edge.audit = audit.clone();
+        self.dispatcher.audit = audit;
         self
     }
 

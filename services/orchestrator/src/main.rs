@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Parser as _;
 use motorium_kit::{config, server, shutdown::Shutdown, telemetry};
 use motorium_orchestrator::desktops::DesktopPool;
+use motorium_orchestrator::instance::Instance;
 use motorium_orchestrator::{Orchestrator, Settings, config as orchestrator_config, storage};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::service::PlannerClient;
@@ -24,10 +25,12 @@ async fn run() -> Result<(), motorium_kit::Error> {
         .resolve()
         .map_err(motorium_kit::Error::service)?;
     let shutdown = Shutdown::on_signals()?;
-    let storage = loaded
-        .section::<storage::Settings>()?
-        .open(common.data()?)
-        .await;
+    let stores: storage::Settings = loaded.section()?;
+    let audit = stores.open_audit(config.audit.as_deref(), common.data()?);
+    let audit = audit.map_err(motorium_kit::Error::service)?;
+    let instance = Instance::take(common.data()?, &config.name);
+    let instance = instance.map_err(motorium_kit::Error::service)?;
+    let storage = stores.open(common.data()?).await;
     let storage = storage.map_err(motorium_kit::Error::service)?;
 
     let base = config.with_audiences(common.client(""));
@@ -50,7 +53,9 @@ async fn run() -> Result<(), motorium_kit::Error> {
         .await;
     restored.map_err(motorium_kit::Error::service)?;
 
-    let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
+    let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown)
+        .with_instance(instance)
+        .with_audit(audit);
     let service = orchestrator.edge().tonic();
     let server =
         server::Builder::new(common.server(config.listen)?).service(service, FILE_DESCRIPTOR_SET);

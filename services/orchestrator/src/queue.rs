@@ -79,7 +79,7 @@ pub(crate) async fn desktop_wait(
         // Its desktop is reserved in this process, and may be leased to a client of another one.
         return Ok(task.desktop_wait.clone());
     }
-    let Some(holds) = desktops.holds(&task.spec.selector) else {
+    let Some(holds) = desktops.holds(&task.spec.selector, &task.spec.owner.tenant) else {
         return Ok(None);
     };
     let position = position(store, &task.spec.name, now).await?;
@@ -104,6 +104,7 @@ const NO_OWNER: &str = "";
 #[derive(Debug)]
 pub(crate) struct QueuedTask {
     pub(crate) name: TaskName,
+    pub(crate) tenant: String,
     pub(crate) session: Option<String>,
     pub(crate) selector: DesktopSelector,
 }
@@ -129,12 +130,13 @@ impl WaitAnnouncer {
         for (queued, position) in queue.into_iter().zip(1..) {
             let QueuedTask {
                 name,
+                tenant,
                 session,
                 selector,
             } = queued;
             let predecessor = session_predecessor(store, session, &name, scope).await?;
             let held = || {
-                let holds = desktops.holds(&selector)?;
+                let holds = desktops.holds(&selector, &tenant)?;
                 Some(DesktopWait::Queued { position, holds })
             };
             let wait = predecessor.map(|task| DesktopWait::Session { task });

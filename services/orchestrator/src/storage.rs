@@ -1,10 +1,11 @@
-//! Stores for tasks and blobs: the section `[store]`.
+//! Stores for tasks and blobs, and the audit log: the section `[store]`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use motorium_kit::config::MASK;
 use motorium_kit::config::Section;
+use motorium_store::audit::AuditLog;
 use motorium_store::{BlobStore, Durability, Error, OpenedStore, TaskNotifier, TaskStore};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,12 @@ pub struct Settings {
 
 impl Section for Settings {
     const NAME: &'static str = "store";
+}
+
+/// Returns the folder of the audit log: the configured one, or one in the data folder.
+#[must_use]
+pub fn audit_folder(configured: Option<&Path>, data: &Path) -> PathBuf {
+    configured.map_or_else(|| data.join("audit"), Path::to_owned)
 }
 
 /// URL of a store. Its password is masked when printed.
@@ -84,6 +91,22 @@ impl std::fmt::Debug for Storage {
 }
 
 impl Settings {
+    /// Opens the audit log, in the data folder unless a folder is configured. With `sync`, each record reaches the disk.
+    ///
+    /// # Errors
+    /// If the folder cannot be used, or its last file is damaged.
+    pub fn open_audit(&self, configured: Option<&Path>, data: &Path) -> Result<AuditLog, Error> {
+        AuditLog::open(&audit_folder(configured, data), self.durability())
+    }
+
+    fn durability(&self) -> Durability {
+        if self.sync {
+            Durability::Full
+        } else {
+            Durability::Normal
+        }
+    }
+
     /// Opens both stores. `data` is the folder for stores without a configured URL.
     ///
     /// # Errors
@@ -91,11 +114,7 @@ impl Settings {
     pub async fn open(self, data: &Path) -> Result<Storage, Error> {
         // Store URLs need absolute paths, wherever the process was started.
         let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
-        let durability = if self.sync {
-            Durability::Full
-        } else {
-            Durability::Normal
-        };
+        let durability = self.durability();
         let tasks = self
             .tasks
             .map(|address| address.0)

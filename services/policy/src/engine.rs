@@ -1,9 +1,9 @@
 //! Policy engine: Cedar policies over [action contexts](super::ActionContext).
 //!
-//! An action is denied if `perform` is denied, and requires approval if `performUnattended` is denied. A click whose
-//! `performUnverified` is denied has its pointer verified. An error during evaluation denies the action. Policies are
-//! validated against the schema when they are loaded, so that misspelt actions and attributes are reported then, with their
-//! lines.
+//! An action is denied if `perform` is denied, and requires approval if `performUnattended` is denied, by a second person
+//! if `performOnOwnApproval` is. A click whose `performUnverified` is denied has its pointer verified. An error during
+//! evaluation denies the action. Policies are validated against the schema when they are loaded, so that misspelt actions
+//! and attributes are reported then, with their lines.
 //!
 //! It does not ask for approvals: its caller does.
 
@@ -29,9 +29,33 @@ pub const FREE: &str = include_str!("free.cedar");
 /// The Cedar schema of policies.
 pub const SCHEMA: &str = include_str!("schema.cedarschema");
 
-/// Labels of a task that name its user and client.
+/// Labels of a task that name its user and client in recordings of earlier versions.
 const USER: &str = "user";
 const CLIENT: &str = "client";
+/// Entity type of clients, in rules.
+const CLIENT_ENTITY: &str = "Client";
+
+/// The task that an action belongs to, with its creator.
+#[derive(Debug, Clone, Copy)]
+pub struct Requester<'a> {
+    /// Name of the task.
+    pub task: &'a str,
+    pub creator: Creator<'a>,
+}
+
+/// The creator of a task, as policies see it.
+#[derive(Debug, Clone, Copy)]
+pub enum Creator<'a> {
+    /// The principal that a server authenticated.
+    Principal {
+        name: &'a str,
+        tenant: &'a str,
+        roles: &'a [String],
+    },
+    /// The labels `user` and `client` of the task, which its caller chose. Only in a replay of a recording from before
+    /// callers were authenticated.
+    Labels(&'a BTreeMap<String, String>),
+}
 
 /// An error in a policy or its lexicon.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +69,11 @@ pub enum Error {
          `!resource.host_known || …` to include unknown pages, `resource.host_known && …` to leave them out"
     )]
     PageUnknown(String),
+    #[error(
+        "the rules {0} use `Client`, which nothing belongs to: a task's label `client` is not authenticated; use \
+         `User::\"…\"` with the name of a principal, or `resource.labels.contains(\"client=…\")`"
+    )]
+    ClientUnknown(String),
     #[error("the lexicon cannot be parsed: {0}")]
     Words(#[from] lexicon::Error),
 }
@@ -125,16 +154,28 @@ impl Policy {
     /// # Errors
     /// If a rule uses `url` or `host` without `host_known`. A rule that forbids by them would forbid nothing without a driver.
     pub fn check_unknown_pages(&self) -> Result<(), Error> {
-        let unclear = self.policies.policies();
-        let unclear = unclear.filter(|rule| !says_what_holds_on_unknown_pages(rule));
-        let mut names: Vec<String> = unclear
+        let unclear = self.rules_that(|rule| !says_what_holds_on_unknown_pages(rule));
+        unclear.map_or(Ok(()), |names| Err(Error::PageUnknown(names)))
+    }
+
+    /// Checks that no rule uses an entity that has no members any more. Not part of [`Self::read`], so that recordings of
+    /// older policies can be replayed.
+    ///
+    /// # Errors
+    /// If a rule uses `Client`. A rule that forbids by it would forbid nothing.
+    pub fn check_entities(&self) -> Result<(), Error> {
+        let unknown = self.rules_that(|rule| rule.to_json().is_ok_and(|it| names_client(&it)));
+        unknown.map_or(Ok(()), |names| Err(Error::ClientUnknown(names)))
+    }
+
+    /// Returns the names of the rules that fulfil a condition, for display; `None` if none does.
+    fn rules_that(&self, condition: impl Fn(&cedar_policy::Policy) -> bool) -> Option<String> {
+        let rules = self.policies.policies().filter(|rule| condition(rule));
+        let mut names: Vec<String> = rules
             .map(|rule| format!("`{}`", self.rule(rule.id()).id))
             .collect();
-        if names.is_empty() {
-            return Ok(());
-        }
         names.sort();
-        Err(Error::PageUnknown(names.join(", ")))
+        (!names.is_empty()).then(|| names.join(", "))
     }
 
     /// Returns the hash of policy and lexicon. An approval is valid for one version.
@@ -151,13 +192,8 @@ impl Policy {
 
     /// Decides about an action of a task.
     #[must_use]
-    pub fn evaluate(
-        &self,
-        task: &str,
-        labels: &BTreeMap<String, String>,
-        what: &ActionContext,
-    ) -> PolicyDecision {
-        let asked = match CedarRequest::new(task, labels, what, &self.schema) {
+    pub fn evaluate(&self, requester: Requester<'_>, what: &ActionContext) -> PolicyDecision {
+        let asked = match CedarRequest::new(requester, what, &self.schema) {
             Ok(asked) => asked,
             Err(error) => {
                 return PolicyDecision::Deny(vec![PolicyRule::evaluation_error(&with_causes(
@@ -179,18 +215,25 @@ impl Policy {
     /// Returns whether a rule demands that the pointer is verified before a click. A policy that permits nothing of the kind
     /// demands nothing, because policies from before there was this action name the others only.
     #[must_use]
-    pub fn demands_pointer_check(
-        &self,
-        task: &str,
-        labels: &BTreeMap<String, String>,
-        what: &ActionContext,
-    ) -> bool {
-        let request = CedarRequest::new(task, labels, what, &self.schema);
+    pub fn demands_pointer_check(&self, requester: Requester<'_>, what: &ActionContext) -> bool {
+        self.forbids(requester, what, "performUnverified")
+    }
+
+    /// Returns whether a rule demands that an approval comes from another principal than the creator of the task. Like
+    /// [`Self::demands_pointer_check`], a policy that does not name the action demands nothing.
+    #[must_use]
+    pub fn demands_second_person(&self, requester: Requester<'_>, what: &ActionContext) -> bool {
+        self.forbids(requester, what, "performOnOwnApproval")
+    }
+
+    /// Returns whether a rule forbids a Cedar action, or fails to be evaluated.
+    fn forbids(&self, requester: Requester<'_>, what: &ActionContext, action: &str) -> bool {
+        let request = CedarRequest::new(requester, what, &self.schema);
         let Ok(response) = request
             .map_err(|error| with_causes(&*error))
-            .and_then(|request| self.authorize(&request, "performUnverified"))
+            .and_then(|request| self.authorize(&request, action))
         else {
-            // A check that is not needed costs a moment; a missing one could click elsewhere.
+            // Care that is not needed costs a moment; missing care could do harm.
             return true;
         };
         let has_failed = response.diagnostics().errors().next().is_some();
@@ -305,21 +348,12 @@ struct CedarRequest {
 
 impl CedarRequest {
     fn new(
-        task: &str,
-        labels: &BTreeMap<String, String>,
+        requester: Requester<'_>,
         what: &ActionContext,
         schema: &Schema,
     ) -> Result<Self, Box<dyn std::error::Error>> {
-        let (task, action) = (uid("Task", task), uid("RequestedAction", "this"));
-        let parent = |label: &str, kind: &str| labels.get(label).map(|name| uid(kind, name));
-        let parents: HashSet<EntityUid> = parent(USER, "User")
-            .into_iter()
-            .chain(parent(CLIENT, "Client"))
-            .collect();
-        let people: Vec<Entity> = parents
-            .iter()
-            .map(|parent| Entity::new_no_attrs(parent.clone(), HashSet::new()))
-            .collect();
+        let (task, action) = (uid("Task", requester.task), uid("RequestedAction", "this"));
+        let (parents, people) = requester.creator.entities();
         let task_attributes = HashMap::from([("labels".to_owned(), strings(&what.labels))]);
         let asking = Entity::new(task.clone(), task_attributes, parents)?;
         let asked = Entity::new(action.clone(), attributes(what), HashSet::new())?;
@@ -331,6 +365,38 @@ impl CedarRequest {
             entities,
         })
     }
+}
+
+impl Creator<'_> {
+    /// Returns the parents of the task's entity, and all entities above it.
+    fn entities(self) -> (HashSet<EntityUid>, Vec<Entity>) {
+        match self {
+            Self::Principal {
+                name,
+                tenant,
+                roles,
+            } => {
+                let roles = roles.iter().map(|role| uid("Role", role));
+                let groups: HashSet<_> = roles.chain([uid("Tenant", tenant)]).collect();
+                let user = uid("User", name);
+                let mut entities: Vec<_> = groups.iter().map(member_of_none).collect();
+                entities.push(Entity::new_no_attrs(user.clone(), groups));
+                (HashSet::from([user]), entities)
+            }
+            Self::Labels(labels) => {
+                let parent =
+                    |label: &str, kind: &str| labels.get(label).map(|name| uid(kind, name));
+                let parents = parent(USER, "User").into_iter();
+                let parents: HashSet<_> = parents.chain(parent(CLIENT, "Client")).collect();
+                let entities = parents.iter().map(member_of_none).collect();
+                (parents, entities)
+            }
+        }
+    }
+}
+
+fn member_of_none(entity: &EntityUid) -> Entity {
+    Entity::new_no_attrs(entity.clone(), HashSet::new())
 }
 
 fn uid(kind: &str, name: &str) -> EntityUid {
@@ -393,6 +459,19 @@ fn says_what_holds_on_unknown_pages(rule: &cedar_policy::Policy) -> bool {
     collect_attributes(&written["conditions"], &mut used);
     let uses_page = used.contains("url") || used.contains("host");
     !uses_page || used.contains("host_known")
+}
+
+/// Returns whether a part of a rule in Cedar's JSON form names a `Client`, as `{"type": "Client", "id": "…"}` or
+/// `"entity_type": "Client"`.
+fn names_client(part: &Value) -> bool {
+    match part {
+        Value::Object(members) => members.iter().any(|(key, member)| {
+            let is_type = key == "type" || key == "entity_type";
+            (is_type && member == CLIENT_ENTITY) || names_client(member)
+        }),
+        Value::Array(items) => items.iter().any(names_client),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 /// Collects the attributes in a part of a rule in Cedar's JSON form, which names each as `"attr": "host"`.

@@ -213,6 +213,7 @@ fn read(name: &str, words: Option<&Path>) -> Result<ActivePolicy, Error> {
     let rules = policy(name, words, policies, lexicon)?;
     rules
         .check_unknown_pages()
+        .and_then(|()| rules.check_entities())
         .map_err(|error| Error::of_rules(error, name, words))?;
     Ok(ActivePolicy {
         rules: Arc::new(rules),

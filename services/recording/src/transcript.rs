@@ -299,6 +299,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use motorium_proto::v1::orchestrator as wire;
+    use motorium_task::owner::Owner;
     use motorium_task::spec::{LimitRules, TaskSpec};
     use motorium_task::{Approval, ApprovalSubject};
 
@@ -376,6 +377,7 @@ mod tests {
         let spec = TaskSpec::from_wire(
             TaskName::from_segment("t").unwrap(),
             "u".into(),
+            Owner::default(),
             wire::Task {
                 goal: goal.to_owned(),
                 ..wire::Task::default()
@@ -398,6 +400,8 @@ mod tests {
             expires_at: SystemTime::UNIX_EPOCH,
             resolved_by: String::new(),
             message: String::new(),
+            stated_user: String::new(),
+            second_person: false,
         };
         let events = [
             Event::Created(Box::new(spec.unwrap())),

@@ -42,6 +42,7 @@ fn task(number: usize) -> CreateTask {
     CreateTask {
         name: name(number),
         uid: number.to_string(),
+        tenant: "default".to_owned(),
         session: None,
         state: 1,
         priority: 0,

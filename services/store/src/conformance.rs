@@ -53,6 +53,8 @@ macro_rules! task_store_conformance {
             lists_while_tasks_are_created
             keeps_sessions_and_desktops
             lists_desktops_by_labels
+            lists_by_tenant
+            removes_desktops
             keeps_times_in_milliseconds
             numbers_events_without_gaps_for_many_at_once
             claims_each_task_once_for_many_at_once
@@ -74,6 +76,8 @@ type Store = Arc<dyn TaskStore>;
 const PENDING: i32 = 1;
 /// State of a task that has an owner.
 const RUNNING: i32 = 2;
+/// Tenant of tasks and resources of which a case says nothing else.
+const HOME: &str = "home";
 /// Duration of a lease on the timeline of the tests.
 const TTL: Duration = Duration::from_secs(15);
 
@@ -117,6 +121,7 @@ fn new_task(segment: &str) -> CreateTask {
     CreateTask {
         name: name(segment),
         uid: format!("uid of {segment}"),
+        tenant: HOME.to_owned(),
         session: None,
         state: PENDING,
         priority: 0,
@@ -176,6 +181,7 @@ pub async fn creates_a_task_with_its_first_event(store: Store) {
     let expected = TaskRow {
         name: name("a"),
         uid: "uid of a".to_owned(),
+        tenant: HOME.to_owned(),
         state: PENDING,
         snapshot: Bytes::from_static(b"as created"),
         last_seq: EventSeq(1),
@@ -822,6 +828,7 @@ pub async fn lists_by_state_session_and_labels(store: Store) {
         page_token: None,
         states: states.to_vec(),
         session: session.map(str::to_owned),
+        tenant: None,
         labels,
     };
     for (list, expected) in [
@@ -950,6 +957,7 @@ fn put(collection: Collection, name: &str, body: &'static str) -> PutResource {
     PutResource {
         collection,
         name: name.to_owned(),
+        tenant: HOME.to_owned(),
         body: Bytes::from_static(body.as_bytes()),
         labels: BTreeMap::new(),
         replace: false,
@@ -961,6 +969,7 @@ fn put(collection: Collection, name: &str, body: &'static str) -> PutResource {
 fn list_of(collection: Collection) -> ListResources {
     ListResources {
         collection,
+        tenant: None,
         page_size: 9,
         page_token: None,
         labels: BTreeMap::new(),
@@ -1090,6 +1099,110 @@ pub async fn lists_desktops_by_labels(store: Store) {
         store.list_tasks(foreign).await,
         Err(Error::BadPageToken)
     ));
+}
+
+pub async fn removes_desktops(store: Store) {
+    let desktop = PutResource {
+        labels: labels([("os", "linux")]),
+        ..put(Collection::Desktops, "desktops/a", "desk")
+    };
+    store.put_resource(desktop).await.unwrap();
+    let remove = |id: u8, now| store.remove_resource("desktops/a", request("r", id), now);
+    remove(1, at(1)).await.unwrap();
+    let gone = store.get_resource("desktops/a").await;
+    assert!(matches!(gone, Err(Error::ResourceNotFound { .. })));
+    // A desktop of the same name has none of its labels, and the old request does not remove it.
+    let again = put(Collection::Desktops, "desktops/a", "desk");
+    store.put_resource(again).await.unwrap();
+    remove(1, at(2)).await.unwrap();
+    store.get_resource("desktops/a").await.unwrap();
+    let list = ListResources {
+        labels: labels([("os", "linux")]),
+        ..list_of(Collection::Desktops)
+    };
+    assert_eq!(store.list_resources(list).await.unwrap().items, []);
+    let reused = remove(2, at(2)).await;
+    assert!(matches!(reused, Err(Error::RequestIdReused { .. })));
+    let missing = store.remove_resource("desktops/b", None, at(3)).await;
+    assert!(matches!(missing, Err(Error::ResourceNotFound { name }) if name == "desktops/b"));
+}
+
+pub async fn lists_by_tenant(store: Store) {
+    let of = |tenant: &str| Some(tenant.to_owned());
+    for (segment, tenant) in [("a", "acme"), ("b", HOME), ("c", "acme")] {
+        let task = CreateTask {
+            tenant: tenant.to_owned(),
+            ..new_task(segment)
+        };
+        let created = store.create_task(task).await.unwrap().task;
+        assert_eq!(created.tenant, tenant);
+        // An append leaves a task in its tenant.
+        store.append(append_to(segment, events(1))).await.unwrap();
+        let session = PutResource {
+            tenant: tenant.to_owned(),
+            ..put(Collection::Sessions, &format!("sessions/{segment}"), "s")
+        };
+        store.put_resource(session).await.unwrap();
+    }
+    let page = ListTasks {
+        page_size: 1,
+        tenant: of("acme"),
+        ..ListTasks::default()
+    };
+    let first = store.list_tasks(page.clone()).await.unwrap();
+    assert_eq!(segments(&first.items), ["c"]);
+    let next = ListTasks {
+        page_token: first.next.clone(),
+        ..page
+    };
+    let second = store.list_tasks(next.clone()).await.unwrap();
+    assert_eq!((segments(&second.items), second.next), (vec!["a"], None));
+    // The token of one tenant's list opens no other.
+    for tenant in [None, of(HOME)] {
+        let list = ListTasks {
+            tenant,
+            ..next.clone()
+        };
+        let refused = store.list_tasks(list).await;
+        assert!(matches!(refused, Err(Error::BadPageToken)));
+    }
+    for (tenant, tasks, sessions) in [
+        (of("acme"), vec!["c", "a"], vec!["sessions/c", "sessions/a"]),
+        (of(HOME), vec!["b"], vec!["sessions/b"]),
+        (of("nowhere"), vec![], vec![]),
+        (
+            None,
+            vec!["c", "b", "a"],
+            vec!["sessions/c", "sessions/b", "sessions/a"],
+        ),
+    ] {
+        let list = ListTasks {
+            page_size: 9,
+            tenant: tenant.clone(),
+            ..ListTasks::default()
+        };
+        let listed = store.list_tasks(list).await.unwrap();
+        assert_eq!(segments(&listed.items), tasks);
+        let list = ListResources {
+            tenant,
+            ..list_of(Collection::Sessions)
+        };
+        let listed = store.list_resources(list).await.unwrap();
+        assert_eq!(names(&listed.items), sessions);
+    }
+    // A name is taken in every tenant, and one that is replaced keeps its tenant.
+    let foreign = CreateTask {
+        tenant: "acme".to_owned(),
+        ..new_task("b")
+    };
+    let taken = store.create_task(foreign).await;
+    assert!(matches!(taken, Err(Error::TaskExists { .. })));
+    let replaced = PutResource {
+        tenant: HOME.to_owned(),
+        replace: true,
+        ..put(Collection::Sessions, "sessions/a", "s")
+    };
+    assert_eq!(store.put_resource(replaced).await.unwrap().tenant, "acme");
 }
 
 pub async fn keeps_times_in_milliseconds(store: Store) {

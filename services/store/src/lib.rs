@@ -2,6 +2,7 @@
 //!
 //! - [`TaskStore`]: tasks, their gapless events, leases with fencing, request ids, sessions and desktops
 //! - [`BlobStore`]: images and files by the hash of their content
+//! - [`audit`]: who did what, in files that show a later change
 //! - [`TaskNotifier`]: wakes the watchers of a task or a session, without data
 //!
 //! Bodies are opaque bytes. Only the Orchestrator writes to the store and interprets them.
@@ -12,6 +13,7 @@
     reason = "the queries of `sql/` are compiled once for each database, against its own types (docs/adr/0007)"
 )]
 
+pub mod audit;
 mod blob_id;
 mod blobs;
 #[cfg(feature = "conformance")]

@@ -113,7 +113,7 @@ pub trait TaskStore: Send + Sync + 'static {
     /// Returns the generation of the store, which changes after a restore from a backup. Part of resume tokens.
     fn generation(&self) -> &str;
 
-    /// Creates or replaces a session or a desktop.
+    /// Creates or replaces a session, a desktop or an upload.
     ///
     /// # Errors
     /// `ResourceExists` if it exists and must not be replaced; `RequestIdReused` as for `create_task`.
@@ -124,6 +124,17 @@ pub trait TaskStore: Send + Sync + 'static {
     /// # Errors
     /// `ResourceNotFound`.
     async fn get_resource(&self, name: &str) -> Result<ResourceRow, Error>;
+
+    /// Removes a desktop or an upload, with its labels. The same request may be repeated.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`; `RequestIdReused` as for `create_task`.
+    async fn remove_resource(
+        &self,
+        name: &str,
+        request: Option<RequestId>,
+        now: SystemTime,
+    ) -> Result<(), Error>;
 
     /// Lists sessions or desktops, the newest first.
     ///
@@ -137,6 +148,7 @@ pub trait TaskStore: Send + Sync + 'static {
 pub struct CreateTask {
     pub name: TaskName,
     pub uid: String,
+    pub tenant: String,
     pub session: Option<String>,
     /// Initial state, by its number in the contract.
     pub state: i32,
@@ -170,6 +182,7 @@ pub struct Created {
 pub struct TaskRow {
     pub name: TaskName,
     pub uid: String,
+    pub tenant: String,
     pub state: i32,
     pub snapshot: Bytes,
     pub last_seq: EventSeq,
@@ -251,6 +264,8 @@ pub struct ListTasks {
     /// States to list. Empty for all.
     pub states: Vec<i32>,
     pub session: Option<String>,
+    /// Tenant whose tasks are listed. `None` for those of all.
+    pub tenant: Option<String>,
     pub labels: BTreeMap<String, String>,
 }
 
@@ -269,12 +284,14 @@ pub struct SessionQuery {
     pub now: SystemTime,
 }
 
-/// A session or a desktop to write.
+/// A session, a desktop or an upload to write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PutResource {
     pub collection: Collection,
-    /// The full name, `sessions/…` or `desktops/…`.
+    /// The full name, such as `sessions/…` or `desktops/…`.
     pub name: String,
+    /// Tenant that a new one belongs to. One that is replaced keeps its own.
+    pub tenant: String,
     pub body: Bytes,
     pub labels: BTreeMap<String, String>,
     /// True to replace one with the same name; otherwise that is an error.
@@ -288,6 +305,8 @@ pub struct PutResource {
 pub enum Collection {
     Sessions,
     Desktops,
+    /// Uploads by tenant and content.
+    Uploads,
 }
 
 impl Collection {
@@ -297,14 +316,16 @@ impl Collection {
         match self {
             Self::Sessions => "sessions",
             Self::Desktops => "desktops",
+            Self::Uploads => "uploads",
         }
     }
 }
 
-/// A stored session or desktop.
+/// A stored session, desktop or upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceRow {
     pub name: String,
+    pub tenant: String,
     pub body: Bytes,
     pub create_time: SystemTime,
     pub update_time: SystemTime,
@@ -314,6 +335,8 @@ pub struct ResourceRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListResources {
     pub collection: Collection,
+    /// Tenant whose resources are listed. `None` for those of all.
+    pub tenant: Option<String>,
     /// At least 1.
     pub page_size: u32,
     pub page_token: Option<String>,

@@ -279,6 +279,14 @@ impl ListArguments {
         self
     }
 
+    /// Adds nothing for a list of all tenants, whose tokens are those of earlier versions.
+    pub(crate) fn with_tenant(self, tenant: Option<&str>) -> Self {
+        match tenant {
+            Some(tenant) => self.with("tenant").with(tenant),
+            None => self,
+        }
+    }
+
     pub(crate) fn with_labels(self, labels: &BTreeMap<String, String>) -> Self {
         labels.iter().fold(self, |arguments, (key, value)| {
             arguments.with(key).with(value)
@@ -304,6 +312,7 @@ mod tests {
         TaskRow {
             name: TaskName::from_segment("a").unwrap(),
             uid: uid.to_owned(),
+            tenant: "default".to_owned(),
             state: 1,
             snapshot: Bytes::new(),
             last_seq: EventSeq(last),

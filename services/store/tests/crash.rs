@@ -138,6 +138,7 @@ async fn acknowledged_appends_survive_a_kill() {
         let task = CreateTask {
             name: name(number),
             uid: number.to_string(),
+            tenant: "default".to_owned(),
             session: None,
             state: 1,
             priority: 0,

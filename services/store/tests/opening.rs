@@ -32,6 +32,7 @@ fn task(segment: &str, size: usize) -> CreateTask {
     CreateTask {
         name: TaskName::from_segment(segment).unwrap(),
         uid: segment.to_owned(),
+        tenant: "default".to_owned(),
         session: None,
         state: 1,
         priority: 0,

@@ -97,6 +97,10 @@ pub struct Approval {
     pub message: String,
     /// Surroundings of the target; absent for calls, and for requests of an earlier version.
     pub context: Option<ApprovalContext>,
+    /// Name of the person, as that principal stated it. For display only.
+    pub stated_user: String,
+    /// True if the creator of the task may not give it.
+    pub second_person: bool,
 }
 
 impl Approval {
@@ -164,6 +168,8 @@ impl Approval {
             resolved_by: self.resolved_by.clone(),
             message: self.message.clone(),
             context: self.context.clone().map(Into::into),
+            stated_user: self.stated_user.clone(),
+            second_person: self.second_person,
         }
     }
 }
@@ -226,6 +232,8 @@ impl TryFrom<wire::Approval> for Approval {
             resolved_by: approval.resolved_by,
             message: approval.message,
             context: convert::optional("context", approval.context)?,
+            stated_user: approval.stated_user,
+            second_person: approval.second_person,
         })
     }
 }

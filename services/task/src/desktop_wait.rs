@@ -105,9 +105,13 @@ impl TryFrom<wire::DesktopWait> for DesktopWait {
 }
 
 impl DesktopHold {
+    /// Holder that is a task of another tenant, whose name is not told.
+    pub const HIDDEN_TASK: &str = "tasks/-";
+
     fn description(&self, language: Language) -> String {
         let desktop = &self.desktop.to_string();
-        let message = match &self.holder {
+        let message = match self.holder.as_deref() {
+            Some(Self::HIDDEN_TASK) => Message::DesktopHeldByOther { desktop },
             Some(holder) => Message::DesktopHeld { desktop, holder },
             None => Message::DesktopUnavailable { desktop },
         };
@@ -150,6 +154,10 @@ mod tests {
         check(
             vec![hold("a", Some("tasks/x")), hold("b", None)],
             "waiting for a desktop: desktops/a is held by tasks/x; desktops/b is unreachable or draining; place 2 in the queue",
+        );
+        check(
+            vec![hold("a", Some(DesktopHold::HIDDEN_TASK))],
+            "waiting for a desktop: desktops/a is held by a task of another tenant; place 2 in the queue",
         );
         check(
             vec![],

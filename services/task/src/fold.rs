@@ -673,6 +673,7 @@ mod tests {
     use motorium_proto::v1::orchestrator as wire;
 
     use super::*;
+    use crate::owner::Owner;
     use crate::samples::{finished, observed, started, with_limits};
     use crate::spec::{LimitRules, Limits};
     use crate::view;
@@ -688,7 +689,14 @@ mod tests {
             goal: "点击“Save”".into(),
             ..Default::default()
         };
-        let spec = TaskSpec::from_wire(name, "u".into(), goal, LimitRules::default()).unwrap();
+        let spec = TaskSpec::from_wire(
+            name,
+            "u".into(),
+            Owner::default(),
+            goal,
+            LimitRules::default(),
+        )
+        .unwrap();
         let mut task = Task::new(spec, EventSeq(1), at(0));
         let events = [
             Event::Started {
@@ -732,7 +740,14 @@ mod tests {
             goal: "x".into(),
             ..Default::default()
         };
-        let spec = TaskSpec::from_wire(name, "u".into(), goal, LimitRules::default()).unwrap();
+        let spec = TaskSpec::from_wire(
+            name,
+            "u".into(),
+            Owner::default(),
+            goal,
+            LimitRules::default(),
+        )
+        .unwrap();
         let mut task = Task::new(spec, EventSeq(1), at(0));
         let last = happened.last().map_or(0, |(second, _)| *second);
         for (seq, (second, event)) in (2..).zip(happened) {

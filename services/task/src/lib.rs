@@ -19,6 +19,7 @@ pub mod limits;
 pub mod loop_detection;
 mod loop_notice;
 pub mod machine;
+pub mod owner;
 pub mod reason;
 mod record;
 pub mod retry;

@@ -322,6 +322,8 @@ mod tests {
             expires_at: at(603),
             resolved_by: String::new(),
             message: String::new(),
+            stated_user: String::new(),
+            second_person: false,
         })
     }
 

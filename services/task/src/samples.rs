@@ -16,6 +16,7 @@ use motorium_proto::domain::id::{DisplayId, ElementId, EventSeq, FrameId, TaskNa
 use super::Task;
 use super::event::{ActionIntended, Event, Observed, RecordedEvent};
 use super::machine::action_id;
+use super::owner::Owner;
 use super::retry_strategy::RetryStrategy;
 use super::screen::Fingerprint;
 use super::spec::{LimitRules, Limits, TaskSpec};
@@ -37,6 +38,7 @@ pub(super) fn spec(limits: Limits) -> TaskSpec {
     TaskSpec::from_wire(
         TaskName::from_segment("t").unwrap(),
         "u".into(),
+        Owner::default(),
         task,
         rules,
     )

@@ -18,6 +18,7 @@ use motorium_proto::v1::common;
 use motorium_proto::v1::orchestrator as wire;
 
 use super::artifact::hex;
+use super::owner::Owner;
 use super::shortened::shortened;
 use super::shown_text::is_telling;
 use limit_rules::limits;
@@ -106,6 +107,7 @@ pub struct DesktopSelector {
 pub struct TaskSpec {
     pub name: TaskName,
     pub uid: String,
+    pub owner: Owner,
     pub session: Option<SessionName>,
     pub goal: String,
     pub instructions: String,
@@ -157,17 +159,19 @@ impl TaskSpec {
         latest
     }
 
-    /// Validates the caller's task. The defaults of `rules` fill the limits that the caller leaves unset.
+    /// Validates the caller's task, which does not say whose it is: `owner` does. The defaults of `rules` fill the limits
+    /// that the caller leaves unset.
     ///
     /// # Errors
     /// If a field is missing or invalid, or a limit is above its ceiling.
     pub fn from_wire(
         name: TaskName,
         uid: String,
+        owner: Owner,
         task: wire::Task,
         rules: LimitRules,
     ) -> Result<Self, FieldError> {
-        let spec = Self::read(name, uid, task, rules)?;
+        let spec = Self::read(name, uid, owner, task, rules)?;
         check_telling(&spec.expectations)?;
         Ok(spec)
     }
@@ -177,12 +181,14 @@ impl TaskSpec {
     /// # Errors
     /// If a field is missing or invalid.
     pub fn from_record(name: TaskName, uid: String, task: wire::Task) -> Result<Self, FieldError> {
-        Self::read(name, uid, task, LimitRules::default())
+        let owner = Owner::of_record(&task);
+        Self::read(name, uid, owner, task, LimitRules::default())
     }
 
     fn read(
         name: TaskName,
         uid: String,
+        owner: Owner,
         task: wire::Task,
         rules: LimitRules,
     ) -> Result<Self, FieldError> {
@@ -190,6 +196,7 @@ impl TaskSpec {
         Ok(Self {
             name,
             uid,
+            owner,
             session: session(&task.session)?,
             goal: goal(task.goal)?,
             instructions: task.instructions,
@@ -255,6 +262,9 @@ impl TaskSpec {
             language: self.language.clone().unwrap_or_default(),
             earlier_messages: convert::into_messages(self.earlier_messages.clone()),
             verify_clicks: self.verify_clicks,
+            creator: self.owner.creator.clone(),
+            tenant: self.owner.tenant.clone(),
+            creator_roles: self.owner.roles.clone(),
             ..wire::Task::default()
         }
     }
@@ -470,7 +480,13 @@ mod tests {
 
     fn read(task: wire::Task) -> Result<TaskSpec, FieldError> {
         let name = TaskName::from_segment("a").unwrap();
-        TaskSpec::from_wire(name, "uid".into(), task, LimitRules::default())
+        TaskSpec::from_wire(
+            name,
+            "uid".into(),
+            Owner::default(),
+            task,
+            LimitRules::default(),
+        )
     }
 
     fn check_fault(task: wire::Task, field: &str, part: &str) {
@@ -512,7 +528,7 @@ mod tests {
                 limits: Some(limits),
                 ..with_goal()
             };
-            TaskSpec::from_wire(name, "u".into(), task, rules)
+            TaskSpec::from_wire(name, "u".into(), Owner::default(), task, rules)
         };
         let unset = read(wire::Limits::default()).unwrap().limits;
         let expected = Limits {

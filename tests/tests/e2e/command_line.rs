@@ -90,6 +90,12 @@ async fn a_task_is_run_listed_shown_and_saved() {
     let desktops = motorium(&["desktops"]).await;
     assert_code(&desktops, 0);
     assert!(desktops.stdout.contains("local"), "{}", desktops.stdout);
+    let whole = up.setup.motorium(&["audit", "verify"]).await;
+    assert_code(&whole, 0);
+    let exported = up.setup.motorium(&["audit", "export"]).await;
+    assert_code(&exported, 0);
+    let clicks = exported.stdout.matches("\"kind\":\"click\"").count();
+    assert_eq!(clicks, 2, "{}", exported.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

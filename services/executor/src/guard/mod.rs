@@ -13,6 +13,7 @@ pub mod named_hosts;
 pub mod rate_limiter;
 mod refusal;
 pub mod rules;
+pub mod secret_grants;
 mod storage;
 pub mod url_rules;
 

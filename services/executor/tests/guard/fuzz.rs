@@ -257,6 +257,8 @@ async fn invalid_actions_never_reach_the_driver() {
             retry_of: String::new(),
             action: Some(action.clone()),
             named_hosts: Vec::new(),
+            creator: String::new(),
+            tenant: String::new(),
         };
         // An invalid request names the invalid field; a valid one gets an answer, even if it is a refusal.
         match PerformRequest::try_from(request) {

@@ -22,6 +22,7 @@ use motorium_executor::guard::allowed_windows::{AllowedWindows, WindowPattern};
 use motorium_executor::guard::journal::{Journal, Retention};
 use motorium_executor::guard::named_hosts::NamedHosts;
 use motorium_executor::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
+use motorium_executor::guard::secret_grants::{Grantee, SecretGrants};
 use motorium_executor::guard::url_rules::{HostPattern, UrlRules};
 use motorium_executor::policy::ExecutorPolicy;
 use motorium_executor::secrets::Secrets;
@@ -108,7 +109,18 @@ fn parts(home: &Path, driver: Arc<dyn Driver>) -> DesktopParts {
                 [
                     ("login".to_owned(), vec![WindowPattern::Anywhere]),
                     ("nobody".to_owned(), vec![WindowPattern::Anywhere]),
+                    ("vault".to_owned(), vec![WindowPattern::Anywhere]),
                 ]
+                .into(),
+            ),
+            secret_grants: SecretGrants::new(
+                [(
+                    "vault".to_owned(),
+                    vec![
+                        Grantee::Principal("ann".to_owned()),
+                        Grantee::Tenant("treasury".to_owned()),
+                    ],
+                )]
                 .into(),
             ),
         },
@@ -257,6 +269,8 @@ fn request(epoch: u64, id: &str, action: Action<CapturePoint>) -> PerformRequest
         retry_of: None,
         action,
         named_hosts: Vec::new(),
+        creator: None,
+        tenant: None,
     }
 }
 
@@ -728,6 +742,24 @@ async fn secrets_are_resolved_here_and_nowhere_else(scene: ServiceFixture) {
     let nowhere = scene.perform(epoch, "d", secret("pin")).await.unwrap();
     assert_eq!(nowhere.result, ActionResult::Refused);
     assert_eq!(nowhere.rule.as_deref(), Some("secret_allowed_windows"));
+    // For whom an action is performed, the service that sends it says.
+    let granted = |id: &str, creator: &str, tenant: &str| PerformRequest {
+        creator: Some(creator.to_owned()),
+        tenant: Some(tenant.to_owned()),
+        ..request(epoch, id, secret("vault"))
+    };
+    for (id, creator, tenant) in [("e", "bob", "acme"), ("f", "treasury", "ann")] {
+        let refused = scene.executor.perform(granted(id, creator, tenant)).await;
+        let refused = refused.unwrap();
+        assert_eq!(refused.result, ActionResult::Refused);
+        assert_eq!(refused.rule.as_deref(), Some("secret_grants"));
+        assert!(refused.detail.contains(creator), "{}", refused.detail);
+    }
+    for (id, creator, tenant) in [("g", "ann", "acme"), ("h", "bob", "treasury")] {
+        // It is granted, and then found missing.
+        let performed = scene.executor.perform(granted(id, creator, tenant)).await;
+        check_reason(performed, reason::SECRET_NOT_FOUND);
+    }
     assert_eq!(scene.driver.actions()[0], secret("login"), "by its name");
     let journal = std::fs::read_to_string(scene.home.path().join("state/journal")).unwrap();
     assert!(!journal.contains("diary") && !journal.contains("horse"));

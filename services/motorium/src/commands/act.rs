@@ -230,6 +230,8 @@ pub(super) async fn perform(
         // A person gave the address.
         named_hosts: named_hosts(&action),
         action,
+        creator: None,
+        tenant: None,
     };
     let performed = tokio::select! {
         biased;

@@ -3,6 +3,7 @@
 pub(crate) mod act;
 mod approval;
 mod attachments;
+pub(crate) mod audit;
 pub(crate) mod config;
 mod config_reference;
 mod connection;

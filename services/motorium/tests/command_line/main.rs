@@ -2,6 +2,7 @@
 //! refuses. What it does on a desktop is tested end to end, in `tests/`.
 
 mod act;
+mod audit;
 mod documents;
 mod errors;
 mod scripts;

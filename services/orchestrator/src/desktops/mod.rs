@@ -1,7 +1,8 @@
 //! The pool of desktops: which exist, which are free, and the services behind each.
 //!
-//! The pool is in memory. Desktops come from the configuration or are registered by callers; registered ones are stored and
-//! restored after a restart. The lease at a desktop's Executor decides who may act on it; the pool only keeps tasks from
+//! The pool is in memory. Desktops come from the configuration or are registered by callers; registered ones and what is
+//! draining are stored, and read again every second and for every call about desktops, because other orchestrators on the same
+//! store change them too. The lease at a desktop's Executor decides who may act on it; the pool only keeps tasks from
 //! trying desktops that are taken.
 //!
 //! Invariant: the services of a registered desktop are called without the token unless the operator listed their addresses.
@@ -9,7 +10,8 @@
 pub mod heartbeat;
 pub mod registration;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -47,6 +49,8 @@ pub struct PooledDesktop {
     pub source: DesktopSource,
     /// The task that runs on it.
     pub task: Option<TaskName>,
+    /// Tenant of that task.
+    pub tenant: Option<String>,
     pub draining: bool,
     /// True if it answered the last probe.
     pub reachable: bool,
@@ -64,12 +68,17 @@ impl PooledDesktop {
         self.task.is_none() && open && rested && self.reachable
     }
 
-    /// Returns what keeps the desktop from taking a new task, or `None` if it takes one. A cooldown ends in a moment.
-    fn hold(&self) -> Option<DesktopHold> {
+    /// Returns what keeps the desktop from taking a new task of a tenant, or `None` if it takes one. A cooldown ends in a
+    /// moment. Tasks of other tenants are not named.
+    fn hold(&self, tenant: &str) -> Option<DesktopHold> {
         let is_held = self.task.is_some() || self.draining || !self.reachable;
+        let holder = |task: &TaskName| match self.tenant.as_deref() {
+            Some(holder) if holder != tenant => DesktopHold::HIDDEN_TASK.to_owned(),
+            _ => task.to_string(),
+        };
         is_held.then(|| DesktopHold {
             desktop: self.desktop.name.clone(),
-            holder: self.task.as_ref().map(ToString::to_string),
+            holder: self.task.as_ref().map(holder),
         })
     }
 }
@@ -87,6 +96,10 @@ pub enum WorkKind {
 #[derive(Clone)]
 pub struct DesktopPool {
     entries: Arc<Mutex<BTreeMap<DesktopName, PooledDesktop>>>,
+    /// Number of changes that callers of this process have made.
+    changes: Arc<AtomicU64>,
+    /// The problem of each registered desktop that cannot be used.
+    problems: Arc<Mutex<HashMap<String, String>>>,
     connector: Arc<Connector>,
 }
 
@@ -120,6 +133,7 @@ impl Drop for DesktopReservation {
         self.pool.with_entries(|entries| {
             if let Some(entry) = entries.get_mut(&self.desktop.name) {
                 entry.task = None;
+                entry.tenant = None;
             }
         });
     }
@@ -130,6 +144,8 @@ impl DesktopPool {
     pub fn new(connector: Arc<Connector>) -> Self {
         Self {
             entries: Arc::default(),
+            changes: Arc::default(),
+            problems: Arc::default(),
             connector,
         }
     }
@@ -172,12 +188,18 @@ impl DesktopPool {
         ports: Ports,
         source: DesktopSource,
     ) -> PooledDesktop {
+        self.changes.fetch_add(1, Ordering::SeqCst);
+        self.replace(desktop, ports, source)
+    }
+
+    fn replace(&self, desktop: Desktop, ports: Ports, source: DesktopSource) -> PooledDesktop {
         self.with_entries(|entries| {
             let known = entries.get(&desktop.name);
             let entry = PooledDesktop {
                 ports,
                 source,
                 task: known.and_then(|entry| entry.task.clone()),
+                tenant: known.and_then(|entry| entry.tenant.clone()),
                 draining: false,
                 reachable: true,
                 created_at: known.map_or_else(SystemTime::now, |entry| entry.created_at),
@@ -189,9 +211,10 @@ impl DesktopPool {
         })
     }
 
-    /// Restores registered desktops and their draining state from the store after a restart. Desktops that the
-    /// configuration defines keep the configured endpoints. Those that the rules do not allow, such as desktops that were
-    /// registered under other rules, are left out.
+    /// Takes over the registered desktops and the draining state of all from the store, as any orchestrator has left them.
+    /// Desktops that the configuration defines keep the configured endpoints. Those that the rules do not allow, such as
+    /// desktops that were registered under other rules, are left out. One that was removed while a task runs on it is
+    /// removed here when the task has ended.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -200,10 +223,13 @@ impl DesktopPool {
         store: &dyn TaskStore,
         rules: &RegistrationRules,
     ) -> Result<(), Error> {
+        let changes = self.changes.load(Ordering::SeqCst);
+        let mut stored = HashMap::new();
         let mut page_token = None;
         loop {
             let list = ListResources {
                 collection: Collection::Desktops,
+                tenant: None,
                 page_size: MAX_PAGE_SIZE.unsigned_abs(),
                 page_token,
                 labels: BTreeMap::new(),
@@ -211,33 +237,74 @@ impl DesktopPool {
             let page = store.list_resources(list).await?;
             for row in page.items {
                 let name = row.name.clone();
-                if let Err(problem) = self.restore_desktop(row, rules) {
-                    tracing::warn!(name, problem, "a registered desktop could not be restored");
+                match StoredDesktop::try_from(row) {
+                    Ok(desktop) => drop(stored.insert(desktop.desktop.name.clone(), desktop)),
+                    Err(problem) => self.warn_once(&name, problem),
                 }
             }
             page_token = page.next;
             if page_token.is_none() {
-                return Ok(());
+                break;
             }
         }
+        // What this process has stored meanwhile is newer than what was read.
+        if self.changes.load(Ordering::SeqCst) != changes {
+            return Ok(());
+        }
+        self.remove_unless(|name| stored.contains_key(name));
+        for desktop in stored.into_values() {
+            let name = desktop.desktop.name.to_string();
+            if let Err(problem) = self.restore_desktop(desktop, rules) {
+                self.warn_once(&name, problem);
+            }
+        }
+        Ok(())
     }
 
-    fn restore_desktop(&self, row: ResourceRow, rules: &RegistrationRules) -> Result<(), String> {
-        let message = common::Desktop::decode(row.body).map_err(|error| error.to_string())?;
-        let draining = message.state() == common::desktop::State::Draining;
-        let desktop = Desktop::try_from(message).map_err(|error| error.to_string())?;
+    fn restore_desktop(
+        &self,
+        stored: StoredDesktop,
+        rules: &RegistrationRules,
+    ) -> Result<(), String> {
+        let StoredDesktop { desktop, draining } = stored;
         let name = desktop.name.clone();
-        if self.get(&name).is_none() {
+        let known = self.get(&name);
+        let is_current = known.is_some_and(|entry| {
+            entry.source == DesktopSource::Configured || entry.desktop == desktop
+        });
+        if !is_current {
             rules.check(&desktop).map_err(|error| error.to_string())?;
             let source = DesktopSource::Registered;
             let ports = self.connect(&desktop, source);
             let ports = ports.map_err(|error| error.to_string())?;
-            self.put(desktop, ports, source);
+            self.replace(desktop, ports, source);
         }
-        if draining {
-            self.drain(&name);
-        }
+        self.with_entries(|entries| {
+            if let Some(entry) = entries.get_mut(&name) {
+                entry.draining = draining;
+            }
+        });
         Ok(())
+    }
+
+    /// Removes registered desktops that are not kept. One with a task gets no other, and is removed later.
+    fn remove_unless(&self, is_kept: impl Fn(&DesktopName) -> bool) {
+        self.with_entries(|entries| {
+            entries.retain(|name, entry| {
+                let is_gone = entry.source == DesktopSource::Registered && !is_kept(name);
+                entry.draining |= is_gone;
+                !is_gone || entry.task.is_some()
+            });
+        });
+    }
+
+    /// Logs a problem of a registered desktop once: the store is read every second.
+    fn warn_once(&self, name: &str, problem: String) {
+        let mut known = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.get(name) != Some(&problem) {
+            tracing::warn!(name, problem, "a registered desktop cannot be used");
+            known.insert(name.to_owned(), problem);
+        }
     }
 
     /// A desktop of the pool.
@@ -248,6 +315,7 @@ impl DesktopPool {
 
     /// Marks a desktop as draining: it finishes its task and gets no other. Returns `None` if it does not exist.
     pub fn drain(&self, name: &DesktopName) -> Option<PooledDesktop> {
+        self.changes.fetch_add(1, Ordering::SeqCst);
         self.with_entries(|entries| {
             let entry = entries.get_mut(name)?;
             entry.draining = true;
@@ -292,11 +360,12 @@ impl DesktopPool {
         self.with_entries(|entries| entries.values().any(|entry| entry.is_free(work)))
     }
 
-    /// Reserves a free desktop that matches the selector.
+    /// Reserves a free desktop that matches the selector for a task of this tenant.
     #[must_use]
     pub fn take(
         &self,
         task: &TaskName,
+        tenant: &str,
         selector: &DesktopSelector,
         work: WorkKind,
     ) -> Option<DesktopReservation> {
@@ -306,6 +375,7 @@ impl DesktopPool {
             };
             let entry = entries.values_mut().find(free)?;
             entry.task = Some(task.clone());
+            entry.tenant = Some(tenant.to_owned());
             Some(DesktopReservation {
                 desktop: entry.desktop.clone(),
                 ports: entry.ports.clone(),
@@ -314,14 +384,14 @@ impl DesktopPool {
         })
     }
 
-    /// Returns what keeps each desktop that matches the selector from taking a new task. `None` if one of them takes it
-    /// now, or in a moment.
+    /// Returns what keeps each desktop that matches the selector from taking a new task of this tenant. `None` if one of
+    /// them takes it now, or in a moment.
     #[must_use]
-    pub fn holds(&self, selector: &DesktopSelector) -> Option<Vec<DesktopHold>> {
+    pub fn holds(&self, selector: &DesktopSelector, tenant: &str) -> Option<Vec<DesktopHold>> {
         self.with_entries(|entries| {
             let matching = entries.values();
             let matching = matching.filter(|entry| matches_selector(&entry.desktop, selector));
-            matching.map(PooledDesktop::hold).collect()
+            matching.map(|entry| entry.hold(tenant)).collect()
         })
     }
 
@@ -333,6 +403,23 @@ impl DesktopPool {
                 .values()
                 .any(|entry| matches_selector(&entry.desktop, selector))
         })
+    }
+}
+
+/// A desktop as the store has it.
+struct StoredDesktop {
+    desktop: Desktop,
+    draining: bool,
+}
+
+impl TryFrom<ResourceRow> for StoredDesktop {
+    type Error = String;
+
+    fn try_from(row: ResourceRow) -> Result<Self, String> {
+        let message = common::Desktop::decode(row.body).map_err(|error| error.to_string())?;
+        let draining = message.state() == common::desktop::State::Draining;
+        let desktop = Desktop::try_from(message).map_err(|error| error.to_string())?;
+        Ok(Self { desktop, draining })
     }
 }
 

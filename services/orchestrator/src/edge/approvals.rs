@@ -2,15 +2,18 @@
 
 use std::time::SystemTime;
 
+use motorium_kit::principal::Principal;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_store::ListTasks;
 
 use super::commands::request_id;
-use super::{Edge, page, task_name};
+use super::{Edge, ownership, page};
+use crate::audit;
 use crate::error::Error;
 use motorium_recording::log;
+use motorium_task::approval::approval_name;
 use motorium_task::event::Event;
 use motorium_task::{Approval, ApprovalState, Task};
 
@@ -51,8 +54,9 @@ impl Edge {
         states: &[wire::approval::State],
     ) -> Result<Vec<TaskName>, Error> {
         if parent != ANY_TASK {
-            return Ok(vec![task_name("parent", parent)?]);
+            return Ok(vec![self.visible_task("parent", parent).await?]);
         }
+        let tenant = ownership::listed_tenant(&Principal::current());
         let only_waiting = states
             .iter()
             .all(|state| *state == wire::approval::State::Pending);
@@ -64,6 +68,7 @@ impl Edge {
                 page_size: TASK_PAGE_SIZE,
                 page_token: page_token.take(),
                 states: only_waiting.then_some(awaiting).into_iter().collect(),
+                tenant: tenant.clone(),
                 ..ListTasks::default()
             };
             let page = self.store.list_tasks(list).await?;
@@ -80,21 +85,36 @@ impl Edge {
         request: wire::ResolveApprovalRequest,
     ) -> Result<wire::Approval, Error> {
         let id = request_id("ResolveApproval", &request.request_id, &request)?;
-        let (name, approval) = split(&request.name)?;
+        let (task, approval) = split(&request.name)?;
+        let name = self.visible_task("name", task).await?;
+        let principal = Principal::current();
         let (approve, message, user) = (request.approve, request.message, request.user);
         let resolved = self.command(&name, id, |task| {
-            let waiting = pending_approval(task, &approval)?;
+            let waiting = pending_approval(task, approval)?;
+            if approve && waiting.second_person && task.spec.owner.creator == principal.name() {
+                return Err(Error::SecondPersonRequired {
+                    name: approval_name(&task.spec.name, approval),
+                    principal: principal.name().to_owned(),
+                });
+            }
             let state = if approve {
                 ApprovalState::Approved
             } else {
                 ApprovalState::Denied
             };
-            let resolved = waiting.resolved(state, &user, &message);
+            let resolved = Approval {
+                stated_user: user.clone(),
+                ..waiting.resolved(state, principal.name(), &message)
+            };
             Ok(vec![Event::ApprovalResolved(Box::new(resolved))])
         });
         resolved.await?;
         let task = log::load(self.store.as_ref(), &name).await?;
-        Ok(find(&task, &approval)?.to_wire(&name))
+        let resolved = find(&task, approval)?;
+        let entry = audit::approval_entry(&task.spec, SystemTime::now(), resolved);
+        let recorded = self.audit.record(vec![entry]).await;
+        recorded.map_err(Error::AuditFailed)?;
+        Ok(resolved.to_wire(&name))
     }
 }
 
@@ -106,20 +126,17 @@ fn matches_states(approval: &wire::Approval, states: &[wire::approval::State]) -
 }
 
 /// Splits `tasks/{task}/approvals/{approval}` into the task and the approval.
-fn split(name: &str) -> Result<(TaskName, String), Error> {
-    let Some((task, approval)) = name.split_once("/approvals/") else {
-        let description =
-            format!("`{name}` is not of the form tasks/{{task}}/approvals/{{approval}}");
-        return Err(FieldError::new("name", description).into());
-    };
-    Ok((task_name("name", task)?, approval.to_owned()))
+fn split(name: &str) -> Result<(&str, &str), Error> {
+    let parts = name.split_once("/approvals/");
+    let description = format!("`{name}` is not of the form tasks/{{task}}/approvals/{{approval}}");
+    Ok(parts.ok_or_else(|| FieldError::new("name", description))?)
 }
 
 fn find<'a>(task: &'a Task, id: &str) -> Result<&'a Approval, Error> {
     let mut approvals = task.approvals.iter().rev();
     let found = approvals.find(|approval| approval.id == id);
     found.ok_or_else(|| Error::ApprovalNotFound {
-        name: format!("{}/approvals/{id}", task.spec.name),
+        name: approval_name(&task.spec.name, id),
     })
 }
 
@@ -137,7 +154,7 @@ fn pending_approval<'a>(task: &'a Task, id: &str) -> Result<&'a Approval, Error>
         ApprovalState::Invalidated => "is no longer valid: the screen or the task has changed",
     };
     Err(Error::ApprovalEnded {
-        name: format!("{}/approvals/{id}", task.spec.name),
+        name: approval_name(&task.spec.name, id),
         state,
     })
 }

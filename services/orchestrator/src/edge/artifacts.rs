@@ -6,7 +6,7 @@ use motorium_proto::error::FieldError;
 use motorium_proto::limits::CHUNK_BYTES;
 use motorium_proto::v1::orchestrator as wire;
 
-use super::{Edge, ResponseStream, task_name};
+use super::{Edge, ResponseStream};
 use crate::error::Error;
 use motorium_recording::log;
 use motorium_task::Task;
@@ -26,7 +26,8 @@ impl Edge {
             );
             return Err(FieldError::new("name", description).into());
         };
-        let task = log::load(self.store.as_ref(), &task_name("name", task)?).await?;
+        let task = self.visible_task("name", task).await?;
+        let task = log::load(self.store.as_ref(), &task).await?;
         let found = artifacts(&task)
             .find(|artifact| hex(&artifact.sha256) == id)
             .cloned();

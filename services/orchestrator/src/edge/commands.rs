@@ -4,7 +4,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use motorium_proto::domain::id::{EventSeq, TaskName};
+use motorium_kit::principal::{DEFAULT_TENANT, LOCAL, Principal};
+use motorium_proto::domain::id::{EventSeq, SessionName, TaskName};
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_store::{Append, CreateTask, RequestId, TaskRow};
@@ -12,7 +13,7 @@ use prost::Message;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::{Edge, resource_id, task_name};
+use super::{Edge, ownership, resource_id};
 use crate::error::Error;
 use motorium_recording::log;
 use motorium_task::event::{Event, RecordedEvent};
@@ -24,7 +25,8 @@ use motorium_task::{Lifecycle, Task, summary, view};
 // `STOPPED_ACTION_TIMEOUT`).
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Parses a request id and pairs it with a fingerprint of the request, so that a repeated call is recognised.
+/// Parses a request id and pairs it with a fingerprint of the request, so that a repeated call is recognised. The ids of
+/// one tenant mean nothing to another.
 pub(super) fn request_id(
     call: &str,
     id: &str,
@@ -45,10 +47,11 @@ pub(super) fn request_id(
     // Different methods may have requests with the same fields, so the method name is part of the hash.
     let hash = Sha256::new().chain_update(call).chain_update([0]);
     let fingerprint = hash.chain_update(body.encode_to_vec()).finalize().into();
-    Ok(Some(RequestId {
-        id: id.to_string(),
-        fingerprint,
-    }))
+    let id = match Principal::current().tenant() {
+        DEFAULT_TENANT => id.to_string(),
+        tenant => format!("{tenant}/{id}"),
+    };
+    Ok(Some(RequestId { id, fingerprint }))
 }
 
 fn state_name(lifecycle: &Lifecycle) -> &'static str {
@@ -82,6 +85,14 @@ fn is_abandoned(row: &TaskRow, now: SystemTime) -> bool {
     row.owner.is_none() || row.lease_until.is_none_or(|until| until <= now)
 }
 
+/// Returns the name of the person who takes a desktop over. Callers that no server authenticates name themselves.
+fn taking_over(stated: String) -> String {
+    match Principal::current().name() {
+        LOCAL if !stated.is_empty() => stated,
+        name => name.to_owned(),
+    }
+}
+
 /// Returns the event that ends a task whose cancellation was requested, unless it has ended.
 fn cancelled_event(task: &Task) -> Vec<Event> {
     match &task.cancel_requested {
@@ -102,15 +113,18 @@ impl Edge {
         let message = request.task.ok_or_else(|| FieldError::missing("task"))?;
         let uid = Uuid::now_v7();
         let name = TaskName::from_segment(&resource_id("task_id", &request.task_id, uid)?)?;
-        let spec = TaskSpec::from_wire(name.clone(), uid.to_string(), message, self.limits)?;
-        self.check_selector(&spec.selector)?;
+        let mut owner = ownership::owner(&Principal::current());
+        if !message.session.is_empty() {
+            // The tasks of a session know each other, so they belong together.
+            let session = SessionName::parse("task.session", &message.session)?;
+            owner.tenant = self.session(&session).await?.tenant;
+        }
+        let spec = TaskSpec::from_wire(name.clone(), uid.to_string(), owner, message, self.limits)?;
+        self.check_selector(&spec.selector).await?;
         self.check_uploads("task.attachments", &spec.attachments)
             .await?;
         self.tools.check(&spec.tool_endpoints)?;
         let session = spec.session.clone();
-        if let Some(session) = &session {
-            self.session(session).await?;
-        }
         let now = SystemTime::now();
         let task = Task::new(spec.clone(), EventSeq(1), now);
         let (state, snapshot) = log::row_view(&task);
@@ -123,6 +137,7 @@ impl Edge {
         let create = CreateTask {
             name: name.clone(),
             uid: uid.to_string(),
+            tenant: spec.owner.tenant.clone(),
             session: spec.session.as_ref().map(ToString::to_string),
             state,
             priority: spec.priority,
@@ -196,7 +211,7 @@ impl Edge {
         &self,
         request: wire::CancelTaskRequest,
     ) -> Result<wire::Task, Error> {
-        let name = task_name("name", &request.name)?;
+        let name = self.visible_task("name", &request.name).await?;
         let id = request_id("CancelTask", &request.request_id, &request)?;
         let reason = request.reason;
         let cancelled = self.command(&name, id, |task| {
@@ -240,7 +255,7 @@ impl Edge {
     }
 
     pub(super) async fn pause(&self, request: wire::PauseTaskRequest) -> Result<wire::Task, Error> {
-        let name = task_name("name", &request.name)?;
+        let name = self.visible_task("name", &request.name).await?;
         let id = request_id("PauseTask", &request.request_id, &request)?;
         let paused = self.command(&name, id, |task| match &task.lifecycle {
             Lifecycle::Paused => Ok(Vec::new()),
@@ -256,7 +271,7 @@ impl Edge {
         &self,
         request: wire::ResumeTaskRequest,
     ) -> Result<wire::Task, Error> {
-        let name = task_name("name", &request.name)?;
+        let name = self.visible_task("name", &request.name).await?;
         let id = request_id("ResumeTask", &request.request_id, &request)?;
         let resumed = self.command(&name, id, |task| match &task.lifecycle {
             Lifecycle::Running => Ok(Vec::new()),
@@ -270,9 +285,9 @@ impl Edge {
         &self,
         request: wire::TakeOverRequest,
     ) -> Result<wire::Task, Error> {
-        let name = task_name("name", &request.name)?;
+        let name = self.visible_task("name", &request.name).await?;
         let id = request_id("TakeOver", &request.request_id, &request)?;
-        let user = request.user;
+        let user = taking_over(request.user);
         let taken = self.command(&name, id, |task| match &task.lifecycle {
             _ if task.is_taken_over() => Ok(Vec::new()),
             Lifecycle::Running | Lifecycle::Paused | Lifecycle::AwaitingUser(_) => {
@@ -290,7 +305,7 @@ impl Edge {
         &self,
         request: wire::HandBackRequest,
     ) -> Result<wire::Task, Error> {
-        let name = task_name("name", &request.name)?;
+        let name = self.visible_task("name", &request.name).await?;
         let id = request_id("HandBack", &request.request_id, &request)?;
         let message = request.message;
         let back = self.command(&name, id, |task| {
@@ -308,7 +323,7 @@ impl Edge {
         &self,
         request: wire::SendMessageRequest,
     ) -> Result<wire::Task, Error> {
-        let name = task_name("name", &request.name)?;
+        let name = self.visible_task("name", &request.name).await?;
         if request.text.trim().is_empty() && request.attachments.is_empty() {
             return Err(FieldError::new("text", "is empty; say what the task should know").into());
         }
@@ -347,7 +362,7 @@ impl Edge {
         &self,
         request: wire::AcknowledgeUserActionRequest,
     ) -> Result<wire::Task, Error> {
-        let name = task_name("name", &request.name)?;
+        let name = self.visible_task("name", &request.name).await?;
         let id = request_id("AcknowledgeUserAction", &request.request_id, &request)?;
         let message = request.message;
         let acknowledged = self.command(&name, id, |task| match &task.lifecycle {

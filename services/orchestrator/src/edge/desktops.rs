@@ -4,6 +4,7 @@
 
 use std::time::SystemTime;
 
+use motorium_kit::principal::{DEFAULT_TENANT, Principal};
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::desktop::Desktop;
 use motorium_proto::domain::id::DesktopName;
@@ -14,7 +15,7 @@ use motorium_store::{Collection, PutResource, RequestId};
 use prost::Message as _;
 
 use super::commands::request_id;
-use super::{Edge, page};
+use super::{Edge, ownership, page};
 use crate::desktops::{DesktopSource, PooledDesktop};
 use crate::error::Error;
 use motorium_recording::ports::Ports;
@@ -25,11 +26,13 @@ impl Edge {
         &self,
         request: wire::RegisterDesktopRequest,
     ) -> Result<common::Desktop, Error> {
+        ownership::check_deployment_admin()?;
         let id = request_id("RegisterDesktop", &request.request_id, &request)?;
         let message = request
             .desktop
             .ok_or_else(|| FieldError::missing("desktop"))?;
         let desktop = Desktop::try_from(message).map_err(|error| error.within("desktop"))?;
+        self.refresh_desktops().await?;
         let known = self.desktops.get(&desktop.name);
         let configured = known.filter(|entry| entry.source == DesktopSource::Configured);
         let (ports, source) = match configured {
@@ -53,10 +56,17 @@ impl Edge {
         Ok(ports.map_err(|error| error.within("desktop"))?)
     }
 
-    pub(super) fn listed_desktops(
+    /// Reads what other orchestrators have changed of the desktops.
+    pub(super) async fn refresh_desktops(&self) -> Result<(), Error> {
+        let store = self.store.as_ref();
+        Ok(self.desktops.restore(store, &self.registration).await?)
+    }
+
+    pub(super) async fn listed_desktops(
         &self,
         request: &wire::ListDesktopsRequest,
     ) -> Result<wire::ListDesktopsResponse, Error> {
+        self.refresh_desktops().await?;
         let labelled = |entry: &PooledDesktop| {
             request
                 .labels
@@ -76,8 +86,10 @@ impl Edge {
         &self,
         request: wire::DrainDesktopRequest,
     ) -> Result<common::Desktop, Error> {
+        ownership::check_deployment_admin()?;
         let id = request_id("DrainDesktop", &request.request_id, &request)?;
         let name = DesktopName::parse("name", &request.name)?;
+        self.refresh_desktops().await?;
         let known = self.desktops.get(&name);
         let known = known.ok_or_else(|| self.desktop_not_found(&name))?;
         self.store_desktop(&known.desktop, true, id).await?;
@@ -87,11 +99,39 @@ impl Edge {
             .ok_or_else(|| self.desktop_not_found(&name))
     }
 
+    pub(super) async fn unregister(
+        &self,
+        request: wire::UnregisterDesktopRequest,
+    ) -> Result<(), Error> {
+        ownership::check_deployment_admin()?;
+        let id = request_id("UnregisterDesktop", &request.request_id, &request)?;
+        let name = DesktopName::parse("name", &request.name)?;
+        self.refresh_desktops().await?;
+        match self.desktops.get(&name) {
+            Some(entry) if entry.source == DesktopSource::Configured => {
+                return Err(Error::DesktopNotRegistered { name });
+            }
+            Some(entry) if entry.task.is_some() => return Err(Error::DesktopBusy { name }),
+            _ => {}
+        }
+        let (resource, now) = (name.to_string(), SystemTime::now());
+        let removed = self.store.remove_resource(&resource, id, now);
+        match removed.await {
+            Ok(()) => {}
+            Err(motorium_store::Error::ResourceNotFound { .. }) => {
+                return Err(self.desktop_not_found(&name));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        self.refresh_desktops().await
+    }
+
     /// Returns an error if the selector names an unknown desktop, or one that lacks the required labels.
-    pub(super) fn check_selector(&self, selector: &DesktopSelector) -> Result<(), Error> {
+    pub(super) async fn check_selector(&self, selector: &DesktopSelector) -> Result<(), Error> {
         let Some(name) = &selector.desktop else {
             return Ok(());
         };
+        self.refresh_desktops().await?;
         if self.desktops.get(name).is_none() {
             return Err(self.desktop_not_found(name));
         }
@@ -115,6 +155,7 @@ impl Edge {
         let put = PutResource {
             collection: Collection::Desktops,
             name: desktop.name.to_string(),
+            tenant: DEFAULT_TENANT.to_owned(),
             body: message.encode_to_vec().into(),
             labels: desktop.labels.clone(),
             replace: true,
@@ -153,9 +194,15 @@ fn message_of(entry: PooledDesktop) -> common::Desktop {
         None if !entry.reachable => State::Unreachable,
         None => State::Available,
     };
+    // The task of another tenant has no name for the caller.
+    let principal = Principal::current();
+    let task = entry.task.filter(|_| {
+        let tenant = entry.tenant.as_deref();
+        tenant.is_some_and(|tenant| ownership::sees(&principal, tenant))
+    });
     common::Desktop {
         state: state.into(),
-        task: entry.task.map(|task| task.to_string()).unwrap_or_default(),
+        task: task.map(|task| task.to_string()).unwrap_or_default(),
         create_time: Some(wire_time(entry.created_at)),
         ..entry.desktop.into()
     }

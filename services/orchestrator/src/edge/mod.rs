@@ -2,11 +2,15 @@
 //!
 //! User commands are events too: they are appended to the task's log without its lease, and the notifier tells the
 //! task's runner. The edge reads and appends; it never acts.
+//!
+//! Invariant: a call reaches only what its principal may use ([`ownership`]).
 
 mod approvals;
 mod artifacts;
+mod audited;
 mod commands;
 mod desktops;
+mod ownership;
 mod session_watch;
 mod sessions;
 mod trajectory;
@@ -20,6 +24,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::Stream;
+use motorium_kit::principal::Principal;
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::domain::id::{SessionName, TaskName};
 use motorium_proto::error::FieldError;
@@ -28,6 +33,7 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::orchestrator_service_server::{
     OrchestratorService, OrchestratorServiceServer,
 };
+use motorium_store::audit::AuditLog;
 use motorium_store::{BlobStore, ListTasks, TaskNotifier, TaskRow, TaskStore};
 use prost::Message as _;
 use tokio::sync::Notify;
@@ -67,6 +73,8 @@ pub struct Edge {
     pub heartbeat: Duration,
     /// Tasks that the dispatcher runs.
     pub scope: TaskScope,
+    /// Records the calls that change something.
+    pub audit: AuditLog,
 }
 
 impl fmt::Debug for Edge {
@@ -92,10 +100,6 @@ impl Edge {
             ..view::task(&task)
         })
     }
-}
-
-fn task_name(field: &str, name: &str) -> Result<TaskName, Error> {
-    Ok(TaskName::parse(field, name)?)
 }
 
 /// Validates a page size: 0 means the default, larger sizes are capped, negative ones are an error.
@@ -156,7 +160,10 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::CreateTaskRequest>,
     ) -> RpcResult<wire::CreateTaskResponse> {
-        let task = self.create(request.into_inner()).await?;
+        let call = self.create(request.into_inner());
+        let task =
+            self.audited_creation("CreateTask", |task: &wire::Task| task.name.as_str(), call);
+        let task = task.await?;
         Ok(Response::new(wire::CreateTaskResponse { task: Some(task) }))
     }
 
@@ -164,7 +171,8 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::GetTaskRequest>,
     ) -> RpcResult<wire::GetTaskResponse> {
-        let name = task_name("name", &request.into_inner().name)?;
+        let request = request.into_inner();
+        let name = self.visible_task("name", &request.name).await?;
         Ok(Response::new(wire::GetTaskResponse {
             task: Some(self.task(&name).await?),
         }))
@@ -184,6 +192,7 @@ impl OrchestratorService for Edge {
             page_token: Some(request.page_token).filter(|token| !token.is_empty()),
             states: request.states,
             session,
+            tenant: ownership::listed_tenant(&Principal::current()),
             labels: request.labels.into_iter().collect(),
         };
         let page = self.store.list_tasks(list).await.map_err(Error::Store)?;
@@ -219,7 +228,10 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::CancelTaskRequest>,
     ) -> RpcResult<wire::CancelTaskResponse> {
-        let task = self.cancel(request.into_inner()).await?;
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let call = self.cancel(request);
+        let task = self.audited("CancelTask", &name, call).await?;
         Ok(Response::new(wire::CancelTaskResponse { task: Some(task) }))
     }
 
@@ -227,7 +239,10 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::PauseTaskRequest>,
     ) -> RpcResult<wire::PauseTaskResponse> {
-        let task = self.pause(request.into_inner()).await?;
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let call = self.pause(request);
+        let task = self.audited("PauseTask", &name, call).await?;
         Ok(Response::new(wire::PauseTaskResponse { task: Some(task) }))
     }
 
@@ -235,7 +250,10 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::ResumeTaskRequest>,
     ) -> RpcResult<wire::ResumeTaskResponse> {
-        let task = self.resume(request.into_inner()).await?;
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let call = self.resume(request);
+        let task = self.audited("ResumeTask", &name, call).await?;
         Ok(Response::new(wire::ResumeTaskResponse { task: Some(task) }))
     }
 
@@ -243,7 +261,10 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::SendMessageRequest>,
     ) -> RpcResult<wire::SendMessageResponse> {
-        let task = self.add_message(request.into_inner()).await?;
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let call = self.add_message(request);
+        let task = self.audited("SendMessage", &name, call).await?;
         Ok(Response::new(wire::SendMessageResponse {
             task: Some(task),
         }))
@@ -253,14 +274,23 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<Streaming<wire::UploadFileRequest>>,
     ) -> RpcResult<wire::UploadFileResponse> {
-        Ok(Response::new(self.upload(request.into_inner()).await?))
+        let call = self.upload(request.into_inner());
+        let stored = self.audited_creation(
+            "UploadFile",
+            |stored: &wire::UploadFileResponse| stored.upload.as_str(),
+            call,
+        );
+        Ok(Response::new(stored.await?))
     }
 
     async fn acknowledge_user_action(
         &self,
         request: Request<wire::AcknowledgeUserActionRequest>,
     ) -> RpcResult<wire::AcknowledgeUserActionResponse> {
-        let task = self.acknowledge(request.into_inner()).await?;
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let call = self.acknowledge(request);
+        let task = self.audited("AcknowledgeUserAction", &name, call).await?;
         Ok(Response::new(wire::AcknowledgeUserActionResponse {
             task: Some(task),
         }))
@@ -270,7 +300,10 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::TakeOverRequest>,
     ) -> RpcResult<wire::TakeOverResponse> {
-        let task = self.begin_take_over(request.into_inner()).await?;
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let call = self.begin_take_over(request);
+        let task = self.audited("TakeOver", &name, call).await?;
         Ok(Response::new(wire::TakeOverResponse { task: Some(task) }))
     }
 
@@ -278,7 +311,10 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::HandBackRequest>,
     ) -> RpcResult<wire::HandBackResponse> {
-        let task = self.end_take_over(request.into_inner()).await?;
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let call = self.end_take_over(request);
+        let task = self.audited("HandBack", &name, call).await?;
         Ok(Response::new(wire::HandBackResponse { task: Some(task) }))
     }
 
@@ -287,7 +323,7 @@ impl OrchestratorService for Edge {
         request: Request<wire::ListStepsRequest>,
     ) -> RpcResult<wire::ListStepsResponse> {
         let request = request.into_inner();
-        let name = task_name("parent", &request.parent)?;
+        let name = self.visible_task("parent", &request.parent).await?;
         let task = log::load(self.store.as_ref(), &name)
             .await
             .map_err(Error::from)?;
@@ -327,7 +363,10 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::ResolveApprovalRequest>,
     ) -> RpcResult<wire::ResolveApprovalResponse> {
-        let approval = Some(self.resolve(request.into_inner()).await?);
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let call = self.resolve(request);
+        let approval = Some(self.audited("ResolveApproval", &name, call).await?);
         Ok(Response::new(wire::ResolveApprovalResponse { approval }))
     }
 
@@ -335,7 +374,13 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::CreateSessionRequest>,
     ) -> RpcResult<wire::CreateSessionResponse> {
-        let session = self.begin_session(request.into_inner()).await?;
+        let call = self.begin_session(request.into_inner());
+        let session = self.audited_creation(
+            "CreateSession",
+            |session: &wire::Session| session.name.as_str(),
+            call,
+        );
+        let session = session.await?;
         Ok(Response::new(wire::CreateSessionResponse {
             session: Some(session),
         }))
@@ -372,17 +417,32 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::RegisterDesktopRequest>,
     ) -> RpcResult<wire::RegisterDesktopResponse> {
-        let desktop = self.register(request.into_inner()).await?;
+        let request = request.into_inner();
+        let name = request.desktop.as_ref().map(|desktop| desktop.name.clone());
+        let call = self.register(request);
+        let name = name.unwrap_or_default();
+        let desktop = self.audited("RegisterDesktop", &name, call).await?;
         Ok(Response::new(wire::RegisterDesktopResponse {
             desktop: Some(desktop),
         }))
+    }
+
+    async fn unregister_desktop(
+        &self,
+        request: Request<wire::UnregisterDesktopRequest>,
+    ) -> RpcResult<wire::UnregisterDesktopResponse> {
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let call = self.unregister(request);
+        self.audited("UnregisterDesktop", &name, call).await?;
+        Ok(Response::new(wire::UnregisterDesktopResponse {}))
     }
 
     async fn list_desktops(
         &self,
         request: Request<wire::ListDesktopsRequest>,
     ) -> RpcResult<wire::ListDesktopsResponse> {
-        let desktops = self.listed_desktops(&request.into_inner())?;
+        let desktops = self.listed_desktops(&request.into_inner()).await?;
         Ok(Response::new(desktops))
     }
 
@@ -390,7 +450,10 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::DrainDesktopRequest>,
     ) -> RpcResult<wire::DrainDesktopResponse> {
-        let desktop = self.drain(request.into_inner()).await?;
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let call = self.drain(request);
+        let desktop = self.audited("DrainDesktop", &name, call).await?;
         Ok(Response::new(wire::DrainDesktopResponse {
             desktop: Some(desktop),
         }))

@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use futures::StreamExt as _;
+use motorium_kit::principal::{LOCAL, Principal};
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::id::SessionName;
 use motorium_proto::error::FieldError;
@@ -14,7 +15,7 @@ use tonic::Status;
 use uuid::Uuid;
 
 use super::commands::request_id;
-use super::{Edge, ResponseStream, page_size, resource_id};
+use super::{Edge, ResponseStream, ownership, page_size, resource_id};
 use crate::error::Error;
 
 impl Edge {
@@ -26,14 +27,17 @@ impl Edge {
         let given = request.session.unwrap_or_default();
         let name = resource_id("session_id", &request.session_id, Uuid::now_v7())?;
         let name = SessionName::from_segment(&name)?;
+        let owner = ownership::owner(&Principal::current());
         let session = wire::Session {
             name: name.to_string(),
             display_name: given.display_name,
+            creator: owner.creator,
             ..wire::Session::default()
         };
         let put = PutResource {
             collection: Collection::Sessions,
             name: session.name.clone(),
+            tenant: owner.tenant,
             body: session.encode_to_vec().into(),
             labels: Default::default(),
             replace: false,
@@ -43,9 +47,12 @@ impl Edge {
         message_of(self.store.put_resource(put).await?)
     }
 
+    /// Returns a session that the caller may use.
     pub(super) async fn session(&self, name: &SessionName) -> Result<wire::Session, Error> {
+        let principal = Principal::current();
         match self.store.get_resource(&name.to_string()).await {
-            Ok(row) => message_of(row),
+            Ok(row) if ownership::sees(&principal, &row.tenant) => message_of(row),
+            Ok(row) => Err(Error::SessionNotFound { name: row.name }),
             Err(motorium_store::Error::ResourceNotFound { name }) => {
                 Err(Error::SessionNotFound { name })
             }
@@ -59,6 +66,7 @@ impl Edge {
     ) -> Result<wire::ListSessionsResponse, Error> {
         let list = ListResources {
             collection: Collection::Sessions,
+            tenant: ownership::listed_tenant(&Principal::current()),
             page_size: page_size(request.page_size)?,
             page_token: Some(request.page_token).filter(|token| !token.is_empty()),
             labels: Default::default(),
@@ -106,7 +114,13 @@ fn message_of(row: ResourceRow) -> Result<wire::Session, Error> {
     let session = wire::Session::decode(row.body).map_err(|error| Error::CorruptLog {
         detail: format!("{}: {error}", row.name),
     })?;
+    let creator = match session.creator.as_str() {
+        "" => LOCAL.to_owned(),
+        name => name.to_owned(),
+    };
     Ok(wire::Session {
+        creator,
+        tenant: row.tenant,
         create_time: Some(wire_time(row.create_time)),
         update_time: Some(wire_time(row.update_time)),
         ..session

@@ -4,7 +4,7 @@ use futures::StreamExt as _;
 use motorium_proto::v1::orchestrator as wire;
 use tonic::Status;
 
-use super::{Edge, ResponseStream, task_name};
+use super::{Edge, ResponseStream};
 use crate::error::Error;
 use motorium_recording::trajectory::Trajectory;
 
@@ -13,7 +13,7 @@ impl Edge {
         &self,
         request: wire::ExportTrajectoryRequest,
     ) -> Result<ResponseStream<wire::ExportTrajectoryResponse>, Error> {
-        let name = task_name("name", &request.name)?;
+        let name = self.visible_task("name", &request.name).await?;
         let gathered = Trajectory::gather(self.store.as_ref(), self.blobs.clone(), &name).await?;
         let pieces = gathered.archive().map(|piece| match piece {
             Ok(chunk) => Ok(wire::ExportTrajectoryResponse { chunk }),

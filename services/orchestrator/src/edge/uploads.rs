@@ -1,11 +1,16 @@
 //! Files that clients upload in chunks, to attach them to a task or a message.
 //!
-//! An upload is a blob, named after its content. It is not a resource of its own: what refers to it keeps it.
+//! An upload is a blob, named after its content, with a note of each tenant that has uploaded it: the hash of a content
+//! opens no content of others. What refers to the blob keeps it.
+
+use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
+use motorium_kit::principal::Principal;
 use motorium_proto::error::FieldError;
 use motorium_proto::limits::MAX_FILE_BYTES;
 use motorium_proto::v1::orchestrator as wire;
+use motorium_store::{Collection, PutResource};
 use motorium_task::spec::{Attachment, AttachmentContent, upload_name};
 use tonic::{Status, Streaming};
 
@@ -18,6 +23,7 @@ impl Edge {
         &self,
         mut chunks: Streaming<wire::UploadFileRequest>,
     ) -> Result<wire::UploadFileResponse, Status> {
+        let tenant = Principal::current().tenant().to_owned();
         let mut content = BytesMut::new();
         while let Some(message) = chunks.message().await? {
             if content.len() + message.chunk.len() > MAX_FILE_BYTES {
@@ -29,25 +35,43 @@ impl Edge {
         let size_bytes = content.len() as u64;
         let stored = self.blobs.put(content.freeze()).await;
         let id = stored.map_err(|error| Status::from(Error::from(error)))?;
+        let put = PutResource {
+            collection: Collection::Uploads,
+            name: resource_name(&tenant, &id.sha256()),
+            tenant,
+            body: Bytes::new(),
+            labels: Default::default(),
+            replace: true,
+            request: None,
+            now: SystemTime::now(),
+        };
+        let noted = self.store.put_resource(put).await;
+        noted.map_err(|error| Status::from(Error::from(error)))?;
         Ok(wire::UploadFileResponse {
             upload: upload_name(&id.sha256()),
             size_bytes,
         })
     }
 
-    /// Checks that the uploads of attachments exist.
+    /// Checks that the caller's tenant has uploaded the uploads of attachments.
     pub(super) async fn check_uploads(
         &self,
         field: &str,
         attachments: &[Attachment],
     ) -> Result<(), Error> {
+        let tenant = Principal::current().tenant().to_owned();
         for (index, attachment) in attachments.iter().enumerate() {
             let AttachmentContent::Upload(sha256) = attachment.content else {
                 continue;
             };
-            match self.blobs.size(sha256).await {
+            let name = resource_name(&tenant, &sha256);
+            let uploaded = self.store.get_resource(&name).await;
+            match uploaded.and(self.blobs.size(sha256).await) {
                 Ok(_) => {}
-                Err(motorium_store::Error::BlobNotFound { .. }) => {
+                Err(
+                    motorium_store::Error::BlobNotFound { .. }
+                    | motorium_store::Error::ResourceNotFound { .. },
+                ) => {
                     let field = format!("{field}[{index}].upload");
                     let problem = "does not exist; upload the file with UploadFile first";
                     return Err(FieldError::new(field, problem).into());
@@ -78,4 +102,9 @@ impl Edge {
         let id = self.blobs.put(data).await?;
         Ok(AttachmentContent::Upload(id.sha256()))
     }
+}
+
+/// Returns the name of the note that a tenant has uploaded a content.
+fn resource_name(tenant: &str, sha256: &[u8; 32]) -> String {
+    format!("tenants/{tenant}/{}", upload_name(sha256))
 }

@@ -14,7 +14,7 @@ use motorium_store::{ResumeToken, TaskRow, TaskSubscription};
 use tokio::time::{Duration, Instant};
 use tonic::Status;
 
-use super::{Edge, ResponseStream, task_name};
+use super::{Edge, ResponseStream};
 use crate::error::Error;
 use motorium_recording::log;
 
@@ -41,8 +41,8 @@ impl Edge {
         &self,
         request: wire::WatchTaskRequest,
     ) -> Result<ResponseStream<wire::WatchTaskResponse>, Error> {
-        let task = task_name("name", &request.name)?;
-        let row = self.store.get_task(&task).await?;
+        let row = self.visible_row("name", &request.name).await?;
+        let task = row.name.clone();
         let mut watch = Watch {
             edge: self.clone(),
             subscription: self.notifier.subscribe(&task),

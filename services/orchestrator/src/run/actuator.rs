@@ -294,6 +294,8 @@ pub(super) fn perform_request(
     action: Action<CapturePoint>,
 ) -> RunResult<PerformRequest> {
     let (display, epoch) = leased_display(run)?;
+    let owner = &run.task().spec.owner;
+    let told = run.config.authenticated_creator;
     Ok(PerformRequest {
         display,
         epoch,
@@ -301,6 +303,8 @@ pub(super) fn perform_request(
         retry_of,
         action,
         named_hosts: named_hosts(run),
+        creator: told.then(|| owner.creator.clone()),
+        tenant: told.then(|| owner.tenant.clone()),
     })
 }
 

@@ -10,6 +10,7 @@ use motorium_kit::shutdown::Shutdown;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
+use motorium_store::audit::AuditLog;
 use motorium_store::{BlobStore, Claim, TaskNotifier, TaskRow, TaskStore};
 use prost::Message as _;
 use tokio::sync::Notify;
@@ -17,8 +18,10 @@ use tokio::time::Duration;
 use tokio_util::task::TaskTracker;
 
 use super::{Assignment, Journal, RunConfig, RunEnd, Runner, StopReason, StopSignal};
+use crate::desktops::registration::RegistrationRules;
 use crate::desktops::{DesktopPool, DesktopReservation, WorkKind};
 use crate::error::Error;
+use crate::instance::Instance;
 use crate::queue::{self, QueuedTask, TaskScope, WaitAnnouncer};
 use crate::sessions;
 use motorium_recording::log;
@@ -47,9 +50,13 @@ pub struct Dispatcher {
     pub blobs: BlobStore,
     pub notifier: TaskNotifier,
     pub desktops: DesktopPool,
+    /// Rules for the addresses of registered desktops.
+    pub registration: RegistrationRules,
     /// Name of this orchestrator in leases. It is stable across restarts, so that the orchestrator reclaims its own
     /// tasks at once.
     pub owner: String,
+    /// Keeps the name from other processes.
+    pub instance: Option<Arc<Instance>>,
     /// Woken when there may be a task to start.
     pub wake: Arc<Notify>,
     pub run_config: RunConfig,
@@ -57,6 +64,8 @@ pub struct Dispatcher {
     pub lease_duration: Duration,
     /// Tasks to run.
     pub scope: TaskScope,
+    /// Records actions and approvals.
+    pub audit: AuditLog,
 }
 
 impl std::fmt::Debug for Dispatcher {
@@ -110,11 +119,27 @@ struct DispatchLoop {
 
 impl DispatchLoop {
     async fn round(&mut self) -> Result<(), Error> {
+        self.refresh_desktops().await?;
         let begun = [State::Running, State::Paused, State::AwaitingUser];
         self.offer(&begun, WorkKind::Resumed).await?;
         self.end_unanswered().await?;
         self.offer(&[State::Pending], WorkKind::New).await?;
         self.announce_waits().await
+    }
+
+    /// Takes over desktops that were registered, drained or removed at other orchestrators.
+    async fn refresh_desktops(&self) -> Result<(), Error> {
+        let Dispatcher {
+            store,
+            desktops,
+            registration,
+            scope,
+            ..
+        } = &self.dispatcher;
+        match scope {
+            TaskScope::All => Ok(desktops.restore(store.as_ref(), registration).await?),
+            TaskScope::Only(_) => Ok(()),
+        }
     }
 
     /// Ends tasks whose time is up while they wait for an answer without a desktop, and so without a run.
@@ -165,6 +190,7 @@ impl DispatchLoop {
             let (selector, session) = needs(&row).ok()?;
             Some(QueuedTask {
                 name: row.name,
+                tenant: row.tenant,
                 session,
                 selector,
             })
@@ -240,7 +266,7 @@ impl DispatchLoop {
             return Ok(false);
         }
         let desktops = &self.dispatcher.desktops;
-        let Some(taken) = desktops.take(&row.name, &selector, work) else {
+        let Some(taken) = desktops.take(&row.name, &row.tenant, &selector, work) else {
             return Ok(false);
         };
         let Dispatcher { store, owner, .. } = &self.dispatcher;
@@ -317,9 +343,10 @@ impl DispatchLoop {
             wake,
             run_config,
             lease_duration: lease,
+            audit,
             ..
         } = self.dispatcher.clone();
-        let journal = Journal::new(store, &notifier, task, claim.epoch, lease);
+        let journal = Journal::new(store, &notifier, task, claim.epoch, lease).audited(audit);
         let stop = StopSignal::default();
         let DesktopReservation { desktop, ports, .. } = &taken;
         let assignment = Assignment {

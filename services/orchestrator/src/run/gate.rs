@@ -28,7 +28,8 @@ use crate::hooks::HookPoint;
 use motorium_policy::named_private_hosts;
 use motorium_policy::provenance::TaintedSpan;
 use motorium_policy::{
-    ActionContext, ActionInputs, CallInputs, Policy, PolicyDecision, PolicyRule, PolicySource,
+    ActionContext, ActionInputs, CallInputs, Creator, Policy, PolicyDecision, PolicyRule,
+    PolicySource, Requester,
 };
 use motorium_task::approval_context::{Comparison, JudgedPlace, dialog_area, harmless_motion};
 use motorium_task::effect::look::element_at;
@@ -98,6 +99,8 @@ struct ApprovalReasons {
     safety_checks: Vec<SafetyCheck>,
     /// Parts that come from untrusted sources.
     foreign: Vec<TaintedSpan>,
+    /// True if the creator of the task may not approve it.
+    second_person: bool,
 }
 
 /// Decides about actions and function calls.
@@ -106,6 +109,10 @@ pub(super) struct Gate {
     policy: PolicySource,
     /// Time within which an approval has to be given.
     approval_timeout: Duration,
+    /// True if no creator of a task may approve its actions.
+    second_person: bool,
+    /// False in a replay of a recording from before: the task's labels name its creator.
+    authenticated_creator: bool,
     pub(super) provenance: Provenance,
 }
 
@@ -127,7 +134,26 @@ impl Gate {
         Self {
             policy: config.policy.clone(),
             approval_timeout: config.approval_timeout,
+            second_person: config.second_person,
+            authenticated_creator: config.authenticated_creator,
             provenance: Provenance::default(),
+        }
+    }
+
+    /// Returns the task, which has this name, with its creator as the policy sees it.
+    fn requester<'a>(&self, task: &'a Task, name: &'a str) -> Requester<'a> {
+        let owner = &task.spec.owner;
+        let creator = match self.authenticated_creator {
+            true => Creator::Principal {
+                name: &owner.creator,
+                tenant: &owner.tenant,
+                roles: &owner.roles,
+            },
+            false => Creator::Labels(&task.spec.labels),
+        };
+        Requester {
+            task: name,
+            creator,
         }
     }
 
@@ -151,17 +177,19 @@ impl Gate {
             return Ok(ActionPermission::Refused);
         };
         let name = run.task().spec.name.to_string();
-        let labels = &run.task().spec.labels;
-        let decision = rules.evaluate(&name, labels, &situation);
+        let requester = self.requester(run.task(), &name);
+        let decision = rules.evaluate(requester, &situation);
         let may_click = matches!(resolved.action, Action::Click { .. })
             && !matches!(decision, PolicyDecision::Deny(_));
         let granted = ActionPermission::Granted(Grant {
-            verify_pointer: may_click && rules.demands_pointer_check(&name, labels, &situation),
+            verify_pointer: may_click && rules.demands_pointer_check(requester, &situation),
             is_risky: run.config.last_look
                 && (is_approved(run.task(), attempt.index)
                     || risk::of_meanings(&situation.meanings).is_some()),
             focus: situation.keyboard_target,
         });
+        let second_person =
+            self.second_person || rules.demands_second_person(requester, &situation);
         let safety_checks = safety_checks(run.task());
         let concern = match decision {
             PolicyDecision::Deny(rules) => {
@@ -179,11 +207,13 @@ impl Gate {
                 rules: Vec::new(),
                 safety_checks,
                 foreign,
+                second_person,
             },
             PolicyDecision::RequireApproval(rules) => ApprovalReasons {
                 rules,
                 safety_checks,
                 foreign,
+                second_person,
             },
         };
         let place = judged_place(run, screen, resolved, &situation);
@@ -272,7 +302,10 @@ impl Gate {
             .foreign_in_call(run.task(), &intended.call.arguments_json);
         let situation = self.situation_of_call(run, &rules, intended, !foreign.is_empty());
         let safety_checks = safety_checks(run.task());
-        let wanted = match rules.evaluate(&name, &run.task().spec.labels, &situation) {
+        let requester = self.requester(run.task(), &name);
+        let second_person =
+            self.second_person || rules.demands_second_person(requester, &situation);
+        let wanted = match rules.evaluate(requester, &situation) {
             PolicyDecision::Deny(rules) => {
                 hooks::after_policy_denial(run, &rules).await;
                 let name = &intended.call.name;
@@ -290,6 +323,7 @@ impl Gate {
             rules: wanted,
             safety_checks,
             foreign,
+            second_person,
         };
         let scope = ApprovalScope {
             index: intended.index,
@@ -418,6 +452,8 @@ impl Gate {
             resolved_by: String::new(),
             message: String::new(),
             context,
+            stated_user: String::new(),
+            second_person: concern.second_person,
             id: id.clone(),
         };
         let asked = UserRequest {
@@ -797,6 +833,7 @@ mod tests {
             rules: Vec::new(),
             safety_checks,
             foreign: Vec::new(),
+            second_person: false,
         };
         assert_eq!(reasons(Vec::new()).names(), [""; 0]);
         assert_eq!(reasons(vec![check]).names(), [PROVIDER_RULE_ID]);

@@ -14,12 +14,14 @@ use motorium_messages::Message;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_proto::service::{HumanInput, ResultStream};
 use motorium_proto::v1::orchestrator::task::State as TaskState;
+use motorium_store::audit::AuditLog;
 use motorium_store::{Append, TaskNotifier, TaskStore, TaskSubscription};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::Code;
 
 use super::{Halt, RunResult, StopReason, StopSignal};
+use crate::audit;
 use crate::error::Error;
 use motorium_recording::log;
 use motorium_recording::recording::RecordingMode;
@@ -49,6 +51,8 @@ struct DeferredEvent {
     recorded: RecordedEvent,
     /// State of the task after the event.
     state: TaskState,
+    /// True once it is in the audit log, or needs no record there.
+    audited: bool,
 }
 
 impl DeferredEvent {
@@ -56,7 +60,11 @@ impl DeferredEvent {
     fn apply(recorded: RecordedEvent, task: &mut Task) -> Self {
         task.apply(&recorded);
         let state = view::state(&task.lifecycle);
-        Self { recorded, state }
+        Self {
+            recorded,
+            state,
+            audited: false,
+        }
     }
 }
 
@@ -78,6 +86,8 @@ pub struct Journal {
     deferred: Vec<DeferredEvent>,
     /// Source of event times; replays recorded times.
     clock: RecordingMode,
+    /// Records actions and approvals before they are stored.
+    audit: AuditLog,
 }
 
 impl fmt::Debug for Journal {
@@ -114,7 +124,14 @@ impl Journal {
             }),
             deferred: Vec::new(),
             clock: RecordingMode::Off,
+            audit: AuditLog::off(),
         }
+    }
+
+    /// Records actions and approvals in this log.
+    #[must_use]
+    pub fn audited(self, audit: AuditLog) -> Self {
+        Self { audit, ..self }
     }
 
     /// Returns the task as the log tells it. Only the journal changes it.
@@ -147,6 +164,7 @@ impl Journal {
     /// is stored.
     pub(super) async fn flush(&mut self) -> RunResult {
         while !self.deferred.is_empty() {
+            self.audit_deferred().await?;
             let encode = |deferred: &DeferredEvent| {
                 log::encode(self.name(), &deferred.recorded, deferred.state)
             };
@@ -186,6 +204,18 @@ impl Journal {
                 Err(error) => return Err(Halt::OwnershipLost(error.to_string())),
             }
         }
+        Ok(())
+    }
+
+    /// Records deferred events in the audit log: an action that cannot be recorded is not performed. After a crash between
+    /// this record and the event, the next run may record an outcome again.
+    async fn audit_deferred(&mut self) -> RunResult {
+        let new = self.deferred.iter().filter(|deferred| !deferred.audited);
+        let entries = new.filter_map(|deferred| audit::event(&self.task.spec, &deferred.recorded));
+        let recorded = self.audit.record(entries.collect()).await;
+        recorded.map_err(|error| Halt::OwnershipLost(format!("the audit log failed: {error}")))?;
+        let deferred = self.deferred.iter_mut();
+        deferred.for_each(|deferred| deferred.audited = true);
         Ok(())
     }
 
@@ -242,8 +272,10 @@ impl Journal {
                 seq: EventSeq(self.task.last_seq.0 + 1),
                 ..deferred.recorded
             };
-            self.deferred
-                .push(DeferredEvent::apply(recorded, &mut self.task));
+            self.deferred.push(DeferredEvent {
+                audited: deferred.audited,
+                ..DeferredEvent::apply(recorded, &mut self.task)
+            });
         }
         Ok(())
     }
@@ -423,6 +455,7 @@ fn step_of(task: &Task, event: &Event) -> u32 {
 mod tests {
     use motorium_proto::v1::orchestrator as wire;
     use motorium_store::{CreateTask, Durability, SqliteStore};
+    use motorium_task::owner::Owner;
     use motorium_task::spec::{LimitRules, TaskSpec};
     use tempfile::TempDir;
 
@@ -476,11 +509,12 @@ mod tests {
             goal: "click \"a\"".to_owned(),
             ..wire::Task::default()
         };
-        let spec =
-            TaskSpec::from_wire(name.clone(), "u".to_owned(), goal, LimitRules::default()).unwrap();
+        let (owner, limits) = (Owner::default(), LimitRules::default());
+        let spec = TaskSpec::from_wire(name.clone(), "u".to_owned(), owner, goal, limits).unwrap();
         let now = SystemTime::now();
         let task = Task::new(spec.clone(), EventSeq(1), now);
         let (state, snapshot) = log::row_view(&task);
+        let tenant = spec.owner.tenant.clone();
         let created = RecordedEvent {
             seq: EventSeq(1),
             at: now,
@@ -490,6 +524,7 @@ mod tests {
         let create = CreateTask {
             name: name.clone(),
             uid: "u".to_owned(),
+            tenant,
             session: None,
             state,
             priority: 0,

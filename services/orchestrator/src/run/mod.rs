@@ -145,6 +145,11 @@ pub struct RunConfig {
     pub policy: PolicySource,
     /// Time within which an approval has to be given.
     pub approval_timeout: Duration,
+    /// No creator of a task may approve its actions, whatever the policy says.
+    pub second_person: bool,
+    /// The policy's principal is the authenticated creator of the task. False only in a replay of a recording from before:
+    /// labels of the task named it.
+    pub authenticated_creator: bool,
     /// Time after which a task that waits for an answer lets others use its desktop; `None` to keep it.
     pub release_desktop_after: Option<Duration>,
     /// Pause the task when a person uses the mouse or the keyboard.
@@ -201,6 +206,8 @@ impl Default for RunConfig {
             max_screen_failures: DEFAULT_MAX_SCREEN_FAILURES,
             policy: PolicySource::default(),
             approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
+            second_person: false,
+            authenticated_creator: true,
             release_desktop_after: None,
             pause_on_human_input: true,
             tools: Tools::default(),

@@ -5,7 +5,7 @@
 use motorium_messages::Message;
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::ActionResult;
-use motorium_proto::domain::id::ActionId;
+use motorium_proto::domain::id::{ActionId, TaskName};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::error::reason::DESKTOP_LEASED;
 use motorium_proto::service::{AcquireRequest, ActionProgress, FenceRequest};
@@ -139,7 +139,10 @@ async fn acquire(run: &mut RunContext) -> RunResult<Lease> {
 
 /// Records which client of another process holds the desktop of a task that has not started.
 async fn record_lease_holder(run: &mut RunContext, report: &ErrorReport) -> RunResult {
-    let holder = report.metadata.get("holder").cloned();
+    let holder = match report.metadata.get("holder") {
+        Some(holder) if is_foreign(run, holder).await => Some(DesktopHold::HIDDEN_TASK.to_owned()),
+        holder => holder.cloned(),
+    };
     let wait = DesktopWait::Queued {
         position: 1,
         holds: vec![DesktopHold {
@@ -154,6 +157,15 @@ async fn record_lease_holder(run: &mut RunContext, report: &ErrorReport) -> RunR
     }
     let event = queue::event(run.task(), &wait);
     run.record(vec![event]).await
+}
+
+/// Returns whether a holder of a lease is a task of another tenant.
+async fn is_foreign(run: &RunContext, holder: &str) -> bool {
+    let Ok(name) = TaskName::parse("holder", holder) else {
+        return false;
+    };
+    let row = run.journal.store().get_task(&name).await;
+    row.is_ok_and(|row| row.tenant != run.task().spec.owner.tenant)
 }
 
 /// Settles actions that a crash left open. The new lease fences off the old holder, and the Executor's journal

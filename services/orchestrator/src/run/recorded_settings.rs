@@ -39,6 +39,12 @@ pub(crate) struct RunSettings {
     #[serde(default)]
     second_look: bool,
     approval_seconds: f64,
+    /// Recordings of earlier versions do not have it, and no approvals that need a second person.
+    #[serde(default)]
+    second_person: bool,
+    /// Recordings of earlier versions do not have it, and take the policy's principal from the task's labels.
+    #[serde(default)]
+    authenticated_creator: bool,
     #[serde(default)]
     release_desktop_seconds: Option<f64>,
     rules: PolicyDocument,
@@ -113,6 +119,8 @@ impl RunSettings {
             check_evidence: config.verify_evidence,
             second_look: config.second_look,
             approval_seconds: config.approval_timeout.as_secs_f64(),
+            second_person: config.second_person,
+            authenticated_creator: config.authenticated_creator,
             release_desktop_seconds: config
                 .release_desktop_after
                 .map(|after| after.as_secs_f64()),
@@ -198,6 +206,8 @@ impl RunSettings {
             verify_evidence: self.check_evidence,
             second_look: self.second_look,
             approval_timeout: Duration::from_secs_f64(self.approval_seconds.max(0.0)),
+            second_person: self.second_person,
+            authenticated_creator: self.authenticated_creator,
             release_desktop_after: self
                 .release_desktop_seconds
                 .map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
@@ -260,15 +270,15 @@ mod tests {
                 config.paste_known_text,
                 config.names_hosts,
                 settings.estimates_usage(),
-                config.claim_rules,
+                (config.claim_rules, config.authenticated_creator),
             )
         };
-        let now = (true, true, true, true, true, true, true, ClaimRules::Strict);
+        let now = (true, true, true, true, true, true, true, (ClaimRules::Strict, true));
         assert_eq!(read(&json), now);
         json.as_object_mut()
             .unwrap()
             .remove("exclude_browser_words");
-        assert_eq!(read(&json).7, ClaimRules::WithBrowserWords);
+        assert_eq!(read(&json).7.0, ClaimRules::WithBrowserWords);
         let members = json.as_object_mut().unwrap();
         members.remove("correct_progress");
         members.remove("summary_seconds");
@@ -277,8 +287,9 @@ mod tests {
         members.remove("paste_known_text");
         members.remove("names_hosts");
         members.remove("strict_claims");
+        members.remove("authenticated_creator");
         members.remove("estimate_usage");
-        let before = (false, false, false, false, false, false, false, ClaimRules::Lenient);
+        let before = (false, false, false, false, false, false, false, (ClaimRules::Lenient, false));
         assert_eq!(read(&json), before);
     }
 }

@@ -102,8 +102,9 @@ async fn action_runs_exactly_once_after_its_approval() {
     let given = resolve(&cluster, &approval.name, true).await.unwrap();
     assert_eq!(
         (given.state(), given.resolved_by.as_str()),
-        (State::Approved, "somebody")
+        (State::Approved, "local")
     );
+    assert_eq!(given.stated_user, "somebody", "as the caller said");
     let story = cluster.follow(&name).await;
     assert_eq!(story.answer(), "paid");
     assert_eq!(cluster.world.done().len(), 1);

@@ -388,3 +388,47 @@ async fn a_desktop_that_does_not_answer_gets_no_task_until_it_does() {
     );
     is_in(&cluster, State::Available).await;
 }
+
+async fn unregister(cluster: &Cluster, name: &str) -> Result<(), ErrorReport> {
+    let request = wire::UnregisterDesktopRequest {
+        name: name.to_owned(),
+        ..wire::UnregisterDesktopRequest::default()
+    };
+    let answer = cluster.client().raw().unregister_desktop(request).await;
+    answer
+        .map(drop)
+        .map_err(|status| ErrorReport::from_status(&status))
+}
+
+#[tokio::test]
+async fn a_desktop_is_removed_once_no_task_runs_on_it() {
+    let (world, served) = elsewhere().await;
+    let mut cluster = Cluster::start(vec![act([click(1)])]).await;
+    register(&cluster, desktop_at(&served.url())).await.unwrap();
+    let reason = |report: ErrorReport| (report.code, report.reason);
+    let configured = unregister(&cluster, DESKTOP).await.unwrap_err();
+    let expected = (Code::FailedPrecondition, "DESKTOP_CONFIGURED".to_owned());
+    assert_eq!(reason(configured), expected);
+    world.hold("perform");
+    let task = cluster.create_with(in_the_annex()).await;
+    world.called("perform", 1).await;
+    let busy = unregister(&cluster, "desktops/annex").await.unwrap_err();
+    let expected = (Code::FailedPrecondition, "DESKTOP_BUSY".to_owned());
+    assert_eq!(reason(busy), expected);
+    world.release("perform");
+    cluster.follow(&task).await;
+    // The desktop is released a moment after the task has ended.
+    let removed = async {
+        while let Err(report) = unregister(&cluster, "desktops/annex").await {
+            assert_eq!(report.reason, "DESKTOP_BUSY");
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("the desktop to be removed", removed).await;
+    for restarted in [false, true] {
+        if restarted {
+            cluster.crash().await;
+        }
+        assert_eq!(list(&cluster).await.len(), 1);
+    }
+}

@@ -4,6 +4,7 @@
 
 mod approval_context;
 mod approvals;
+mod audit;
 mod bad_input;
 mod cancel;
 mod completion;
@@ -31,11 +32,13 @@ mod registration;
 mod replay;
 mod request_ids;
 mod retry;
+mod second_person;
 mod sessions;
 mod several_orchestrators;
 mod summaries;
 mod support;
 mod task_end;
+mod tenants;
 mod transient_failures;
 mod watch;
 mod watch_session;

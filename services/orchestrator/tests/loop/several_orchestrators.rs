@@ -1,15 +1,18 @@
 //! Several orchestrators on one PostgreSQL database.
 
 use futures::StreamExt as _;
-use motorium_client::Update;
+use motorium_client::{Client, Update};
+use motorium_proto::v1::common::desktop::State;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_store::local_postgres::LocalPostgres;
 
+use crate::desktops::{desktop_at, register};
 use crate::support::cluster::Cluster;
 use crate::support::in_time;
 use crate::support::script::{act, click};
 use crate::support::task_events::{TaskEvents, is_end};
+use tonic::transport::Channel;
 
 /// Returns the orchestrators that ran the task, in order.
 fn carriers(story: &TaskEvents) -> Vec<String> {
@@ -81,4 +84,69 @@ async fn each_task_is_carried_out_by_one_of_them() {
         assert_eq!(carriers(&story).len(), 1, "{:?}", carriers(&story));
     }
     assert_eq!(cluster.world.done().len(), names.len());
+}
+
+/// Returns the desktops that an orchestrator knows, with their states.
+async fn known(client: &Client<Channel>) -> Vec<(String, State)> {
+    let request = wire::ListDesktopsRequest::default();
+    let listed = client.raw().list_desktops(request).await.unwrap();
+    let desktops = listed.into_inner().desktops.into_iter();
+    desktops
+        .map(|desktop| (desktop.name.clone(), desktop.state()))
+        .collect()
+}
+
+#[tokio::test]
+async fn what_one_changes_of_the_desktops_the_other_sees_at_once() {
+    let server = LocalPostgres::start();
+    let cluster = Cluster::start_two(vec![act([click(1)])], server.database().await).await;
+    let other = cluster.other_client();
+    let annex = "desktops/annex".to_owned();
+    let url = cluster.services.url();
+    let before = known(&other).await;
+    assert_eq!(before.len(), 1);
+    register(&cluster, desktop_at(&url)).await.unwrap();
+    assert_eq!(known(&other).await[0], (annex.clone(), State::Available));
+    // A task may name it there, although it was registered here.
+    let task = wire::Task {
+        goal: "do it".to_owned(),
+        desktop_selector: Some(wire::DesktopSelector {
+            desktop: annex.clone(),
+            ..wire::DesktopSelector::default()
+        }),
+        ..wire::Task::default()
+    };
+    let request = wire::CreateTaskRequest {
+        task: Some(task),
+        ..wire::CreateTaskRequest::default()
+    };
+    let name = other.create(request).await.unwrap().name;
+    assert_eq!(cluster.follow(&name).await.answer(), "it is done");
+
+    for name in [&annex, &before[0].0] {
+        let drain = wire::DrainDesktopRequest {
+            name: name.clone(),
+            ..wire::DrainDesktopRequest::default()
+        };
+        other.raw().drain_desktop(drain).await.unwrap();
+    }
+    let drained = known(&cluster.client()).await;
+    assert!(
+        drained.iter().all(|(_, state)| *state == State::Draining),
+        "{drained:?}"
+    );
+
+    let remove = wire::UnregisterDesktopRequest {
+        name: annex,
+        ..wire::UnregisterDesktopRequest::default()
+    };
+    cluster
+        .client()
+        .raw()
+        .unregister_desktop(remove.clone())
+        .await
+        .unwrap();
+    assert_eq!(known(&other).await.len(), 1);
+    let gone = other.raw().unregister_desktop(remove).await.unwrap_err();
+    assert_eq!(gone.code(), tonic::Code::NotFound);
 }

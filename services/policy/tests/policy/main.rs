@@ -11,7 +11,9 @@ use std::time::SystemTime;
 use motorium_policy::context::{self, argument};
 use motorium_policy::named_private_hosts;
 use motorium_policy::provenance::{Origin, ScreenTexts, TextSources};
-use motorium_policy::{ActionContext, ActionInputs, CallInputs, Policy, PolicyDecision};
+use motorium_policy::{
+    ActionContext, ActionInputs, CallInputs, Creator, Policy, PolicyDecision, Requester,
+};
 use motorium_proto::domain::action::{Action, Button, ControlCharacters, ScrollAmount, Text};
 use motorium_proto::domain::action::{Target, TextAnchor};
 use motorium_proto::domain::decision::PlannedAction;
@@ -24,6 +26,16 @@ use motorium_proto::domain::id::{DisplayId, ElementId, FrameId};
 use motorium_proto::domain::key::Key;
 use motorium_task::keyboard::KeyboardHistory;
 use serde::Deserialize;
+
+/// A task of a caller that no server authenticates.
+const LOCAL: Requester<'static> = Requester {
+    task: "tasks/t",
+    creator: Creator::Principal {
+        name: "local",
+        tenant: "default",
+        roles: &[],
+    },
+};
 
 const SIZE: CaptureSize = CaptureSize::new(1280, 800);
 
@@ -474,7 +486,7 @@ fn every_policy_case_has_the_expected_verdict() {
         let _ = writeln!(table, "{group}");
         for case in cases {
             count += 1;
-            let decision = rules.evaluate("tasks/t", &BTreeMap::new(), &case.situation(&rules));
+            let decision = rules.evaluate(LOCAL, &case.situation(&rules));
             let (verdict, by) = verdict(&decision);
             let by: Vec<&str> = by.iter().map(String::as_str).collect();
             let row = format!("  {verdict:<9}{:<28}{}\n", by.join(" "), case.described());
@@ -505,7 +517,7 @@ fn at_most_two_percent_of_harmless_steps_require_approval() {
     let (mut different, mut asking) = (BTreeSet::new(), String::new());
     let mut asked = 0;
     for step in steps.values().flatten() {
-        let decision = rules.evaluate("tasks/t", &BTreeMap::new(), &step.situation(&rules));
+        let decision = rules.evaluate(LOCAL, &step.situation(&rules));
         let (verdict, by) = verdict(&decision);
         assert!(
             different.insert(format!("{step:?}")),
@@ -564,7 +576,7 @@ fn policies_may_demand_a_check_of_the_pointer() {
     let demands = |policies: &str| {
         let words = include_str!("../../../text/src/lexicon.toml");
         let rules = Policy::read(policies, words).unwrap();
-        rules.demands_pointer_check("tasks/t", &BTreeMap::new(), &case.situation(&rules))
+        rules.demands_pointer_check(LOCAL, &case.situation(&rules))
     };
     let forbid = |condition: &str| {
         format!(
@@ -593,7 +605,7 @@ fn an_own_policy_judges_typed_addresses_like_opened_ones() {
     "#;
     let rules = Policy::read(own, include_str!("../../../text/src/lexicon.toml")).unwrap();
     let verdict_of = |case: &Case| {
-        let decision = rules.evaluate("tasks/t", &BTreeMap::new(), &case.situation(&rules));
+        let decision = rules.evaluate(LOCAL, &case.situation(&rules));
         verdict(&decision).0
     };
     let check = |address: &str, expected: &str| {
@@ -701,7 +713,7 @@ fn a_title_that_looks_like_an_address_does_not_become_the_host() {
             bar: Some(shown.to_owned()),
             ..Case::default()
         };
-        verdict(&rules.evaluate("tasks/t", &BTreeMap::new(), &case.situation(&rules))).0
+        verdict(&rules.evaluate(LOCAL, &case.situation(&rules))).0
     };
     assert_eq!(
         verdict_at(Some("https://example.org/"), "evil.example"),
@@ -720,6 +732,8 @@ fn policies_may_refer_to_the_principal_and_labels() {
     let own = r#"
         @id("all") permit (principal, action, resource);
         @id("night") forbid (principal in User::"night", action, resource) when { resource.changes };
+        @id("guests") forbid (principal in Tenant::"guests", action, resource) when { resource.changes };
+        @id("viewers") forbid (principal in Role::"viewer", action, resource) when { resource.changes };
         @id("production") @because("nothing is changed there")
         forbid (principal, action == Action::"perform", resource)
         when { resource.labels.contains("env=production") && resource.changes };
@@ -729,25 +743,113 @@ fn policies_may_refer_to_the_principal_and_labels() {
         click: Some("Next".to_owned()),
         ..Case::default()
     };
-    let judge = |labels: &[(&str, &str)]| {
-        let labels: BTreeMap<String, String> = labels
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-            .collect();
+    let judge = |name, tenant, role: &str, labels: &[(&str, &str)]| {
         let mut situation = case.situation(&rules);
         situation.labels = labels
             .iter()
             .map(|(key, value)| format!("{key}={value}"))
             .collect();
-        rules.evaluate("tasks/t", &labels, &situation)
+        let roles = [role.to_owned()];
+        let requester = Requester {
+            task: "tasks/t",
+            creator: Creator::Principal {
+                name,
+                tenant,
+                roles: &roles,
+            },
+        };
+        match rules.evaluate(requester, &situation) {
+            PolicyDecision::Allow => "allowed".to_owned(),
+            PolicyDecision::Deny(by) => by[0].id.clone(),
+            PolicyDecision::RequireApproval(_) => "approval".to_owned(),
+        }
     };
-    assert_eq!(judge(&[]), PolicyDecision::Allow);
-    let PolicyDecision::Deny(by) = judge(&[("user", "night")]) else {
-        panic!("the night may change nothing");
+    assert_eq!(judge("day", "acme", "author", &[]), "allowed");
+    assert_eq!(judge("night", "acme", "author", &[]), "night");
+    assert_eq!(judge("day", "guests", "author", &[]), "guests");
+    assert_eq!(judge("day", "acme", "viewer", &[]), "viewers");
+    let production = [("env", "production")];
+    assert_eq!(judge("day", "acme", "author", &production), "production");
+    // A label makes no principal, neither to gain rights nor to frame others.
+    for label in [("user", "night"), ("user", "day"), ("client", "night")] {
+        assert_eq!(judge("day", "acme", "author", &[label]), "allowed");
+        assert_eq!(judge("night", "acme", "author", &[label]), "night");
+    }
+}
+
+#[test]
+fn recordings_of_earlier_versions_are_judged_by_labels() {
+    let own = r#"
+        @id("all") permit (principal, action, resource);
+        @id("night") forbid (principal in User::"night", action, resource);
+        @id("crm") forbid (principal in Client::"crm", action, resource);
+    "#;
+    let rules = Policy::read(own, include_str!("../../../text/src/lexicon.toml")).unwrap();
+    let case = Case {
+        click: Some("Next".to_owned()),
+        ..Case::default()
     };
-    assert_eq!(by[0].id, "night");
-    let PolicyDecision::Deny(by) = judge(&[("env", "production")]) else {
-        panic!("nothing is changed there");
+    for (label, value) in [("user", "night"), ("client", "crm")] {
+        let labels = [(label.to_owned(), value.to_owned())].into();
+        let requester = Requester {
+            task: "tasks/t",
+            creator: Creator::Labels(&labels),
+        };
+        let decision = rules.evaluate(requester, &case.situation(&rules));
+        assert!(matches!(decision, PolicyDecision::Deny(by) if by[0].id == value));
+    }
+}
+
+#[test]
+fn policies_that_name_a_client_are_refused() {
+    let check = |rule: &str, refused: bool| {
+        let rules = Policy::read(rule, include_str!("../../../text/src/lexicon.toml")).unwrap();
+        let checked = rules.check_entities();
+        assert_eq!(checked.is_err(), refused, "{rule}: {checked:?}");
     };
-    assert_eq!(by[0].because, "nothing is changed there");
+    check(
+        r#"@id("a") forbid (principal in Client::"x", action, resource);"#,
+        true,
+    );
+    check(
+        r#"@id("a") forbid (principal, action, resource) when { principal in Client::"x" };"#,
+        true,
+    );
+    check(
+        r#"@id("a") permit (principal, action, resource)
+        unless { principal in [Client::"x", Client::"y"] };"#,
+        true,
+    );
+    check(
+        r#"@id("a") forbid (principal in User::"Client", action, resource)
+        when { resource.labels.contains("client=x") };"#,
+        false,
+    );
+    check(motorium_policy::engine::CAREFUL, false);
+}
+
+#[test]
+fn policies_may_demand_a_second_person() {
+    let case = Case {
+        click: Some("Next".to_owned()),
+        ..Case::default()
+    };
+    let demands = |policies: &str| {
+        let words = include_str!("../../../text/src/lexicon.toml");
+        let rules = Policy::read(policies, words).unwrap();
+        rules.demands_second_person(LOCAL, &case.situation(&rules))
+    };
+    let forbid = |condition: &str| {
+        format!(
+            r#"permit (principal, action, resource);
+            forbid (principal, action == Action::"performOnOwnApproval", resource) when {{ {condition} }};"#
+        )
+    };
+    assert!(demands(&forbid("resource.changes")));
+    assert!(!demands(&forbid("resource.navigates")));
+    assert!(!demands(motorium_policy::engine::CAREFUL));
+    // Policies from before there was this action.
+    let older = r#"permit (principal, action == Action::"perform", resource);
+        forbid (principal, action == Action::"performUnattended", resource);"#;
+    assert!(!demands(older));
 }

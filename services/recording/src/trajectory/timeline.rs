@@ -242,7 +242,11 @@ fn approval_title(state: ApprovalState) -> TimelineTitle {
 fn resolved(approval: &Approval, language: Language) -> String {
     let mut text = approval.subject.intent().to_owned();
     if !approval.resolved_by.is_empty() {
-        let (done, user) = (text, &approval.resolved_by);
+        let (done, by) = (text, &approval.resolved_by);
+        let user = &match approval.stated_user.as_str() {
+            "" => by.clone(),
+            stated => format!("{by} ({stated})"),
+        };
         text = Message::TimelineResolvedBy { text: &done, user }.text(language);
     }
     match approval.message.as_str() {

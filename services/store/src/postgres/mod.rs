@@ -57,6 +57,10 @@ pub(crate) fn migrations() -> Migrator {
             "0002_notes.sql",
             include_str!("../../migrations/postgres/0002_notes.sql"),
         ),
+        (
+            "0003_tenants.sql",
+            include_str!("../../migrations/postgres/0003_tenants.sql"),
+        ),
     ])
 }
 

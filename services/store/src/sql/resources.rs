@@ -1,4 +1,7 @@
-//! Sessions and desktops.
+//! Sessions, desktops and uploads.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use sqlx::QueryBuilder;
 
@@ -7,7 +10,7 @@ use super::rows::{having_labels, millis, set_labels};
 use super::tasks::page;
 use super::{Connection, StatementError, Store};
 use crate::tokens::{ListArguments, PageToken};
-use crate::{Error, ListResources, Page, PutResource, ResourceRow};
+use crate::{Error, ListResources, Page, PutResource, RequestId, ResourceRow};
 
 impl Store {
     pub(super) async fn put(&self, put: PutResource) -> Result<ResourceRow, StatementError> {
@@ -25,6 +28,30 @@ impl Store {
         Ok(row)
     }
 
+    pub(super) async fn remove(
+        &self,
+        name: &str,
+        request: Option<RequestId>,
+        now: SystemTime,
+    ) -> Result<(), StatementError> {
+        let mut writing = self.write().await?;
+        if find_completed(&mut writing, request.as_ref(), now)
+            .await?
+            .is_some()
+        {
+            return Ok(());
+        }
+        existing(&mut writing, name).await?;
+        set_labels(&mut writing, name, &BTreeMap::new()).await?;
+        sqlx::query("DELETE FROM resource WHERE name = $1")
+            .bind(name)
+            .execute(&mut *writing)
+            .await?;
+        record_completed(&mut writing, request.as_ref(), name, now).await?;
+        writing.commit().await?;
+        Ok(())
+    }
+
     pub(super) async fn resource(&self, name: &str) -> Result<ResourceRow, StatementError> {
         let mut reading = self.readers.acquire().await?;
         existing(&mut reading, name).await
@@ -35,13 +62,18 @@ impl Store {
         list: ListResources,
     ) -> Result<Page<ResourceRow>, StatementError> {
         let collection = list.collection.as_str();
-        let arguments = ListArguments::of(collection).with_labels(&list.labels);
+        let arguments = ListArguments::of(collection)
+            .with_tenant(list.tenant.as_deref())
+            .with_labels(&list.labels);
         let after = PageToken::after(list.page_token.as_deref(), arguments.clone())?;
         let mut query = QueryBuilder::new("SELECT * FROM resource WHERE collection = ");
         query
             .push_bind(collection)
             .push(" AND id < ")
             .push_bind(after.unwrap_or(i64::MAX));
+        if let Some(tenant) = list.tenant {
+            query.push(" AND tenant = ").push_bind(tenant);
+        }
         having_labels(&mut query, list.labels);
         let size = list.page_size.max(1) as usize;
         query
@@ -71,7 +103,7 @@ async fn upsert(
     put: &PutResource,
 ) -> sqlx::Result<Option<ResourceRow>> {
     sqlx::query_as(
-        "INSERT INTO resource (name, collection, body, create_time, update_time) VALUES ($1, $2, $3, $4, $4)
+        "INSERT INTO resource (name, collection, body, create_time, update_time, tenant) VALUES ($1, $2, $3, $4, $4, $6)
          ON CONFLICT (name) DO UPDATE SET body = excluded.body, update_time = excluded.update_time WHERE $5
          RETURNING *",
     )
@@ -80,6 +112,7 @@ async fn upsert(
     .bind(put.body.as_ref())
     .bind(millis(put.now))
     .bind(put.replace)
+    .bind(&put.tenant)
     .fetch_optional(connection)
     .await
 }

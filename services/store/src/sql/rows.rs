@@ -53,6 +53,7 @@ impl FromRow<'_, DatabaseRow> for TaskRow {
         Ok(Self {
             name: task_name(row.try_get("name")?)?,
             uid: row.try_get("uid")?,
+            tenant: row.try_get("tenant")?,
             state: row.try_get("state")?,
             snapshot: bytes(row, "snapshot")?,
             last_seq: EventSeq(row.try_get("last_seq")?),
@@ -84,6 +85,7 @@ impl FromRow<'_, DatabaseRow> for ResourceRow {
     fn from_row(row: &DatabaseRow) -> sqlx::Result<Self> {
         Ok(Self {
             name: row.try_get("name")?,
+            tenant: row.try_get("tenant")?,
             body: bytes(row, "body")?,
             create_time: time(row.try_get("create_time")?),
             update_time: time(row.try_get("update_time")?),

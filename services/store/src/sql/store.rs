@@ -9,7 +9,7 @@ use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use super::Store;
 use crate::{
     Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
-    PutResource, ResourceRow, SessionQuery, TaskRow, TaskStore,
+    PutResource, RequestId, ResourceRow, SessionQuery, TaskRow, TaskStore,
 };
 
 #[async_trait]
@@ -107,6 +107,17 @@ impl TaskStore for Store {
 
     async fn get_resource(&self, name: &str) -> Result<ResourceRow, Error> {
         self.resource(name).await.map_err(|fault| self.error(fault))
+    }
+
+    async fn remove_resource(
+        &self,
+        name: &str,
+        request: Option<RequestId>,
+        now: SystemTime,
+    ) -> Result<(), Error> {
+        let name = name.to_owned();
+        self.writing(|store| async move { store.remove(&name, request, now).await })
+            .await
     }
 
     async fn list_resources(&self, list: ListResources) -> Result<Page<ResourceRow>, Error> {

@@ -73,6 +73,9 @@ impl Store {
         if let Some(session) = list.session {
             query.push(" AND session = ").push_bind(session);
         }
+        if let Some(tenant) = list.tenant {
+            query.push(" AND tenant = ").push_bind(tenant);
+        }
         having_labels(&mut query, list.labels);
         // One row more than requested shows whether there is another page.
         let size = list.page_size.max(1) as usize;
@@ -276,8 +279,8 @@ async fn existing(connection: &mut Connection, name: &TaskName) -> Result<TaskRo
 async fn insert(connection: &mut Connection, task: &CreateTask) -> sqlx::Result<Option<i64>> {
     sqlx::query_scalar(
         "INSERT INTO task (name, uid, session, state, priority, run_after, snapshot, last_seq, epoch, owner,
-                           lease_until, create_time, update_time)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, 1, 0, NULL, 0, $8, $8)
+                           lease_until, create_time, update_time, tenant)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, 1, 0, NULL, 0, $8, $8, $9)
          ON CONFLICT (name) DO NOTHING RETURNING id",
     )
     .bind(task.name.to_string())
@@ -288,6 +291,7 @@ async fn insert(connection: &mut Connection, task: &CreateTask) -> sqlx::Result<
     .bind(task.run_after.map_or(0, millis))
     .bind(task.snapshot.as_ref())
     .bind(millis(task.now))
+    .bind(&task.tenant)
     .fetch_optional(connection)
     .await
 }
@@ -388,6 +392,7 @@ fn arguments(list: &ListTasks) -> ListArguments {
     ListArguments::of("tasks")
         .with(&states.join(","))
         .with(list.session.as_deref().unwrap_or_default())
+        .with_tenant(list.tenant.as_deref())
         .with_labels(&list.labels)
 }
 

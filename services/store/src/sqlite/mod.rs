@@ -56,6 +56,10 @@ pub(crate) fn migrations() -> Migrator {
             "0002_notes.sql",
             include_str!("../../migrations/sqlite/0002_notes.sql"),
         ),
+        (
+            "0003_tenants.sql",
+            include_str!("../../migrations/sqlite/0003_tenants.sql"),
+        ),
     ])
 }
 

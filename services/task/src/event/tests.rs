@@ -13,6 +13,7 @@ use prost_types::FileDescriptorSet;
 use super::*;
 use crate::approval::{ApprovalState, ApprovalSubject};
 use crate::loop_notice::{LoopPattern, Mitigation};
+use crate::owner::Owner;
 use crate::samples;
 use crate::spec::{AttachmentContent, DesktopSelector, Expectation, Limits};
 
@@ -270,6 +271,11 @@ fn created() -> Event {
     let text = |text: &str| text.to_owned();
     let labels: BTreeMap<String, String> = [(text("team"), text("a"))].into();
     Event::Created(Box::new(TaskSpec {
+        owner: Owner {
+            creator: text("ann"),
+            tenant: text("acme"),
+            roles: vec![text("author")],
+        },
         instructions: text("never pay"),
         backends: vec![text("claude_som")],
         selector: DesktopSelector {
@@ -353,6 +359,8 @@ fn approval(state: ApprovalState) -> Approval {
         expires_at: samples::at(2),
         resolved_by: "ann".to_owned(),
         message: "no".to_owned(),
+        stated_user: "Ann".to_owned(),
+        second_person: true,
     }
 }
 

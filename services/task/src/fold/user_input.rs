@@ -236,6 +236,8 @@ mod tests {
             expires_at: at(600),
             resolved_by: String::new(),
             message: String::new(),
+            stated_user: String::new(),
+            second_person: false,
         })
     }
 

@@ -22,6 +22,7 @@ use motorium_proto::domain::id::{ActionId, DisplayId, EventSeq, FrameId, TaskNam
 use motorium_proto::v1::orchestrator as wire;
 use motorium_task::event::{ActionIntended, Event, Observed, RecordedEvent};
 use motorium_task::machine::{self, Directive};
+use motorium_task::owner::Owner;
 use motorium_task::retry::RetryStrategy;
 use motorium_task::screen::Fingerprint;
 use motorium_task::spec::{LimitRules, TaskSpec};
@@ -234,7 +235,13 @@ fn event(entry: Entry, number: usize) -> Event {
                 goal: "open".into(),
                 ..Default::default()
             };
-            let spec = TaskSpec::from_wire(name(), "u".into(), task, LimitRules::default());
+            let spec = TaskSpec::from_wire(
+                name(),
+                "u".into(),
+                Owner::default(),
+                task,
+                LimitRules::default(),
+            );
             Event::Created(Box::new(spec.unwrap()))
         }
         Entry::Started => Event::Started {

@@ -85,6 +85,8 @@ impl ExecutorProcess {
             retry_of: None,
             action,
             named_hosts: Vec::new(),
+            creator: None,
+            tenant: None,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::decision::Next;
 use motorium_proto::service::{ExecutorServer, PerceptionServer, PlannerClient, PlannerServer};
 use motorium_proto::v1::orchestrator as wire;
+use motorium_store::Durability;
+use motorium_store::audit::AuditLog;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
@@ -33,11 +35,15 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::faulty_store::{CrashPoint, FaultyStore};
 use super::in_time;
+use super::principals::NamedCallers;
 use super::simulated_desktop::{FakeServices, SimulatedDesktop};
 use super::task_events::{TaskEvents, is_end, kind};
 
 /// Name of the configured desktop.
 pub(crate) const DESKTOP: &str = "desktops/local";
+
+/// Folder of the audit log in the data folder.
+const AUDIT: &str = "audit";
 
 /// A server of the fake services. It can stop and restart.
 pub(crate) struct ServedDesktop {
@@ -162,7 +168,7 @@ impl Drop for OrchestratorProcess {
 async fn start(
     settings: Settings,
     stores: StoreSettings,
-    data: std::path::PathBuf,
+    data: PathBuf,
     client: ClientConfig,
     point: Option<CrashPoint>,
     hooks: Vec<Arc<dyn Hook>>,
@@ -194,7 +200,8 @@ async fn start(
         blobs,
         notifier,
     };
-    let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
+    let audit = AuditLog::open(&data.join(AUDIT), Durability::Normal).unwrap();
+    let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown).with_audit(audit);
     let orchestrator = hooks
         .into_iter()
         .fold(orchestrator, Orchestrator::with_hook);
@@ -202,7 +209,8 @@ async fn start(
         listen: ListenAddress::default(),
         ..ServerConfig::loopback()
     });
-    let server = server.service(orchestrator.edge().tonic(), FILE_DESCRIPTOR_SET);
+    let service = NamedCallers(orchestrator.edge().tonic());
+    let server = server.service(service, FILE_DESCRIPTOR_SET);
     let running = server.start(&shutdown).await.unwrap();
     (store, running, orchestrator.start())
 }
@@ -424,6 +432,11 @@ impl Cluster {
     /// Returns the address of the orchestrator.
     pub(crate) fn address(&self) -> SocketAddr {
         self.process().address
+    }
+
+    /// Returns the folder of the audit log.
+    pub(crate) fn audit_folder(&self) -> PathBuf {
+        self.folder.path().join(AUDIT)
     }
 
     /// Returns a client.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_store::{
     Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
-    PutResource, ResourceRow, SessionQuery, TaskRow, TaskStore,
+    PutResource, RequestId, ResourceRow, SessionQuery, TaskRow, TaskStore,
 };
 use tokio::sync::watch;
 
@@ -165,6 +165,16 @@ impl TaskStore for FaultyStore {
 
     async fn get_resource(&self, name: &str) -> Result<ResourceRow, Error> {
         self.store.get_resource(name).await
+    }
+
+    async fn remove_resource(
+        &self,
+        name: &str,
+        request: Option<RequestId>,
+        now: SystemTime,
+    ) -> Result<(), Error> {
+        self.check_space()?;
+        self.store.remove_resource(name, request, now).await
     }
 
     async fn list_resources(&self, list: ListResources) -> Result<Page<ResourceRow>, Error> {

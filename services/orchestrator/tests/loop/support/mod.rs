@@ -5,6 +5,7 @@
 //! - [`crash`]: a store that blocks at a chosen write
 //! - [`people`]: what users do with a running task
 //! - [`header_recorder`]: a desktop that records the headers it receives
+//! - [`principals`]: calls on behalf of named principals
 //! - [`script`]: short constructors for decisions
 //! - [`story`]: a task's events and assertions about them
 //! - [`tools`]: a scripted ToolService and MCP servers
@@ -15,6 +16,7 @@
 pub(crate) mod cluster;
 pub(crate) mod faulty_store;
 pub(crate) mod header_recorder;
+pub(crate) mod principals;
 pub(crate) mod script;
 pub(crate) mod simulated_desktop;
 pub(crate) mod task_events;

@@ -11,7 +11,7 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State as TaskState;
 use motorium_store::{
     Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
-    PutResource, ResourceRow, SessionQuery, TaskRow, TaskStore,
+    PutResource, RequestId, ResourceRow, SessionQuery, TaskRow, TaskStore,
 };
 use prost::Message as _;
 
@@ -126,6 +126,15 @@ impl TaskStore for Player {
     }
 
     async fn get_resource(&self, _: &str) -> std::result::Result<ResourceRow, Error> {
+        unsupported()
+    }
+
+    async fn remove_resource(
+        &self,
+        _: &str,
+        _: Option<RequestId>,
+        _: SystemTime,
+    ) -> std::result::Result<(), Error> {
         unsupported()
     }
 

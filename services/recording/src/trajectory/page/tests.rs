@@ -20,6 +20,7 @@ use motorium_task::event::{
     ActionIntended, Artifact, Event, Failure, Observed, PointerChecked, RecordedEvent, ResultFile,
     UserRequest, UserRequestKind,
 };
+use motorium_task::owner::Owner;
 use motorium_task::screen::Fingerprint;
 use motorium_task::spec::{LimitRules, TaskSpec};
 use motorium_task::{Approval, ApprovalState, ApprovalSubject};
@@ -168,6 +169,8 @@ fn approval(state: ApprovalState, intent: &str) -> Approval {
         expires_at: SystemTime::UNIX_EPOCH,
         resolved_by: "users/123".into(),
         message: String::new(),
+        stated_user: String::new(),
+        second_person: false,
     }
 }
 
@@ -303,6 +306,7 @@ async fn page(image: Vec<u8>, size: CaptureSize, language: Language) -> String {
     let spec = TaskSpec::from_wire(
         TaskName::from_segment("t").unwrap(),
         "u".into(),
+        Owner::default(),
         wire::Task {
             goal,
             ..Default::default()

@@ -1,0 +1,186 @@
+//! Grants of secrets: a secret is only entered on behalf of principals or tenants that the configuration lists for it.
+//!
+//! Pure. A service that calls on behalf of others, such as an Orchestrator, says for whom; any other caller acts for itself.
+
+use std::collections::BTreeMap;
+
+use motorium_kit::principal::{DEFAULT_TENANT, Principal, Role};
+use motorium_proto::service::PerformRequest;
+
+use crate::secrets::variable_name;
+
+/// Key for every secret that is not listed.
+const ANY_SECRET: &str = "*";
+
+/// The principal on whose behalf an action is performed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Requester {
+    name: String,
+    tenant: String,
+}
+
+impl Requester {
+    /// Returns the requester of an action that the current caller sends.
+    pub(crate) fn of(request: &PerformRequest) -> Self {
+        let caller = Principal::current();
+        match &request.creator {
+            Some(creator) if caller.has(Role::Service) => Self {
+                name: creator.clone(),
+                tenant: request
+                    .tenant
+                    .clone()
+                    .unwrap_or_else(|| DEFAULT_TENANT.to_owned()),
+            },
+            _ => Self {
+                name: caller.name().to_owned(),
+                tenant: caller.tenant().to_owned(),
+            },
+        }
+    }
+}
+
+/// Those that a secret is granted to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grantee {
+    /// A principal by its name.
+    Principal(String),
+    /// Every principal of a tenant.
+    Tenant(String),
+}
+
+impl Grantee {
+    /// Parses a grantee of the configuration.
+    ///
+    /// # Errors
+    /// Returns what is wrong with it, and the valid forms.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let named = text.split_once(':');
+        match named.map(|(kind, name)| (kind.trim(), name.trim())) {
+            Some(("principal", name)) if !name.is_empty() => Ok(Self::Principal(name.to_owned())),
+            Some(("tenant", name)) if !name.is_empty() => Ok(Self::Tenant(name.to_owned())),
+            _ => Err(format!(
+                "`{text}` says nothing of whom a secret is granted to; use principal:NAME or tenant:NAME"
+            )),
+        }
+    }
+
+    fn includes(&self, requester: &Requester) -> bool {
+        match self {
+            Self::Principal(name) => *name == requester.name,
+            Self::Tenant(name) => *name == requester.tenant,
+        }
+    }
+}
+
+/// Grants per secret, keyed by variable name: several spellings of a secret's name map to one variable.
+#[derive(Debug, Clone, Default)]
+pub struct SecretGrants(BTreeMap<String, Vec<Grantee>>);
+
+impl SecretGrants {
+    /// Creates grants by secret name; `*` applies to secrets that are not listed.
+    #[must_use]
+    pub fn new(grants: BTreeMap<String, Vec<Grantee>>) -> Self {
+        let grants = grants.into_iter();
+        Self(
+            grants
+                .map(|(name, to)| (variable_name(&name), to))
+                .collect(),
+        )
+    }
+
+    /// Returns the reason why a secret may not be entered for a requester; `None` if it may.
+    pub(crate) fn refusal(&self, secret: &str, requester: &Requester) -> Option<String> {
+        let named = self.0.get(&variable_name(secret));
+        let grants = named.or_else(|| self.0.get(ANY_SECRET))?;
+        let Requester { name, tenant } = requester;
+        let is_granted = grants.iter().any(|to| to.includes(requester));
+        (!is_granted).then(|| {
+            format!(
+                "the secret `{secret}` is not granted to `{name}` of the tenant `{tenant}`; the operator can add either to \
+                 executor.secret_grants"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motorium_kit::principal::Identity;
+    use motorium_proto::domain::action::Action;
+    use motorium_proto::domain::geometry::CapturePoint;
+    use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
+
+    use super::*;
+
+    fn requester(name: &str, tenant: &str) -> Requester {
+        Requester {
+            name: name.to_owned(),
+            tenant: tenant.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_secret_is_entered_for_those_it_is_granted_to() {
+        let to = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| Grantee::parse(text).unwrap())
+                .collect()
+        };
+        let grants = SecretGrants::new(BTreeMap::from([
+            ("bank".to_owned(), to(&["principal:ann", "tenant:treasury"])),
+            ("my-mail".to_owned(), to(&["tenant:acme"])),
+            ("none".to_owned(), to(&[])),
+        ]));
+        let check = |secret: &str, name: &str, tenant: &str, granted: bool| {
+            let refusal = grants.refusal(secret, &requester(name, tenant));
+            assert_eq!(
+                refusal.is_none(),
+                granted,
+                "{secret} {name} {tenant}: {refusal:?}"
+            );
+        };
+        check("bank", "ann", "acme", true);
+        check("bank", "bob", "treasury", true);
+        check("bank", "bob", "acme", false);
+        // A tenant is no principal of the same name.
+        check("bank", "treasury", "acme", false);
+        check("bank", "bob", "ann", false);
+        // Another spelling is the same secret.
+        check("BANK", "bob", "acme", false);
+        check("my_mail", "bob", "acme", true);
+        check("my_mail", "bob", "globex", false);
+        check("none", "ann", "acme", false);
+        check("other", "bob", "acme", true);
+        let closed = SecretGrants::new(BTreeMap::from([("*".to_owned(), to(&["tenant:acme"]))]));
+        assert!(closed.refusal("any", &requester("bob", "acme")).is_none());
+        assert!(closed.refusal("any", &requester("bob", "globex")).is_some());
+        assert!(Grantee::parse("ann").is_err());
+    }
+
+    #[tokio::test]
+    async fn only_a_service_acts_for_others() {
+        let request = PerformRequest {
+            display: DisplayId::new(":1"),
+            epoch: DesktopEpoch(1),
+            action_id: ActionId::new("a"),
+            retry_of: None,
+            action: Action::Move {
+                to: CapturePoint::new(1, 1),
+            },
+            creator: Some("ann".to_owned()),
+            tenant: Some("acme".to_owned()),
+        };
+        let of = async |role: Role| {
+            let caller = Principal::new(Identity {
+                name: "mallory".to_owned(),
+                tenant: "globex".to_owned(),
+                roles: [role].into(),
+            });
+            caller.scope(async { Requester::of(&request) }).await
+        };
+        assert_eq!(of(Role::Service).await, requester("ann", "acme"));
+        assert_eq!(of(Role::Operator).await, requester("mallory", "globex"));
+        assert_eq!(of(Role::Admin).await, requester("mallory", "globex"));
+    }
+}

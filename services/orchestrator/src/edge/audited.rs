@@ -1,0 +1,67 @@
+//! Records the calls that change something in the audit log: before they are made, and with their outcome before they are
+//! answered.
+//!
+//! A call whose beginning cannot be recorded is not made. One whose outcome cannot be recorded fails, although it was made: its
+//! beginning is in the log, and repeated with its `request_id` it changes nothing further.
+
+use std::future::Future;
+
+use motorium_kit::principal::Principal;
+use motorium_store::audit::AuditEntry;
+use tonic::{Code, Status};
+
+use super::Edge;
+use crate::audit;
+use crate::error::Error;
+
+impl Edge {
+    /// Makes a call that changes the resource of this name.
+    pub(super) async fn audited<T, E: Into<Status>>(
+        &self,
+        method: &'static str,
+        resource: &str,
+        call: impl Future<Output = Result<T, E>> + Send,
+    ) -> Result<T, Status> {
+        let principal = Principal::current();
+        self.record(audit::call(&principal, method, resource, None))
+            .await?;
+        let result = call.await.map_err(Into::into);
+        self.record_end(&principal, method, resource, result).await
+    }
+
+    /// Makes a call that creates a resource, whose response has the name.
+    pub(super) async fn audited_creation<T, E: Into<Status>>(
+        &self,
+        method: &'static str,
+        name: fn(&T) -> &str,
+        call: impl Future<Output = Result<T, E>> + Send,
+    ) -> Result<T, Status> {
+        let principal = Principal::current();
+        self.record(audit::call(&principal, method, "", None))
+            .await?;
+        let result = call.await.map_err(Into::into);
+        let created = result.as_ref().map(|response| name(response).to_owned());
+        let resource = created.unwrap_or_default();
+        self.record_end(&principal, method, &resource, result).await
+    }
+
+    /// Records the outcome of a call and returns it.
+    async fn record_end<T>(
+        &self,
+        principal: &Principal,
+        method: &'static str,
+        resource: &str,
+        result: Result<T, Status>,
+    ) -> Result<T, Status> {
+        let code = result.as_ref().map_or_else(Status::code, |_| Code::Ok);
+        let outcome = Some(format!("{code:?}"));
+        self.record(audit::call(principal, method, resource, outcome))
+            .await?;
+        result
+    }
+
+    async fn record(&self, entry: AuditEntry) -> Result<(), Status> {
+        let recorded = self.audit.record(vec![entry]).await;
+        recorded.map_err(|error| Error::AuditFailed(error).into())
+    }
+}
