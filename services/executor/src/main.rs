@@ -9,6 +9,7 @@ use motorium_kit::shutdown::Shutdown;
 use motorium_kit::{Error, config, server, telemetry};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::service::ExecutorServer;
+use motorium_proto::v1::executor::executor_service_server::SERVICE_NAME;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
@@ -35,12 +36,13 @@ async fn run() -> Result<(), Error> {
         let config = resolve(loaded).map_err(|error| error.to_string())?;
         started.reload(config).map_err(|error| error.to_string())
     });
-    server::Builder::new(common.server(listen)?)
+    let running = server::Builder::new(common.server(listen)?)
         .service(ExecutorServer::tonic(executor.clone()), FILE_DESCRIPTOR_SET)
+        .check(SERVICE_NAME, executor.clone())
         .start(&shutdown)
-        .await?
-        .join()
         .await?;
+    motorium_kit::notify_service_manager(&shutdown);
+    running.join().await?;
     executor.close().await;
     Ok(())
 }

@@ -80,6 +80,8 @@ impl ExecutorPolicy {
     pub(crate) fn with_named_hosts(mut self, named_hosts: &NamedHosts) -> Self {
         self.rules.urls = self.rules.urls.with_named_hosts(named_hosts.clone());
         self
+    }
+
     /// Checks that the action's secret is granted to those on whose behalf it is performed.
     pub(crate) fn check_grant(
         &self,

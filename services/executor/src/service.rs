@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::{BoxFuture, join_all};
+use motorium_kit::server::HealthCheck;
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::ActionOutcome;
 use motorium_proto::domain::geometry::CapturePoint;
@@ -27,6 +29,10 @@ use crate::guard::lease::MAX_TTL;
 const MIN_TTL: Duration = Duration::from_secs(1);
 /// Upper bound of a page's text: more than a model reads, and small enough for one gRPC message.
 const MAX_PAGE_CHARACTERS: usize = 1_000_000;
+
+/// Time after which a display that does not answer counts as busy with an action.
+// A long text takes that long to type. A display that is gone answers with an error.
+const BUSY_AFTER: Duration = Duration::from_secs(2);
 
 /// The Executor of one or more displays.
 #[derive(Debug)]
@@ -85,6 +91,24 @@ impl ExecutorService {
                     .collect::<Vec<_>>()
                     .join(", "),
             })
+    }
+}
+
+impl HealthCheck for ExecutorService {
+    /// Checks that a display answers.
+    fn check(&self) -> BoxFuture<'_, std::result::Result<(), String>> {
+        Box::pin(async move {
+            let asked = self.desktops.values().map(|desktop| async move {
+                let pointer = tokio::time::timeout(BUSY_AFTER, desktop.pointer()).await;
+                pointer.map_or(Ok(()), |pointer| pointer.map(drop))
+            });
+            let answers = join_all(asked).await;
+            if answers.iter().any(std::result::Result::is_ok) {
+                return Ok(());
+            }
+            let problem = answers.into_iter().find_map(std::result::Result::err);
+            Err(problem.map_or_else(|| Error::NoDisplay.to_string(), |error| error.to_string()))
+        })
     }
 }
 

@@ -16,6 +16,9 @@ use motorium_proto::error::{ErrorReport, reason};
 use tonic::body::Body;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 use tower::{Service, ServiceExt as _, service_fn};
 
 use crate::address::ServiceAddress;
@@ -211,6 +214,19 @@ impl Channel {
             shared: Arc::new(shared),
         })
     }
+}
+
+/// Asks the server whether it serves: all of its services (`""`), one of them by its full name, or
+/// [`LIVENESS`](crate::server::LIVENESS).
+///
+/// # Errors
+/// The status of the call: `NOT_FOUND` for an unknown name, `UNAVAILABLE` if the server cannot be reached.
+pub async fn is_serving(channel: Channel, service: &str) -> Result<bool, Status> {
+    let request = HealthCheckRequest {
+        service: service.to_owned(),
+    };
+    let answer = HealthClient::new(channel).check(request).await?;
+    Ok(answer.into_inner().status() == ServingStatus::Serving)
 }
 
 fn endpoint(config: &Config) -> Result<Endpoint, Error> {

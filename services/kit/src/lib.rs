@@ -13,6 +13,7 @@
 //! - [`loopback_token`]: the token that servers on the loopback address demand, found by clients of the same user
 //! - [`principal`]: the authenticated caller of a call, its tenant and its roles
 //! - [`shutdown`]: the shutdown signal of a process
+//! - `service_manager`: messages to systemd
 //!
 //! This crate has no domain logic and makes no calls of its own.
 //!
@@ -40,6 +41,8 @@ mod panics;
 pub mod principal;
 mod secret;
 pub mod server;
+#[cfg(target_os = "linux")]
+pub mod service_manager;
 pub mod shutdown;
 pub mod telemetry;
 mod text_format;
@@ -49,6 +52,15 @@ mod watched_file;
 use std::error::Error as StdError;
 use std::io::Write as _;
 use std::process::ExitCode;
+
+/// Tells systemd that the service is ready, alive and, once it shuts down, ending. Call it when everything is served. Does
+/// nothing if systemd has not started this process.
+pub fn notify_service_manager(shutdown: &shutdown::Shutdown) {
+    #[cfg(target_os = "linux")]
+    service_manager::notify(shutdown);
+    #[cfg(not(target_os = "linux"))]
+    let _ = shutdown;
+}
 
 /// An error that prevents a server from starting or ends it.
 #[derive(Debug, thiserror::Error)]

@@ -48,7 +48,7 @@ impl FromStr for ListenAddress {
     }
 }
 
-/// A duration: `250ms`, `30s`, `8m`, `24h`.
+/// A duration: `250ms`, `30s`, `8m`, `24h`, `30d`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct HumanDuration(pub Duration);
 
@@ -67,13 +67,22 @@ impl HumanDuration {
 }
 
 /// Units in milliseconds, the largest first.
-const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+const UNITS: [(&str, u64); 5] = [
+    ("d", DAY_MILLIS),
+    ("h", 3_600_000),
+    ("m", 60_000),
+    ("s", 1000),
+    ("ms", 1),
+];
+const DAY_MILLIS: u64 = 86_400_000;
 
 impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX);
         let (unit, size) = UNITS
             .into_iter()
+            // One day is written as 24h, as people do.
+            .filter(|(_, size)| (*size, millis) != (DAY_MILLIS, DAY_MILLIS))
             .find(|(_, size)| millis % size == 0 && millis >= *size)
             .unwrap_or(("s", 1000));
         write!(f, "{}{unit}", millis / size)
@@ -99,7 +108,7 @@ impl FromStr for HumanDuration {
             .and_then(|(count, size)| count.checked_mul(size));
         millis.map(Self::milliseconds).ok_or_else(|| {
             format!(
-                "`{text}` is not a duration: use a whole number with ms, s, m or h, such as 30s"
+                "`{text}` is not a duration: use a whole number with ms, s, m, h or d, such as 30s"
             )
         })
     }
@@ -158,6 +167,9 @@ mod tests {
             ("30s", 30_000, "30s"),
             ("8 m", 480_000, "8m"),
             ("24h", 86_400_000, "24h"),
+            ("1d", 86_400_000, "24h"),
+            ("30d", 30 * 86_400_000, "30d"),
+            ("36h", 36 * 3_600_000, "36h"),
             ("90s", 90_000, "90s"),
             ("0s", 0, "0s"),
             ("1500ms", 1500, "1500ms"),
@@ -172,7 +184,7 @@ mod tests {
             "s",
             "1.5s",
             "-1s",
-            "1d",
+            "1w",
             "99999999999999999999s",
             "9999999999999999h",
         ] {

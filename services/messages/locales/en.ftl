@@ -183,6 +183,12 @@ handed-back-message = They say: { $message }
 acknowledged = I have done it
 paused-on-request = requested by the user
 paused-on-input = a person uses the mouse or the keyboard
+paused-on-restore =
+    the task was restored from a backup and may have gone on after it was made; check what has been done, then resume or
+    cancel it
+step-dropped-on-restore =
+    the task was restored from a backup: actions of this step, and later ones, may have been performed already; look at the
+    screen before repeating any
 
 ## Manual actions of a person
 
@@ -731,6 +737,40 @@ unfinished-tasks = { $count } unfinished { $count ->
 } of earlier runs: { $names }
 hint-resume = continue one with `motorium run --in-process --resume { $task }`
 up-hint = submit a task with `motorium run 'click "Save"'`; stop with Ctrl-C
+deleted = { $name } is deleted
+would-delete = { $name } would be deleted
+purge-done = deleted: { $tasks } { $tasks ->
+    [one] task
+   *[other] tasks
+}, { $sessions } { $sessions ->
+    [one] session
+   *[other] sessions
+}; their files are removed by the server's next sweeps
+serving = serving
+not-serving = not serving: see the log of the service
+backup-done =
+    the backup is in { $folder }: the tasks and { $blobs } { $blobs ->
+        [one] file
+       *[other] files
+    } ({ $bytes } bytes)
+backup-without-damaged =
+    warning: { $blobs } { $blobs ->
+        [one] file is
+       *[other] files are
+    } damaged in the store and not in the backup
+restore-done =
+    the backup of { $created } is restored, with { $blobs } { $blobs ->
+        [one] file
+       *[other] files
+    }; unfinished tasks are paused at the next start, because they may have gone on after the backup
+restore-replaced = the store that was there is now in { $folder }
+purge-dry-run = without `--dry-run`, this would delete { $tasks } { $tasks ->
+    [one] task
+   *[other] tasks
+} and { $sessions } { $sessions ->
+    [one] session
+   *[other] sessions
+}
 up-desktop = desktop { $display }
 up-virtual-desktop = virtual desktop { $display }
 up-isolated = its programs see neither this user's files nor other processes
@@ -742,6 +782,9 @@ up-pages-not-isolated = web pages are NOT isolated from the browser: the system 
 ## Command line: errors
 
 error-line = error: { $error }
+store-not-in-files =
+    only a store in files (`sqlite://`, `file://`) is backed up by this command; for PostgreSQL, see docs/operations.md
+not-deletable = `{ $name }` is neither a task nor a session; give a name such as `tasks/NAME` or `sessions/NAME`
 orchestrator-unreachable = cannot reach the Orchestrator at { $server } ({ $report }); start one with `motorium up`, or add --in-process to `motorium run`
 virtual-desktop-failed = the virtual desktop did not start: { $problem }
 no-display-server = neither { $first } nor { $second } is installed; install tigervnc-standalone-server or xvfb

@@ -189,6 +189,8 @@ handed-back-message = 用户留言：{ $message }
 acknowledged = 我已经操作
 paused-on-request = 应用户要求
 paused-on-input = 有人正在使用鼠标或键盘
+paused-on-restore = 任务是从备份恢复的，备份之后它可能继续执行过；请先确认已完成的操作，再恢复执行或取消
+step-dropped-on-restore = 任务是从备份恢复的：这一步以及之后的操作可能已经执行过；重复任何操作之前请先查看屏幕
 
 ## 用户的手动操作
 
@@ -698,6 +700,16 @@ safety-check-approved-in-advance = 其中包括模型提供方的安全检查（
 unfinished-tasks = 之前的运行留下 { $count } 个未完成的任务：{ $names }
 hint-resume = 用 `motorium run --in-process --resume { $task }` 继续其中一个
 up-hint = 用 `motorium run '点击“保存”'` 提交任务；按 Ctrl-C 停止
+deleted = 已删除 { $name }
+would-delete = 将会删除 { $name }
+purge-done = 已删除 { $tasks } 个任务和 { $sessions } 个会话；其文件由服务器在之后的清理中移除
+serving = 服务正常
+not-serving = 服务不可用：请查看该服务的日志
+backup-done = 备份在 { $folder } 中：任务和 { $blobs } 个文件（{ $bytes } 字节）
+backup-without-damaged = 警告：存储中有 { $blobs } 个文件已损坏，没有放入备份
+restore-done = 已恢复 { $created } 的备份，共 { $blobs } 个文件；未完成的任务在备份之后可能继续执行过，因此下次启动时会暂停
+restore-replaced = 原有的存储已移到 { $folder }
+purge-dry-run = 去掉 `--dry-run` 将会删除 { $tasks } 个任务和 { $sessions } 个会话
 up-desktop = 桌面 { $display }
 up-virtual-desktop = 虚拟桌面 { $display }
 up-isolated = 其中的程序看不到本用户的文件，也看不到其他进程
@@ -707,6 +719,8 @@ up-pages-not-isolated = 网页没有与浏览器隔离：系统不允许浏览�
 ## 命令行：错误
 
 error-line = 错误：{ $error }
+store-not-in-files = 此命令只备份文件形式的存储（`sqlite://`、`file://`）；PostgreSQL 请参见 docs/operations.md
+not-deletable = `{ $name }` 既不是任务也不是会话；请给出 `tasks/NAME` 或 `sessions/NAME` 这样的名称
 orchestrator-unreachable = 无法连接 { $server } 处的任务服务（{ $report }）；请用 `motorium up` 启动一个，或在 `motorium run` 后加上 `--in-process`
 virtual-desktop-failed = 虚拟桌面没有启动：{ $problem }
 no-display-server = { $first } 和 { $second } 都没有安装；请安装 `tigervnc-standalone-server` 或 `xvfb`

@@ -62,6 +62,14 @@ pub(crate) enum Command {
     Sessions(Sessions),
     /// Print the token for calls to the services on this machine, for example with grpcurl
     Token(ConnectionOptions),
+    /// Delete tasks and sessions, with everything that was stored for them
+    Delete(Delete),
+    /// Delete tasks that ended a while ago, and sessions that have none
+    Purge(Purge),
+    /// Copy the tasks and their files to a folder, also while services run
+    Backup(Backup),
+    /// Restore a backup; the services must not run
+    Restore(Restore),
     /// List the available desktops, or remove a registered one
     Desktops(Desktops),
     /// Query the configured tools and list their functions
@@ -79,6 +87,8 @@ pub(crate) enum Command {
     DesktopSession(DesktopSession),
     /// Replay an exported task from its recording and report differences; exits with 0 only if there are none
     Replay(Replay),
+    /// Ask a service whether it can work; exits with 0 only if it can
+    Health(Health),
     /// Check this machine for missing requirements and show how to install them
     Doctor,
     /// Verify or export the audit log of the Orchestrator
@@ -333,6 +343,62 @@ pub(crate) enum SessionsCommand {
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
     },
+}
+
+/// `motorium delete`.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// Names of tasks and sessions, for example tasks/invoice or sessions/trip
+    #[arg(required = true, value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    #[command(flatten)]
+    pub(crate) server: ConnectionOptions,
+    /// Delete the tasks of the sessions as well
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Succeed if there is no such task or session
+    #[arg(long)]
+    pub(crate) allow_missing: bool,
+}
+
+/// `motorium purge`.
+#[derive(Debug, Args)]
+pub(crate) struct Purge {
+    /// Age: tasks that ended before, for example 30d or 12h
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) older_than: Duration,
+    #[command(flatten)]
+    pub(crate) server: ConnectionOptions,
+    /// Print what would be deleted, and delete nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `motorium health`.
+#[derive(Debug, Args)]
+pub(crate) struct Health {
+    #[command(flatten)]
+    pub(crate) server: ConnectionOptions,
+    /// Ask only whether the process is alive, also if a database, a display or every model is missing
+    #[arg(long)]
+    pub(crate) liveness: bool,
+}
+
+/// `motorium backup`.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// New or empty folder for the backup
+    pub(crate) folder: PathBuf,
+}
+
+/// `motorium restore`.
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// Folder with the backup
+    pub(crate) folder: PathBuf,
+    /// Move the tasks that are there aside
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// Format of a transcript.

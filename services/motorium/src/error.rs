@@ -33,6 +33,8 @@ pub(crate) enum Error {
     Desktop(#[from] crate::virtual_desktop::Error),
     #[error(transparent)]
     Trajectory(#[from] motorium_recording::trajectory::Error),
+    #[error(transparent)]
+    Backup(#[from] motorium_store::BackupError),
     #[error("{0}")]
     Start(String),
 }

@@ -24,13 +24,17 @@ use motorium_orchestrator::instance::Instance;
 use motorium_orchestrator::{Orchestrator, Settings as OrchestratorSettings, storage};
 use motorium_perception::PerceptionService;
 use motorium_perception::config::{Config as PerceptionConfig, Settings as PerceptionSettings};
-use motorium_planner::Settings as PlannerSettings;
+use motorium_planner::{PlannerService, Settings as PlannerSettings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::{DesktopName, DisplayId, TaskName};
 use motorium_proto::service::{
-    Executor, ExecutorServer, Perception, PerceptionServer, Planner, PlannerServer,
+    Executor, ExecutorServer, Perception, PerceptionServer, PlannerServer,
 };
+use motorium_proto::v1::executor::executor_service_server;
+use motorium_proto::v1::orchestrator::orchestrator_service_server;
+use motorium_proto::v1::perception::perception_service_server;
+use motorium_proto::v1::planner::planner_service_server;
 use tokio::task::JoinHandle;
 
 use crate::cli::PlatformKind;
@@ -167,8 +171,12 @@ impl Process {
         }
 
         let mut servers = Vec::new();
-        let builder_for =
-            |config| Builder::new(config).service(orchestrator.edge().tonic(), FILE_DESCRIPTOR_SET);
+        let builder_for = |config| {
+            let edge = orchestrator.edge();
+            Builder::new(config)
+                .service(edge.clone().tonic(), FILE_DESCRIPTOR_SET)
+                .check(orchestrator_service_server::SERVICE_NAME, Arc::new(edge))
+        };
         let mut in_process = None;
         let server = if served {
             let server = builder_for(common.server(config.listen)?);
@@ -183,20 +191,22 @@ impl Process {
         if served {
             let listen = loaded.section::<PerceptionSettings>()?.listen;
             let ready = perception.ready();
-            let service = PerceptionServer::tonic(perception);
-            let server = builder(&common, listen)?.service_with_readiness(
-                service,
-                FILE_DESCRIPTOR_SET,
-                ready,
-            );
+            let service = PerceptionServer::tonic(perception.clone());
+            let server = builder(&common, listen)?
+                .service_with_readiness(service, FILE_DESCRIPTOR_SET, ready)
+                .check(perception_service_server::SERVICE_NAME, perception);
             servers.push(("perception", server.start(&shutdown).await?));
             let listen = loaded.section::<PlannerSettings>()?.listen;
-            let service = PlannerServer::tonic(planner);
-            let server = builder(&common, listen)?.service(service, FILE_DESCRIPTOR_SET);
+            let service = PlannerServer::tonic(planner.clone());
+            let server = builder(&common, listen)?
+                .service(service, FILE_DESCRIPTOR_SET)
+                .check(planner_service_server::SERVICE_NAME, planner);
             servers.push(("planner", server.start(&shutdown).await?));
             let listen = loaded.section::<ExecutorSettings>()?.listen;
             let service = ExecutorServer::tonic(executor.clone());
-            let server = builder(&common, listen)?.service(service, FILE_DESCRIPTOR_SET);
+            let server = builder(&common, listen)?
+                .service(service, FILE_DESCRIPTOR_SET)
+                .check(executor_service_server::SERVICE_NAME, executor.clone());
             servers.push(("executor", server.start(&shutdown).await?));
         }
         // Last, when every service answers: an unfinished task of an earlier process continues at once.
@@ -223,6 +233,12 @@ impl Process {
         let config = ClientConfig::new(IN_PROCESS_URI);
         let channel = Channel::in_memory(connector, &config).map_err(start_error)?;
         Ok(Client::new(channel))
+    }
+
+    /// Returns the shutdown signal of the process.
+    #[must_use]
+    pub(crate) fn shutdown(&self) -> &Shutdown {
+        &self.shutdown
     }
 
     /// Describes the services and their addresses, for people.
@@ -347,7 +363,7 @@ pub(crate) async fn perception(
     Ok(Arc::new(config.start().await.map_err(start_error)?))
 }
 
-fn planner(loaded: &LayeredConfig) -> Result<Arc<dyn Planner>, Error> {
+fn planner(loaded: &LayeredConfig) -> Result<Arc<PlannerService>, Error> {
     let settings: PlannerSettings = loaded.section()?;
     Ok(Arc::new(settings.resolve().map_err(start_error)?))
 }

@@ -28,6 +28,7 @@ use crate::desktops::{Connector, DesktopSource};
 use crate::functions::{ToolSettings, Tools};
 use crate::hooks;
 use crate::hooks::settings::HookSettings;
+use crate::retention::{RetentionPolicy, RetentionSettings};
 use crate::run::{
     DEFAULT_APPROVAL_TIMEOUT, DEFAULT_MAX_SCREEN_FAILURES, DEFAULT_SUMMARY_TIMEOUT, RunConfig,
 };
@@ -139,6 +140,8 @@ pub struct Settings {
     pub hooks: Vec<HookSettings>,
     /// Records requests and responses with each step so that a task can be replayed: `on` or `off`.
     pub recording: String,
+    /// How long tasks and their parts are kept: see docs/operations.md.
+    pub retention: RetentionSettings,
 }
 
 impl Default for Settings {
@@ -174,6 +177,7 @@ impl Default for Settings {
             audit: None,
             hooks: Vec::new(),
             recording: "on".to_owned(),
+            retention: RetentionSettings::default(),
         }
     }
 }
@@ -301,6 +305,7 @@ pub struct Config {
     pub run: RunConfig,
     pub lease_duration: Duration,
     pub heartbeat_interval: Duration,
+    pub retention: RetentionPolicy,
 }
 
 impl Settings {
@@ -335,6 +340,7 @@ impl Settings {
             limits,
             lease_duration: lease(self.lease_duration.0)?,
             heartbeat_interval: heartbeat(self.heartbeat_interval.0)?,
+            retention: self.retention.resolve()?,
             run: RunConfig {
                 effect_rule: effect_rule(self.effect_threshold)?,
                 retry: self.retry.resolve(self.reverse_scroll_at_end)?,

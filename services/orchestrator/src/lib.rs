@@ -6,6 +6,8 @@
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the gRPC service
 //! - [`queue`]: why a task has not started
+//! - `restored`: settles the tasks of a store that was restored from a backup
+//! - [`retention`]: deletes what is too old, and files that no task uses
 //! - `sessions`: what a task knows of the earlier tasks of its session
 //! - [`instance`]: the owner id of this process
 //! - `audit`: which calls and events are audited
@@ -27,6 +29,8 @@ pub mod hooks;
 pub mod instance;
 pub mod queue;
 pub mod replay;
+mod restored;
+pub mod retention;
 pub mod run;
 mod sessions;
 pub mod storage;
@@ -47,6 +51,7 @@ use instance::Instance;
 use motorium_proto::domain::id::TaskName;
 use motorium_store::audit::AuditLog;
 use queue::TaskScope;
+use retention::Sweeper;
 use run::Dispatcher;
 use storage::Storage;
 
@@ -55,6 +60,7 @@ use storage::Storage;
 pub struct Orchestrator {
     edge: Edge,
     dispatcher: Dispatcher,
+    sweeper: Sweeper,
     /// Interval between reachability probes of idle desktops.
     heartbeat_interval: Duration,
     shutdown: Shutdown,
@@ -88,6 +94,12 @@ impl Orchestrator {
             scope: TaskScope::All,
             audit: AuditLog::off(),
         };
+        let sweeper = Sweeper {
+            store: store.clone(),
+            blobs: blobs.clone(),
+            notifier: notifier.clone(),
+            policy: config.retention.clone(),
+        };
         let owner = config.name.clone();
         let dispatcher = Dispatcher {
             store,
@@ -106,6 +118,7 @@ impl Orchestrator {
         Self {
             edge,
             dispatcher,
+            sweeper,
             heartbeat_interval: config.heartbeat_interval,
             shutdown: shutdown.clone(),
         }
@@ -158,6 +171,7 @@ impl Orchestrator {
         );
         let rules = self.dispatcher.run_config.policy.clone();
         tokio::spawn(rules.watch(self.shutdown.clone()));
+        tokio::spawn(self.sweeper.run(self.shutdown.clone()));
         let on_recovery = move || wake.notify_one();
         tokio::spawn(heartbeat::run(
             desktops,

@@ -10,6 +10,7 @@ use motorium_orchestrator::instance::Instance;
 use motorium_orchestrator::{Orchestrator, Settings, config as orchestrator_config, storage};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::service::PlannerClient;
+use motorium_proto::v1::orchestrator::orchestrator_service_server::SERVICE_NAME;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -56,10 +57,12 @@ async fn run() -> Result<(), motorium_kit::Error> {
     let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown)
         .with_instance(instance)
         .with_audit(audit);
-    let service = orchestrator.edge().tonic();
-    let server =
-        server::Builder::new(common.server(config.listen)?).service(service, FILE_DESCRIPTOR_SET);
+    let edge = orchestrator.edge();
+    let server = server::Builder::new(common.server(config.listen)?)
+        .service(edge.clone().tonic(), FILE_DESCRIPTOR_SET)
+        .check(SERVICE_NAME, Arc::new(edge));
     let running = server.start(&shutdown).await?;
+    motorium_kit::notify_service_manager(&shutdown);
     let working = orchestrator.start();
     running.join().await?;
     shutdown.drain();

@@ -53,6 +53,8 @@ async fn earlier_tasks(
             Err(error @ log::Error::Corrupt { .. }) => {
                 tracing::warn!(%task, earlier = %row.name, %error, "an earlier task is left out");
             }
+            // It was deleted since it was listed.
+            Err(log::Error::Store(motorium_store::Error::TaskNotFound { .. })) => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -6,9 +6,13 @@ use std::sync::Arc;
 use motorium_kit::config::MASK;
 use motorium_kit::config::Section;
 use motorium_store::audit::AuditLog;
-use motorium_store::{BlobStore, Durability, Error, OpenedStore, TaskNotifier, TaskStore};
+use motorium_store::{
+    BlobStore, Durability, Error, OpenedStore, StoreFiles, TaskNotifier, TaskStore,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::restored;
 
 /// Settings of the section `[store]`, as written: storage of tasks and blobs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -107,23 +111,43 @@ impl Settings {
         }
     }
 
-    /// Opens both stores. `data` is the folder for stores without a configured URL.
+    /// Returns the URLs of both stores. `data` is the folder for stores without a configured URL.
+    fn urls(&self, data: &Path) -> (String, String) {
+        // Store URLs need absolute paths, wherever the process was started.
+        let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+        let tasks = self.tasks.as_ref().map(|address| address.0.clone());
+        let tasks =
+            tasks.unwrap_or_else(|| format!("sqlite://{}", data.join("tasks.db").display()));
+        let blobs = self.blobs.clone();
+        let blobs = blobs.unwrap_or_else(|| format!("file://{}", data.join("blobs").display()));
+        (tasks, blobs)
+    }
+
+    /// Returns the files of both stores; `None` if one of them is not in files.
+    #[must_use]
+    pub fn files(&self, data: &Path) -> Option<StoreFiles> {
+        let (tasks, blobs) = self.urls(data);
+        let path = |url: &str, scheme: &str| {
+            let path = url.strip_prefix(scheme)?;
+            path.starts_with('/').then(|| PathBuf::from(path))
+        };
+        Some(StoreFiles {
+            database: path(&tasks, "sqlite://")?,
+            blobs: path(&blobs, "file://")?,
+        })
+    }
+
+    /// Opens both stores. `data` is the folder for stores without a configured URL. Settles the tasks of a store that was
+    /// restored from a backup.
     ///
     /// # Errors
     /// If a URL is invalid, or a file or folder cannot be used.
     pub async fn open(self, data: &Path) -> Result<Storage, Error> {
-        // Store URLs need absolute paths, wherever the process was started.
-        let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+        let (tasks, blobs) = self.urls(data);
         let durability = self.durability();
-        let tasks = self
-            .tasks
-            .map(|address| address.0)
-            .unwrap_or_else(|| format!("sqlite://{}", data.join("tasks.db").display()));
-        let blobs = self
-            .blobs
-            .unwrap_or_else(|| format!("file://{}", data.join("blobs").display()));
         let blobs = BlobStore::open(&blobs, durability)?;
         let OpenedStore { tasks, notifier } = motorium_store::open(&tasks, durability).await?;
+        restored::settle(tasks.as_ref()).await?;
         Ok(Storage {
             tasks,
             blobs,

@@ -9,6 +9,7 @@ use motorium_kit::{Error, config, server, telemetry};
 use motorium_perception::config::{Config, Settings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::service::PerceptionServer;
+use motorium_proto::v1::perception::perception_service_server::SERVICE_NAME;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -25,17 +26,18 @@ async fn run() -> Result<(), Error> {
     let config =
         Config::resolve(settings, common.data()?, std::env::vars()).map_err(Error::service)?;
     let config = config.with_client_config(&common.client(""));
-    let perception = config.start().await.map_err(Error::service)?;
+    let perception = Arc::new(config.start().await.map_err(Error::service)?);
     let ready = perception.ready();
-    server::Builder::new(common.server(listen)?)
+    let running = server::Builder::new(common.server(listen)?)
         .service_with_readiness(
-            PerceptionServer::tonic(Arc::new(perception)),
+            PerceptionServer::tonic(perception.clone()),
             FILE_DESCRIPTOR_SET,
             ready,
         )
+        .check(SERVICE_NAME, perception)
         .start(&shutdown)
-        .await?
-        .join()
         .await?;
+    motorium_kit::notify_service_manager(&shutdown);
+    running.join().await?;
     Ok(())
 }

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::future::BoxFuture;
+use motorium_kit::server::HealthCheck;
 use motorium_proto::domain::decision::Usage;
 use motorium_proto::service::{
-    BackendInfo, ExtractRequest, Extraction, PlanRequest, PlannedDecision, Planner, PointerCheck,
-    PointerRequest, ResolveRequest, ResolvedTarget, Result, SummarizeRequest, Summary, TargetQuery,
+    BackendInfo, BackendState, ExtractRequest, Extraction, PlanRequest, PlannedDecision, Planner,
+    PointerCheck, PointerRequest, ResolveRequest, ResolvedTarget, Result, SummarizeRequest,
+    Summary, TargetQuery,
 };
 use serde_json::Value;
 
@@ -84,6 +87,23 @@ impl PlannerService {
         let question = target::question(sought, &self.prompts)?;
         let answered = self.router.answer(CALL, backends, question).await?;
         target::resolved(description, answered, frame, scene)
+    }
+}
+
+impl HealthCheck for PlannerService {
+    /// Checks that a backend can be asked: it is configured, and its circuit is not open.
+    fn check(&self) -> BoxFuture<'_, std::result::Result<(), String>> {
+        let backends = self.router.list();
+        let is_ready = |backend: &BackendInfo| backend.state == BackendState::Ready;
+        let problem = |backend: &BackendInfo| {
+            let problem = backend.last_error.as_deref().unwrap_or("not configured");
+            format!("{}: {problem}", backend.name)
+        };
+        let checked = match backends.iter().any(is_ready) {
+            true => Ok(()),
+            false => Err(backends.iter().map(problem).collect::<Vec<_>>().join("; ")),
+        };
+        Box::pin(std::future::ready(checked))
     }
 }
 

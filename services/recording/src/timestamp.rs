@@ -3,7 +3,8 @@
 use std::time::SystemTime;
 
 /// Formats a time as RFC 3339, to the millisecond.
-pub(crate) fn rfc3339(at: SystemTime) -> String {
+#[must_use]
+pub fn rfc3339(at: SystemTime) -> String {
     jiff::Timestamp::try_from(at)
         .map(|time| format!("{time:.3}"))
         .unwrap_or_default()

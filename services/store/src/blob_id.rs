@@ -15,6 +15,22 @@ impl BlobId {
         Self(Sha256::digest(content).into())
     }
 
+    /// Parses a hash as [`Display`](fmt::Display) writes it; `None` for any other text.
+    #[must_use]
+    pub fn parse(hex: &str) -> Option<Self> {
+        let digits: &[u8; 64] = hex.as_bytes().try_into().ok()?;
+        let mut sha256 = [0; 32];
+        for (byte, digits) in sha256.iter_mut().zip(digits.as_chunks::<2>().0) {
+            let [high, low] = digits.map(|digit| match digit {
+                b'0'..=b'9' => Some(digit - b'0'),
+                b'a'..=b'f' => Some(digit - b'a' + 10),
+                _ => None,
+            });
+            *byte = high? << 4 | low?;
+        }
+        Some(Self(sha256))
+    }
+
     /// Returns the hash.
     #[must_use]
     pub fn sha256(self) -> [u8; 32] {

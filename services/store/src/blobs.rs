@@ -1,12 +1,14 @@
 //! Content-addressed storage of images and files: equal content is stored once, and its integrity can be verified.
 //!
-//! A blob is stored before the transaction that refers to it, and never changed. Unreferenced blobs may be swept by a
-//! process that knows all references. A thin layer on top of `object_store`.
+//! A blob is stored before the transaction that refers to it, and never changed. A process that knows all references removes
+//! the blobs that nothing uses ([`crate::blob_sweep`]). A thin layer on top of `object_store`.
 
 use std::error::Error as StdError;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
@@ -17,6 +19,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutPay
 
 use crate::Error;
 use crate::blob_id::BlobId;
+use crate::blob_sweep::{self, RemovedBlobs};
 use crate::disk_pool::DiskPool;
 use crate::folder::{self, Durability};
 use crate::verified::VerifiedBlobs;
@@ -37,6 +40,8 @@ struct BlobBackend {
     objects: Arc<dyn ObjectStore>,
     /// Location of the blobs, for errors.
     place: PathBuf,
+    /// True for a folder, whose blobs can be removed. A store in memory keeps everything until it ends.
+    is_folder: bool,
     verified: Arc<VerifiedBlobs>,
 }
 
@@ -64,6 +69,7 @@ impl BlobStore {
         let backend = BlobBackend {
             objects: Arc::new(InMemory::new()),
             place: PathBuf::from("memory"),
+            is_folder: false,
             verified: Arc::default(),
         };
         Self {
@@ -88,6 +94,7 @@ impl BlobStore {
         let backend = BlobBackend {
             objects: Arc::new(objects),
             place: path.to_owned(),
+            is_folder: true,
             verified: Arc::default(),
         };
         let disk = DiskPool::start(durability).map_err(|error| Error::Failed(Box::new(error)))?;
@@ -164,6 +171,58 @@ impl BlobStore {
             .await
     }
 
+    /// Renews a blob, as storing its content again does: sweeps spare it as if it were new.
+    ///
+    /// # Errors
+    /// `BlobNotFound`, `Unwritable` or `Failed`.
+    pub async fn renew(&self, id: impl Into<BlobId> + Send) -> Result<(), Error> {
+        let id = id.into();
+        self.run_on_disk_pool(move |backend| async move {
+            let _held = backend.hold(id)?;
+            let there = backend.clone().head(id).await?;
+            backend.renew(id, &there).await
+        })
+        .await
+    }
+
+    /// Lists the blobs whose hashes begin with this byte and that were last stored or renewed before a time.
+    ///
+    /// # Errors
+    /// `Unwritable` if the folder cannot be read.
+    pub async fn old_blobs(&self, shard: u8, before: SystemTime) -> Result<Vec<BlobId>, Error> {
+        self.sweep(move |place| {
+            blob_sweep::old_blobs(place, shard, before - blob_sweep::RENEWAL_AGE)
+        })
+        .await
+    }
+
+    /// Removes those of these blobs that were last stored or renewed before a time. The caller makes sure that nothing uses
+    /// them, by references that were stored before the call; a content that is stored at the same time stays.
+    ///
+    /// # Errors
+    /// `Unwritable` if one of them cannot be removed.
+    pub async fn remove_unused(
+        &self,
+        ids: Vec<BlobId>,
+        before: SystemTime,
+    ) -> Result<RemovedBlobs, Error> {
+        self.sweep(move |place| blob_sweep::remove(place, &ids, before - blob_sweep::RENEWAL_AGE))
+            .await
+    }
+
+    async fn sweep<T: Default + Send + 'static>(
+        &self,
+        work: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.run_on_disk_pool(|backend| async move {
+            if !backend.is_folder {
+                return Ok(T::default());
+            }
+            work(&backend.place).map_err(|error| folder::from_io_error(&backend.place, &error))
+        })
+        .await
+    }
+
     async fn run_on_disk_pool<T, W>(
         &self,
         work: impl FnOnce(BlobBackend) -> W + Send + 'static,
@@ -189,9 +248,13 @@ impl BlobStore {
 impl BlobBackend {
     async fn put(self, content: Bytes) -> Result<BlobId, Error> {
         let id = BlobId::of(&content);
+        let _held = self.hold(id)?;
         // Screens repeat, and a lookup costs less than writing the same content again.
         let written = match self.objects.head(&key(id)).await {
-            Ok(there) if there.size == content.len() as u64 => return Ok(id),
+            Ok(there) if there.size == content.len() as u64 => {
+                self.renew(id, &there).await?;
+                return Ok(id);
+            }
             // After a power failure, a file may exist without its content; then it is written again.
             Ok(_) => self.write(id, content, PutMode::Overwrite).await,
             Err(object_store::Error::NotFound { .. }) => {
@@ -204,6 +267,28 @@ impl BlobBackend {
             Ok(()) | Err(object_store::Error::AlreadyExists { .. }) => Ok(id),
             Err(error) => Err(self.failure(id, error)),
         }
+    }
+
+    /// Keeps sweeps from removing this blob until the returned lock is dropped.
+    fn hold(&self, id: BlobId) -> Result<Option<File>, Error> {
+        let held = self.is_folder.then(|| blob_sweep::hold(&self.place, id));
+        held.transpose()
+            .map_err(|error| folder::from_io_error(&self.place, &error))
+    }
+
+    /// Makes a file new again, unless it is new enough. Its content stays verified, although its version changes.
+    async fn renew(&self, id: BlobId, there: &ObjectMeta) -> Result<(), Error> {
+        let age = SystemTime::now().duration_since(there.last_modified.into());
+        if !self.is_folder || age.is_ok_and(|age| age < blob_sweep::RENEWAL_AGE) {
+            return Ok(());
+        }
+        blob_sweep::renew(&self.place, id)
+            .map_err(|error| folder::from_io_error(&self.place, &error))?;
+        if self.verified.contains(id, there.e_tag.as_deref()) {
+            let renewed = self.clone().head(id).await?;
+            self.verified.insert(id, renewed.e_tag.as_deref());
+        }
+        Ok(())
     }
 
     async fn get(self, id: BlobId) -> Result<Bytes, Error> {

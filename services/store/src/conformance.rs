@@ -3,6 +3,8 @@
 //! [`task_store_conformance!`](crate::task_store_conformance) generates one test per case; each gets a new, empty store
 //! and its own times. The cases only check behaviour that a caller can observe, and are independent of the database.
 
+mod upkeep;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -17,6 +19,8 @@ use crate::{
     Append, Appended, Claim, Collection, CreateTask, Error, EventRow, ListResources, ListTasks,
     NewEvent, PutResource, RequestId, ResourceRow, SessionQuery, TaskRow, TaskStore,
 };
+
+pub use upkeep::*;
 
 /// Generates one test per case. The argument is an async function or closure that returns a new `Arc<dyn TaskStore>` and
 /// a guard that must live as long.
@@ -59,6 +63,18 @@ macro_rules! task_store_conformance {
             numbers_events_without_gaps_for_many_at_once
             claims_each_task_once_for_many_at_once
             creates_once_for_the_same_request_many_times_at_once
+            deletes_a_task_and_nothing_of_another
+            does_not_delete_a_task_that_has_not_ended
+            a_run_cannot_write_to_a_deleted_task_of_the_same_name
+            deletes_a_session_alone_or_with_its_tasks
+            a_session_is_deleted_before_or_after_a_new_task
+            deletes_a_task_once_for_many_at_once
+            lists_old_tasks_and_deletes_their_notes
+            lists_old_sessions_without_tasks
+            knows_which_blobs_are_used
+            lists_unindexed_tasks_by_their_order
+            gives_a_duty_to_one_owner_at_a_time
+            states_are_those_of_the_caller
         );
     };
     ($new:expr; $($case:ident)+) => {$(
@@ -145,6 +161,14 @@ fn append_to(segment: &str, events: Vec<NewEvent>) -> Append {
         request: None,
         lease: None,
         now: at(2),
+    }
+}
+
+/// Creates the sessions of the tests' tasks.
+async fn sessions(store: &Store) {
+    for name in ["sessions/x", "sessions/y"] {
+        let session = put(Collection::Sessions, name, "session");
+        store.put_resource(session).await.unwrap();
     }
 }
 
@@ -732,6 +756,7 @@ pub async fn serialises_the_tasks_of_a_session(store: Store) {
         ("stranger", RUNNING, Some("sessions/y"), None),
         ("loner", RUNNING, None, None),
     ];
+    sessions(&store).await;
     for (segment, state, session, run_after) in tasks {
         let task = CreateTask {
             state,
@@ -811,6 +836,7 @@ pub async fn lists_by_state_session_and_labels(store: Store) {
         ("c", RUNNING, Some("sessions/y"), labels([("team", "blue")])),
         ("d", PENDING, None, labels([])),
     ];
+    sessions(&store).await;
     for (segment, state, session, labels) in tasks {
         let session = session.map(str::to_owned);
         store

@@ -47,6 +47,22 @@ pub enum Error {
         /// Actual last event.
         last: EventSeq,
     },
+    /// The task has not ended, so it cannot be deleted.
+    #[error("{task} has not ended; cancel it first")]
+    TaskNotEnded {
+        /// Task.
+        task: TaskName,
+    },
+    /// The session has tasks, which were not to be deleted with it.
+    #[error(
+        "{session} has {tasks} tasks; delete them first, or set `force` to delete them with it"
+    )]
+    SessionNotEmpty {
+        /// Full name of the session.
+        session: String,
+        /// Number of its tasks.
+        tasks: usize,
+    },
     /// There is no session or desktop with this name.
     #[error("there is no {name}")]
     ResourceNotFound {
@@ -181,6 +197,14 @@ impl Error {
                 .with("task", task)
                 .with("expected", expected.0)
                 .with("last", last.0),
+            Self::TaskNotEnded { task } => {
+                report(Code::FailedPrecondition, "TASK_NOT_ENDED").with("task", task)
+            }
+            Self::SessionNotEmpty { session, tasks } => {
+                report(Code::FailedPrecondition, "SESSION_NOT_EMPTY")
+                    .with("session", session)
+                    .with("tasks", tasks)
+            }
             Self::ResourceNotFound { name } => {
                 report(Code::NotFound, reason::RESOURCE_NOT_FOUND).with("name", name)
             }

@@ -1,6 +1,7 @@
 //! Durable storage of tasks, events and blobs.
 //!
 //! - [`TaskStore`]: tasks, their gapless events, leases with fencing, request ids, sessions and desktops
+//! - [`StoreUpkeep`]: deletion, and what keeps the store from growing for ever
 //! - [`BlobStore`]: images and files by the hash of their content
 //! - [`audit`]: who did what, in files that show a later change
 //! - [`TaskNotifier`]: wakes the watchers of a task or a session, without data
@@ -14,7 +15,9 @@
 )]
 
 pub mod audit;
+mod backup;
 mod blob_id;
+mod blob_sweep;
 mod blobs;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -31,12 +34,15 @@ mod sqlite;
 mod statement_error;
 mod tasks;
 mod tokens;
+mod upkeep;
 mod verified;
 
 use std::path::Path;
 use std::sync::Arc;
 
+pub use backup::{BackupError, BackupLabel, Manifest, Restored, StoreFiles, back_up, restore};
 pub use blob_id::BlobId;
+pub use blob_sweep::RemovedBlobs;
 pub use blobs::BlobStore;
 pub use error::Error;
 pub use folder::Durability;
@@ -48,6 +54,7 @@ pub use tasks::{
     NewEvent, Page, PutResource, RequestId, ResourceRow, SessionQuery, TaskRow, TaskStore,
 };
 pub use tokens::{ResumeToken, SessionToken};
+pub use upkeep::{OldTasks, StoreUpkeep, TaskCursor, TaskPart, UnindexedTask};
 
 /// An opened task store, with the notifier shared by all its users.
 #[derive(Clone)]

@@ -9,19 +9,20 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 
-use crate::Error;
+use crate::{Error, StoreUpkeep};
 
 /// A store of tasks and their events. Every method is one transaction.
 ///
 /// Times are injected, so that tests need not wait. They are stored in whole milliseconds.
 #[async_trait]
-pub trait TaskStore: Send + Sync + 'static {
+pub trait TaskStore: StoreUpkeep {
     /// Creates a task together with its first event (sequence 1).
     ///
     /// The same request id with the same fingerprint returns the first task again.
     ///
     /// # Errors
-    /// `RequestIdReused` for another fingerprint, `TaskExists` if the name is taken.
+    /// `RequestIdReused` for another fingerprint, `TaskExists` if the name is taken, `ResourceNotFound` if there is no such
+    /// session.
     async fn create_task(&self, task: CreateTask) -> Result<Created, Error>;
 
     /// Gets a task.

@@ -181,13 +181,14 @@ impl SessionToken {
         })
     }
 
-    /// Checks that a watch of this session can resume with this token. `tasks` are all tasks of the session.
+    /// Checks that a watch of this session can resume with this token, and forgets the tasks that were deleted. `tasks` are
+    /// all tasks of the session.
     ///
     /// # Errors
-    /// `ResumeTokenExpired` if it belongs to another session or generation, or names a task that the session does not
-    /// have; `ResumeTokenAhead` if one of its events does not exist.
+    /// `ResumeTokenExpired` if it belongs to another session or generation; `ResumeTokenAhead` if one of its events does not
+    /// exist.
     pub fn check<'a>(
-        &self,
+        &mut self,
         generation: &str,
         session: &SessionName,
         tasks: impl IntoIterator<Item = &'a TaskRow>,
@@ -195,10 +196,12 @@ impl SessionToken {
         if self.generation != generation || self.session != session.to_string() {
             return Err(Error::ResumeTokenExpired);
         }
-        let mut known = 0;
+        let mut known = BTreeMap::new();
         for task in tasks {
             let seq = self.last_seq(&task.uid);
-            known += usize::from(seq > EventSeq(0));
+            if seq > EventSeq(0) {
+                known.insert(uid_hash(&task.uid), seq);
+            }
             if seq > task.last_seq {
                 return Err(Error::ResumeTokenAhead {
                     task: task.name.clone(),
@@ -207,9 +210,7 @@ impl SessionToken {
                 });
             }
         }
-        if known < self.tasks.len() {
-            return Err(Error::ResumeTokenExpired);
-        }
+        self.tasks = known;
         Ok(())
     }
 }
@@ -423,11 +424,10 @@ mod tests {
     #[test]
     fn a_session_token_resumes_only_its_own_session() {
         let rows = [task("u", 7), task("v", 2)];
-        let check = |token: SessionToken| token.check("g", &session("s"), &rows);
+        let check = |mut token: SessionToken| token.check("g", &session("s"), &rows);
         assert!(check(session_token(&[])).is_ok());
         assert!(check(session_token(&[("v", 2)])).is_ok());
         let expired = |token| matches!(check(token), Err(Error::ResumeTokenExpired));
-        assert!(expired(session_token(&[("w", 1)])));
         assert!(expired(SessionToken::start("h", &session("s"))));
         assert!(expired(SessionToken::start("g", &session("other"))));
         assert!(matches!(
@@ -438,6 +438,13 @@ mod tests {
                 ..
             })
         ));
+    }
+
+    #[test]
+    fn a_session_token_forgets_deleted_tasks() {
+        let mut token = session_token(&[("u", 7), ("deleted", 3)]);
+        token.check("g", &session("s"), &[task("u", 7)]).unwrap();
+        assert_eq!(token, session_token(&[("u", 7)]));
     }
 
     #[test]

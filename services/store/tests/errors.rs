@@ -31,6 +31,17 @@ fn every_error() -> Vec<(Error, Code)> {
             Code::Aborted,
         ),
         (
+            Error::TaskNotEnded { task: task.clone() },
+            Code::FailedPrecondition,
+        ),
+        (
+            Error::SessionNotEmpty {
+                session: "sessions/a".to_owned(),
+                tasks: 2,
+            },
+            Code::FailedPrecondition,
+        ),
+        (
             Error::ResourceNotFound {
                 name: "desktops/a".to_owned(),
             },

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use motorium_kit::client::{Channel, Config as ClientConfig, is_serving};
+use motorium_kit::server::LIVENESS;
 use motorium_proto::domain::action::{Action, Button};
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
@@ -285,4 +287,24 @@ async fn a_browser_is_held_to_the_addresses_that_the_file_names() {
         refused.unwrap().rule.as_deref(),
         Some("rules.denied_url_hosts")
     );
+}
+
+#[tokio::test]
+async fn without_its_display_the_program_is_alive_and_does_not_serve() {
+    let desktop = Desktop::start("us").await;
+    let served = ExecutorProcess::start(&desktop).await;
+    let channel = Channel::connect_lazy(&ClientConfig::new(served.url.clone())).unwrap();
+    let becomes = async |expected: bool| {
+        let reached = async {
+            while is_serving(channel.clone(), "").await.unwrap() != expected {
+                // Checks are made every two seconds.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        tokio::time::timeout(WAIT_TIMEOUT, reached).await.unwrap();
+    };
+    becomes(true).await;
+    desktop.server.signal("KILL");
+    becomes(false).await;
+    assert!(is_serving(channel.clone(), LIVENESS).await.unwrap());
 }

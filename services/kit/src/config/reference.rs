@@ -440,7 +440,7 @@ fn unit(name: &str, schema: &Map<String, Value>) -> Option<String> {
         .get("format")
         .is_some_and(|format| format == "duration")
     {
-        return Some("ms, s, m, h".to_owned());
+        return Some("ms, s, m, h, d".to_owned());
     }
     let by_name = UNITS.iter().find(|(suffix, _)| name.ends_with(suffix));
     by_name.map(|(_, unit)| (*unit).to_owned())

@@ -6,6 +6,7 @@
 
 mod authentication;
 mod call;
+mod health;
 mod memory;
 mod registry;
 mod tls;
@@ -15,12 +16,10 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::stream::FuturesUnordered;
-use futures::{Stream, StreamExt as _};
+use futures::Stream;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -40,6 +39,8 @@ use crate::shutdown::Shutdown;
 use crate::values::ListenAddress;
 use authentication::Authentication;
 use call::{CallLayer, StopSignals};
+use health::Conditions;
+pub use health::{HealthCheck, LIVENESS};
 pub use memory::MemoryConnector;
 pub use registry::Mountable;
 use registry::Registry;
@@ -195,23 +196,7 @@ pub enum Error {
 pub struct Builder {
     config: Config,
     registry: Registry,
-    warming: Vec<PendingService>,
-}
-
-/// A service that is not ready at startup.
-struct PendingService {
-    service: &'static str,
-    /// Resolves to true once the service is ready, to false if it never will be. The mutex is never locked; it only makes
-    /// the builder `Sync`, as futures that hold it require.
-    ready: Mutex<Pin<Box<dyn Future<Output = bool> + Send>>>,
-}
-
-impl fmt::Debug for PendingService {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Warming")
-            .field("service", &self.service)
-            .finish_non_exhaustive()
-    }
+    conditions: Conditions,
 }
 
 impl Builder {
@@ -221,7 +206,7 @@ impl Builder {
         Self {
             config,
             registry: Registry::default(),
-            warming: Vec::new(),
+            conditions: Conditions::default(),
         }
     }
 
@@ -244,11 +229,16 @@ impl Builder {
         descriptors: &'static [u8],
         ready: impl Future<Output = bool> + Send + 'static,
     ) -> Self {
-        self.warming.push(PendingService {
-            service: S::NAME,
-            ready: Mutex::new(Box::pin(ready)),
-        });
+        self.conditions.add_readiness(S::NAME, ready);
         self.service(service, descriptors)
+    }
+
+    /// Adds a check of what the mounted service with this name needs, such as a database or a display. Health reports the
+    /// service, and the server as a whole, as not serving while the check returns a problem. Calls are served in any case.
+    #[must_use]
+    pub fn check(mut self, service: &'static str, check: Arc<dyn HealthCheck>) -> Self {
+        self.conditions.add_check(service, check);
+        self
     }
 
     /// Opens the configured address and serves until `shutdown`.
@@ -340,28 +330,13 @@ impl Builder {
         let Self {
             config,
             registry,
-            warming,
+            conditions,
         } = self;
         let shutdown = shutdown.child();
         let health = HealthReporter::new();
-        let is_warming = |name: &str| warming.iter().any(|one| one.service == name);
-        for service in registry.names() {
-            let status = match is_warming(service) {
-                true => ServingStatus::NotServing,
-                false => ServingStatus::Serving,
-            };
-            health.set_service_status(service, status).await;
-        }
-        if !warming.is_empty() {
-            health
-                .set_service_status("", ServingStatus::NotServing)
-                .await;
-        }
         let names = registry.names().to_vec();
         let routes = registry.into_routes(&health, &config.authorisation)?;
-        if !warming.is_empty() {
-            tokio::spawn(report_readiness(warming, health.clone(), shutdown.clone()));
-        }
+        conditions.report(&names, &health, &shutdown).await;
 
         let stops = StopSignals::default();
         let names_callers = authentication.names_callers();
@@ -390,54 +365,6 @@ impl Builder {
             shutdown,
             ended,
         })
-    }
-}
-
-/// Waits for the readiness of all services and reports each to health.
-async fn report_readiness(
-    warming: Vec<PendingService>,
-    health: HealthReporter,
-    shutdown: Shutdown,
-) {
-    let mut warming: FuturesUnordered<_> = warming
-        .into_iter()
-        .map(|one| async move {
-            let ready = one.ready.into_inner();
-            (
-                one.service,
-                ready.unwrap_or_else(PoisonError::into_inner).await,
-            )
-        })
-        .collect();
-    let mut all_ready = true;
-    loop {
-        let next = tokio::select! {
-            biased;
-            () = shutdown.draining() => return,
-            next = warming.next() => next,
-        };
-        let Some((service, is_ready)) = next else {
-            break;
-        };
-        all_ready &= is_ready;
-        if is_ready {
-            report_serving(&health, service, &shutdown).await;
-        }
-    }
-    if all_ready {
-        report_serving(&health, "", &shutdown).await;
-    }
-}
-
-/// Reports a service as serving, unless the server drains: then it must be reported as not serving.
-async fn report_serving(health: &HealthReporter, service: &str, shutdown: &Shutdown) {
-    health
-        .set_service_status(service, ServingStatus::Serving)
-        .await;
-    if shutdown.is_draining() {
-        health
-            .set_service_status(service, ServingStatus::NotServing)
-            .await;
     }
 }
 

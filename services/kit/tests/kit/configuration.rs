@@ -600,7 +600,7 @@ fn the_reference_describes_every_key() {
     assert_eq!(
         rows,
         [
-            "planner.wait | duration | \"2s\" | ms, s, m, h | Maximum time to wait.",
+            "planner.wait | duration | \"2s\" | ms, s, m, h, d | Maximum time to wait.",
             "planner.max_file_bytes | integer | 1024 | bytes | Maximum size.",
             "planner.threshold | number | 0.22 | - | Confidence.",
             "planner.file | path | - | - | Log file.",

@@ -145,3 +145,61 @@ async fn reflection_lists_mounted_services_in_both_versions() {
     check!(v1);
     check!(v1alpha);
 }
+
+/// A database that can be taken away.
+#[derive(Default)]
+struct Database(std::sync::atomic::AtomicBool);
+
+impl Database {
+    fn set_gone(&self, gone: bool) {
+        self.0.store(gone, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+impl motorium_kit::server::HealthCheck for Database {
+    fn check(&self) -> futures::future::BoxFuture<'_, Result<(), String>> {
+        let gone = self.0.load(std::sync::atomic::Ordering::SeqCst);
+        let checked = match gone {
+            true => Err("the database is gone".to_owned()),
+            false => Ok(()),
+        };
+        Box::pin(std::future::ready(checked))
+    }
+}
+
+#[tokio::test]
+async fn a_service_without_its_database_is_alive_and_not_ready() {
+    let shutdown = Shutdown::new();
+    let database = std::sync::Arc::new(Database::default());
+    let server = Builder::new(Config::loopback())
+        .service(Probe::new(&shutdown), probe::descriptors())
+        .check(probe::NAME, database.clone())
+        .start(&shutdown)
+        .await
+        .unwrap();
+    let mut health = HealthClient::new(channel(&server));
+    let mut watches = Vec::new();
+    for service in ["", probe::NAME] {
+        let request = HealthCheckRequest {
+            service: service.to_owned(),
+        };
+        watches.push(health.watch(request).await.unwrap().into_inner());
+    }
+    for (gone, expected) in [
+        (false, ServingStatus::Serving),
+        (true, ServingStatus::NotServing),
+        (false, ServingStatus::Serving),
+    ] {
+        database.set_gone(gone);
+        for watch in &mut watches {
+            let reached =
+                async { while watch.next().await.unwrap().unwrap().status() != expected {} };
+            with_timeout(reached).await;
+        }
+        let request = HealthCheckRequest {
+            service: motorium_kit::server::LIVENESS.to_owned(),
+        };
+        let alive = health.check(request).await.unwrap().into_inner();
+        assert_eq!(alive.status(), ServingStatus::Serving);
+    }
+}

@@ -88,7 +88,7 @@ pub(super) fn client_config(
     Ok(config)
 }
 
-fn address(loaded: &LayeredConfig, given: Option<&str>) -> Result<String, Error> {
+pub(super) fn address(loaded: &LayeredConfig, given: Option<&str>) -> Result<String, Error> {
     if let Some(given) = given {
         return Ok(given.to_owned());
     }

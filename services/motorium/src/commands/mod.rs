@@ -4,15 +4,18 @@ pub(crate) mod act;
 mod approval;
 mod attachments;
 pub(crate) mod audit;
+pub(crate) mod backup;
 pub(crate) mod config;
 mod config_reference;
 mod connection;
+pub(crate) mod delete;
 mod desktop_probe;
 pub(crate) mod desktop_session;
 pub(crate) mod desktops;
 mod diagnosis;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod health;
 mod history;
 #[cfg(target_os = "linux")]
 pub(crate) mod hold_clipboard;

@@ -23,6 +23,7 @@ pub(crate) async fn up(loaded: &LayeredConfig, args: Up) -> Result<ExitCode, Err
     let process = Process::start(loaded, options).await?;
     output::line(&process.description());
     output::line(&Message::UpHint.text(terminal_language()));
+    motorium_kit::notify_service_manager(process.shutdown());
     process.until_shutdown().await?;
     Ok(ExitCode::SUCCESS)
 }

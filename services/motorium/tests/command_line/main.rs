@@ -3,6 +3,7 @@
 
 mod act;
 mod audit;
+mod backup;
 mod documents;
 mod errors;
 mod scripts;

@@ -31,7 +31,15 @@ impl Edge {
         let states: Vec<wire::approval::State> = request.states().collect();
         let mut approvals = Vec::new();
         for name in self.parents(&request.parent, &states).await? {
-            let task = log::load(self.store.as_ref(), &name).await?;
+            let task = match log::load(self.store.as_ref(), &name).await {
+                // It was deleted since it was listed.
+                Err(log::Error::Store(motorium_store::Error::TaskNotFound { .. }))
+                    if request.parent == ANY_TASK =>
+                {
+                    continue;
+                }
+                task => task?,
+            };
             let all = task.approvals.iter().map(|one| one.to_wire(&name));
             approvals.extend(all.filter(|one| matches_states(one, &states)));
         }

@@ -148,7 +148,13 @@ impl Edge {
             request: request_id,
             now,
         };
-        let created = self.store.create_task(create).await?;
+        let created = match self.store.create_task(create).await {
+            // The session was deleted since it was looked up.
+            Err(motorium_store::Error::ResourceNotFound { name }) => {
+                return Err(Error::SessionNotFound { name });
+            }
+            created => created?,
+        };
         self.wake_dispatcher.notify_one();
         if let Some(session) = &session {
             self.notifier.notify_session(session);

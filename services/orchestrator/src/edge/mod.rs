@@ -9,6 +9,7 @@ mod approvals;
 mod artifacts;
 mod audited;
 mod commands;
+mod deletion;
 mod desktops;
 mod ownership;
 mod session_watch;
@@ -24,7 +25,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::Stream;
+use futures::future::BoxFuture;
 use motorium_kit::principal::Principal;
+use motorium_kit::server::HealthCheck;
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::domain::id::{SessionName, TaskName};
 use motorium_proto::error::FieldError;
@@ -100,6 +103,18 @@ impl Edge {
             ..view::task(&task)
         })
     }
+}
+
+impl HealthCheck for Edge {
+    /// Checks that the store can be read.
+    fn check(&self) -> BoxFuture<'_, Result<(), String>> {
+        let checked = self.store.check();
+        Box::pin(async move { checked.await.map_err(|error| error.to_string()) })
+    }
+}
+
+fn task_name(field: &str, name: &str) -> Result<TaskName, Error> {
+    Ok(TaskName::parse(field, name)?)
 }
 
 /// Validates a page size: 0 means the default, larger sizes are capped, negative ones are an error.
@@ -257,6 +272,14 @@ impl OrchestratorService for Edge {
         Ok(Response::new(wire::ResumeTaskResponse { task: Some(task) }))
     }
 
+    async fn delete_task(
+        &self,
+        request: Request<wire::DeleteTaskRequest>,
+    ) -> RpcResult<wire::DeleteTaskResponse> {
+        let deleted = self.remove_task(request.into_inner()).await?;
+        Ok(Response::new(deleted))
+    }
+
     async fn send_message(
         &self,
         request: Request<wire::SendMessageRequest>,
@@ -403,6 +426,14 @@ impl OrchestratorService for Edge {
     ) -> RpcResult<wire::ListSessionsResponse> {
         let sessions = self.listed_sessions(request.into_inner()).await?;
         Ok(Response::new(sessions))
+    }
+
+    async fn delete_session(
+        &self,
+        request: Request<wire::DeleteSessionRequest>,
+    ) -> RpcResult<wire::DeleteSessionResponse> {
+        let deleted = self.remove_session(request.into_inner()).await?;
+        Ok(Response::new(deleted))
     }
 
     async fn export_session(

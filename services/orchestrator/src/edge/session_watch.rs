@@ -3,6 +3,8 @@
 //! Each task is read like a watch of it alone: in batches, by sequence number, without a buffer for slow watchers. The
 //! token of a message has the position in every task, so a watch resumes exactly after that message.
 //!
+//! A task that is deleted is read no further; the watch of a session ends with an error once that is deleted.
+//!
 //! Invariant: a task is read until its last event is delivered, and never again.
 
 use std::collections::{HashSet, VecDeque};
@@ -168,17 +170,26 @@ impl SessionWatch {
     /// Reads the next events of the first task that has any.
     async fn read(&mut self) -> Result<(), Error> {
         if std::mem::take(&mut self.may_have_tasks) || self.subscription.try_notified() {
+            self.edge.session(&self.session).await?;
             let rows = self.unknown_tasks().await?;
             self.add(rows);
         }
-        for index in 0..self.tasks.len() {
+        let mut index = 0;
+        while index < self.tasks.len() {
             let task = &mut self.tasks[index];
             if !(task.subscription.try_notified() || task.may_have_events) {
+                index += 1;
                 continue;
             }
             let (name, after) = (task.name.clone(), task.last_seq);
             let store = &self.edge.store;
-            let rows = store.events(&name, after, EVENT_BATCH_SIZE).await?;
+            let rows = match store.events(&name, after, EVENT_BATCH_SIZE).await {
+                Err(motorium_store::Error::TaskNotFound { .. }) => {
+                    self.tasks.remove(index);
+                    continue;
+                }
+                rows => rows?,
+            };
             self.tasks[index].may_have_events = rows.len() == EVENT_BATCH_SIZE as usize;
             if !rows.is_empty() {
                 let mut task = self.tasks.remove(index);
@@ -196,6 +207,7 @@ impl SessionWatch {
                 }
                 return Ok(());
             }
+            index += 1;
         }
         Ok(())
     }

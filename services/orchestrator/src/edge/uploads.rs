@@ -1,7 +1,8 @@
 //! Files that clients upload in chunks, to attach them to a task or a message.
 //!
 //! An upload is a blob, named after its content, with a note of each tenant that has uploaded it: the hash of a content
-//! opens no content of others. What refers to the blob keeps it.
+//! opens no content of others. What refers to the blob keeps it. One that nothing refers to is removed after a while
+//! ([`crate::retention`]); referring to it renews that time.
 
 use std::time::SystemTime;
 
@@ -53,7 +54,8 @@ impl Edge {
         })
     }
 
-    /// Checks that the caller's tenant has uploaded the uploads of attachments.
+    /// Checks that the caller's tenant has uploaded the uploads of attachments, and keeps them until the task or message that
+    /// names them is stored.
     pub(super) async fn check_uploads(
         &self,
         field: &str,
@@ -66,7 +68,7 @@ impl Edge {
             };
             let name = resource_name(&tenant, &sha256);
             let uploaded = self.store.get_resource(&name).await;
-            match uploaded.and(self.blobs.size(sha256).await) {
+            match uploaded.and(self.blobs.renew(sha256).await) {
                 Ok(_) => {}
                 Err(
                     motorium_store::Error::BlobNotFound { .. }

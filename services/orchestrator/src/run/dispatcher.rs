@@ -377,9 +377,13 @@ impl DispatchLoop {
     }
 }
 
-/// Returns whether the task waits for an answer and has released its desktop.
+/// Returns whether the task waits for an answer and has released its desktop, or was paused before it started, as a task that
+/// was restored from a backup.
 fn waits_without_desktop(row: &TaskRow) -> bool {
-    wire::Task::decode(row.snapshot.clone()).is_ok_and(|task| task.desktop_released)
+    wire::Task::decode(row.snapshot.clone()).is_ok_and(|task| {
+        let is_paused = task.state() == State::Paused;
+        task.desktop_released || (is_paused && task.start_time.is_none())
+    })
 }
 
 /// Returns whether the time of a task that waits without a desktop may be up. Its active time is at most the time since it

@@ -273,7 +273,16 @@ mod tests {
                 (config.claim_rules, config.authenticated_creator),
             )
         };
-        let now = (true, true, true, true, true, true, true, (ClaimRules::Strict, true));
+        let now = (
+            true,
+            true,
+            true,
+            true,
+            true,
+            true,
+            true,
+            (ClaimRules::Strict, true),
+        );
         assert_eq!(read(&json), now);
         json.as_object_mut()
             .unwrap()
@@ -289,7 +298,16 @@ mod tests {
         members.remove("strict_claims");
         members.remove("authenticated_creator");
         members.remove("estimate_usage");
-        let before = (false, false, false, false, false, false, false, (ClaimRules::Lenient, false));
+        let before = (
+            false,
+            false,
+            false,
+            false,
+            false,
+            false,
+            false,
+            (ClaimRules::Lenient, false),
+        );
         assert_eq!(read(&json), before);
     }
 }

@@ -220,9 +220,6 @@ async fn invalid_names_and_tokens_are_refused() {
     let mut ahead = token.clone();
     ahead.advance(&cluster.get(&names[0]).await.uid, EventSeq(1000));
     assert_eq!(refusal(&cluster, SESSION, &ahead.format()).await, expired);
-    let mut unknown = token;
-    unknown.advance("another", EventSeq(1));
-    assert_eq!(refusal(&cluster, SESSION, &unknown.format()).await, expired);
     let missing = (Code::NotFound, "SESSION_NOT_FOUND".to_owned());
     assert_eq!(refusal(&cluster, "sessions/nowhere", "").await, missing);
     let misnamed = refusal(&cluster, "tasks/one", "").await;
@@ -230,7 +227,7 @@ async fn invalid_names_and_tokens_are_refused() {
 }
 
 /// Returns the service of an orchestrator that runs no tasks, with short intervals between heartbeats.
-async fn edge(folder: &TempDir) -> Edge {
+pub(crate) async fn edge(folder: &TempDir) -> Edge {
     let config = Settings::default().resolve().unwrap();
     let storage = StoreSettings::default().open(folder.path()).await.unwrap();
     let base = ClientConfig::new("");

@@ -19,11 +19,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt as _;
+use futures::future::BoxFuture;
 use motorium_imaging::codec::{self, size_of};
 use motorium_imaging::difference;
 use motorium_imaging::marks::{prompt, select};
 use motorium_imaging::resize::crop;
 use motorium_imaging::shift;
+use motorium_kit::server::HealthCheck;
 use motorium_proto::domain::element::{Element, Scene};
 use motorium_proto::domain::frame::{Cursor, Display, Frame, ImageContent, Monitor, Window};
 use motorium_proto::domain::geometry::{CapturePx, CaptureRect};
@@ -406,6 +408,14 @@ impl PerceptionService {
         self.view_memory
             .record_motion(screen.id(), &quiet.background_motion);
         Ok(quiet)
+    }
+}
+
+impl HealthCheck for PerceptionService {
+    /// Checks that a display answers.
+    fn check(&self) -> BoxFuture<'_, std::result::Result<(), String>> {
+        let described = self.screens.describe_all();
+        Box::pin(async move { described.await.map(drop).map_err(|error| error.to_string()) })
     }
 }
 

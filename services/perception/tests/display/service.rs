@@ -1226,3 +1226,17 @@ async fn a_stream_ends_with_the_display() {
     check_error(&error, "DISPLAY_LOST", &desktop.display);
     assert!(stream.next().await.is_none());
 }
+
+#[tokio::test]
+async fn without_its_display_the_service_is_not_healthy() {
+    use motorium_kit::server::HealthCheck as _;
+
+    let mut desktop = Desktop::start();
+    let service = service(&[&desktop.display]).await;
+    service.check().await.unwrap();
+    desktop.kill();
+    let problem = service.check().await.unwrap_err();
+    assert!(problem.contains(&desktop.display), "{problem}");
+    desktop.restart();
+    service.check().await.unwrap();
+}

@@ -12,6 +12,8 @@
 //! Otherwise a task may be claimed too early; the epoch still lets only one orchestrator write.
 
 mod append;
+#[path = "../sql/deletion.rs"]
+mod deletion;
 #[path = "../sql/generation.rs"]
 mod generation;
 mod notify;
@@ -25,6 +27,10 @@ mod rows;
 mod store;
 #[path = "../sql/tasks.rs"]
 mod tasks;
+#[path = "../sql/upkeep.rs"]
+mod upkeep;
+#[path = "../sql/upkeep_store.rs"]
+mod upkeep_store;
 
 use std::path::PathBuf;
 use std::str::FromStr as _;
@@ -60,6 +66,10 @@ pub(crate) fn migrations() -> Migrator {
         (
             "0003_tenants.sql",
             include_str!("../../migrations/postgres/0003_tenants.sql"),
+        ),
+        (
+            "0004_upkeep.sql",
+            include_str!("../../migrations/postgres/0004_upkeep.sql"),
         ),
     ])
 }
@@ -176,6 +186,16 @@ impl PostgresStore {
     {
         let written = write(self.clone()).await;
         written.map_err(|fault| self.error(fault))
+    }
+
+    /// Does nothing: a query shows whether the server is there.
+    #[expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "the shared code calls it for both databases"
+    )]
+    fn check_place(&self) -> Result<(), Error> {
+        Ok(())
     }
 
     fn error(&self, fault: StatementError) -> Error {

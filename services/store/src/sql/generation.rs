@@ -1,15 +1,21 @@
 //! The generation of a store: an identifier of its content, renewed after a restore from a backup.
+//!
+//! A copy of a store has the key `copy` beside it: backups set it, and whoever restores a database with other tools. A copy
+//! that is opened first gets a new generation; the key stays until its tasks are settled.
 
 use uuid::Uuid;
 
 use super::Pool;
+
+/// Value of the key `copy` from the new generation on.
+const RENEWED: &str = "renewed";
 
 /// Returns a new, globally unique generation.
 pub(super) fn new_generation() -> String {
     Uuid::new_v4().simple().to_string()
 }
 
-/// Returns the generation of the store, and creates it when the store is first opened.
+/// Returns the generation of the store. Creates it when the store is first opened, and renews that of a copy.
 pub(super) async fn current(writer: &Pool) -> sqlx::Result<String> {
     sqlx::query(
         "INSERT INTO meta (key, value) VALUES ('generation', $1) ON CONFLICT (key) DO NOTHING",
@@ -17,6 +23,18 @@ pub(super) async fn current(writer: &Pool) -> sqlx::Result<String> {
     .bind(new_generation())
     .execute(writer)
     .await?;
+    let mut writing = writer.begin().await?;
+    let first = sqlx::query("UPDATE meta SET value = $1 WHERE key = 'copy' AND value <> $1")
+        .bind(RENEWED)
+        .execute(&mut *writing)
+        .await?;
+    if first.rows_affected() > 0 {
+        sqlx::query("UPDATE meta SET value = $1 WHERE key = 'generation'")
+            .bind(new_generation())
+            .execute(&mut *writing)
+            .await?;
+    }
+    writing.commit().await?;
     sqlx::query_scalar("SELECT value FROM meta WHERE key = 'generation'")
         .fetch_one(writer)
         .await

@@ -51,7 +51,7 @@ impl FromRow<'_, DatabaseRow> for TaskRow {
         let owner: Option<String> = row.try_get("owner")?;
         let lease_until = time(row.try_get("lease_until")?);
         Ok(Self {
-            name: task_name(row.try_get("name")?)?,
+            name: parse_task_name(row.try_get("name")?)?,
             uid: row.try_get("uid")?,
             tenant: row.try_get("tenant")?,
             state: row.try_get("state")?,
@@ -66,7 +66,7 @@ impl FromRow<'_, DatabaseRow> for TaskRow {
     }
 }
 
-fn task_name(name: &str) -> sqlx::Result<TaskName> {
+pub(super) fn parse_task_name(name: &str) -> sqlx::Result<TaskName> {
     TaskName::parse("name", name).map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }
 

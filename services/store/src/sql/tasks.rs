@@ -33,6 +33,9 @@ impl Store {
                 repeated: true,
             });
         }
+        if let Some(session) = &task.session {
+            touch_session(&mut writing, session, task.now).await?;
+        }
         let id = insert(&mut writing, &task)
             .await?
             .ok_or_else(|| Error::TaskExists {
@@ -269,10 +272,33 @@ pub(super) async fn append_in_transaction(
 }
 
 /// Returns the row of a task, or an error if there is none.
-async fn existing(connection: &mut Connection, name: &TaskName) -> Result<TaskRow, StatementError> {
+pub(super) async fn existing(
+    connection: &mut Connection,
+    name: &TaskName,
+) -> Result<TaskRow, StatementError> {
     let found = sqlx::query_as("SELECT * FROM task WHERE name = $1").bind(name.to_string());
     let found = found.fetch_optional(connection).await?;
     found.ok_or_else(|| Error::TaskNotFound { task: name.clone() }.into())
+}
+
+/// Updates the time of a session, which keeps it from being deleted before its new task is stored.
+async fn touch_session(
+    connection: &mut Connection,
+    session: &str,
+    now: SystemTime,
+) -> Result<(), StatementError> {
+    let touched = sqlx::query("UPDATE resource SET update_time = $2 WHERE name = $1")
+        .bind(session)
+        .bind(millis(now))
+        .execute(connection)
+        .await?;
+    if touched.rows_affected() == 0 {
+        return Err(Error::ResourceNotFound {
+            name: session.to_owned(),
+        }
+        .into());
+    }
+    Ok(())
 }
 
 /// Inserts the row of a task; `None` if the name is taken.
@@ -378,7 +404,7 @@ fn parse_appended(done: &str) -> sqlx::Result<Appended> {
     })
 }
 
-fn in_states(query: &mut QueryBuilder<Database>, states: &[i32]) {
+pub(super) fn in_states(query: &mut QueryBuilder<Database>, states: &[i32]) {
     query.push("state IN (");
     let mut list = query.separated(", ");
     for state in states {

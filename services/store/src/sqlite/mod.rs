@@ -8,6 +8,9 @@
 
 mod append;
 mod checkpoint;
+mod copy;
+#[path = "../sql/deletion.rs"]
+mod deletion;
 #[path = "../sql/generation.rs"]
 mod generation;
 #[path = "../sql/requests.rs"]
@@ -20,9 +23,15 @@ mod rows;
 mod store;
 #[path = "../sql/tasks.rs"]
 mod tasks;
+#[path = "../sql/upkeep.rs"]
+mod upkeep;
+#[path = "../sql/upkeep_store.rs"]
+mod upkeep_store;
 mod writer;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use sqlx::ConnectOptions as _;
@@ -31,6 +40,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 
+pub(crate) use self::copy::{lock_alone, snapshot};
 use self::rows::millis;
 use self::writer::Writer;
 use crate::folder::{self, Durability};
@@ -60,6 +70,10 @@ pub(crate) fn migrations() -> Migrator {
             "0003_tenants.sql",
             include_str!("../../migrations/sqlite/0003_tenants.sql"),
         ),
+        (
+            "0004_upkeep.sql",
+            include_str!("../../migrations/sqlite/0004_upkeep.sql"),
+        ),
     ])
 }
 
@@ -88,6 +102,8 @@ pub struct SqliteStore {
     write_thread: Writer,
     readers: SqlitePool,
     generation: String,
+    /// Keeps others from replacing the file.
+    _in_use: Arc<File>,
 }
 
 impl SqliteStore {
@@ -102,6 +118,7 @@ impl SqliteStore {
             .filter(|parent| !parent.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
         folder::prepare(parent)?;
+        let in_use = copy::lock_shared(file)?;
         let failure = |error| failure(file, error);
 
         let options = SqliteConnectOptions::new()
@@ -140,6 +157,7 @@ impl SqliteStore {
             checkpoints,
             readers,
             generation,
+            _in_use: Arc::new(in_use),
         })
     }
 
@@ -180,6 +198,12 @@ impl SqliteStore {
 
     async fn add(&self, append: Append) -> Result<Appended, Error> {
         self.write_thread.append(append).await
+    }
+
+    /// Checks that the database file is there: what is written to a removed file is lost.
+    fn check_place(&self) -> Result<(), Error> {
+        let there = std::fs::metadata(&self.file).map(|_| ());
+        there.map_err(|error| folder::from_io_error(&self.file, &error))
     }
 
     fn error(&self, fault: StatementError) -> Error {

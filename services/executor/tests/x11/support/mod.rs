@@ -80,7 +80,7 @@ pub(crate) struct Desktop {
     // Dropped in this order: programs, window manager, server, files, slot.
     programs: Vec<Process>,
     _window_manager: Process,
-    _server: Process,
+    pub(crate) server: Process,
     pub(crate) display: String,
     pub(crate) home: tempfile::TempDir,
     _slot: SemaphorePermit<'static>,
@@ -115,7 +115,7 @@ impl Desktop {
         let desktop = Self {
             programs: Vec::new(),
             _window_manager: window_manager,
-            _server: server,
+            server,
             display,
             home,
             _slot: slot,

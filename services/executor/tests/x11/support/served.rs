@@ -21,6 +21,7 @@ pub(crate) const TTL: Duration = Duration::from_secs(600);
 pub(crate) struct ExecutorProcess {
     pub(crate) process: Process,
     pub(crate) executor: ExecutorClient<Channel>,
+    pub(crate) url: String,
     pub(crate) display: DisplayId,
 }
 
@@ -48,7 +49,8 @@ impl ExecutorProcess {
         ]);
         let mut process = Process::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
         let address = address(&mut process);
-        let channel = Channel::from_shared(format!("http://{address}"))
+        let url = format!("http://{address}");
+        let channel = Channel::from_shared(url.clone())
             .unwrap()
             .connect()
             .await
@@ -57,6 +59,7 @@ impl ExecutorProcess {
         Self {
             process,
             executor: ExecutorClient::new(channel),
+            url,
             display,
         }
     }

@@ -25,6 +25,7 @@ use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::decision::Next;
 use motorium_proto::service::{ExecutorServer, PerceptionServer, PlannerClient, PlannerServer};
 use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::orchestrator_service_server::SERVICE_NAME;
 use motorium_store::Durability;
 use motorium_store::audit::AuditLog;
 use tempfile::TempDir;
@@ -209,8 +210,10 @@ async fn start(
         listen: ListenAddress::default(),
         ..ServerConfig::loopback()
     });
-    let service = NamedCallers(orchestrator.edge().tonic());
-    let server = server.service(service, FILE_DESCRIPTOR_SET);
+    let edge = orchestrator.edge();
+    let server = server
+        .service(NamedCallers(edge.clone().tonic()), FILE_DESCRIPTOR_SET)
+        .check(SERVICE_NAME, Arc::new(edge));
     let running = server.start(&shutdown).await.unwrap();
     (store, running, orchestrator.start())
 }
@@ -414,6 +417,11 @@ impl Cluster {
     /// Starts the orchestrator again on the same store, configured with a different desktop.
     pub(crate) async fn start_without_desktop(&mut self) {
         self.start_process("another", None).await;
+    }
+
+    /// Returns the folder of the stores.
+    pub(crate) fn data(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Starts a graceful shutdown.

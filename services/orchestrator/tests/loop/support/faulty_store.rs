@@ -1,5 +1,6 @@
 //! A store that blocks at a chosen write, like a process that is killed there, or that reports a full disk.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
@@ -8,8 +9,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_store::{
-    Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
-    PutResource, RequestId, ResourceRow, SessionQuery, TaskRow, TaskStore,
+    Append, Appended, BlobId, Claim, CreateTask, Created, Error, EventRow, ListResources,
+    ListTasks, OldTasks, Page, PutResource, RequestId, ResourceRow, SessionQuery, StoreUpkeep,
+    TaskCursor, TaskRow, TaskStore, UnindexedTask,
 };
 use tokio::sync::watch;
 
@@ -179,5 +181,75 @@ impl TaskStore for FaultyStore {
 
     async fn list_resources(&self, list: ListResources) -> Result<Page<ResourceRow>, Error> {
         self.store.list_resources(list).await
+    }
+}
+
+#[async_trait]
+impl StoreUpkeep for FaultyStore {
+    async fn delete_task(&self, name: &TaskName, ended: &[i32]) -> Result<(), Error> {
+        self.store.delete_task(name, ended).await
+    }
+
+    async fn delete_session(
+        &self,
+        name: &str,
+        ended: &[i32],
+        with_tasks: bool,
+    ) -> Result<Vec<TaskName>, Error> {
+        self.store.delete_session(name, ended, with_tasks).await
+    }
+
+    async fn old_tasks(&self, query: OldTasks) -> Result<Vec<TaskName>, Error> {
+        self.store.old_tasks(query).await
+    }
+
+    async fn old_sessions(&self, before: SystemTime, limit: u32) -> Result<Vec<String>, Error> {
+        self.store.old_sessions(before, limit).await
+    }
+
+    async fn delete_notes(&self, name: &TaskName) -> Result<(), Error> {
+        self.store.delete_notes(name).await
+    }
+
+    async fn unindexed(&self, after: TaskCursor, limit: u32) -> Result<Vec<UnindexedTask>, Error> {
+        self.store.unindexed(after, limit).await
+    }
+
+    async fn index_blobs(&self, task: &UnindexedTask, blobs: &[BlobId]) -> Result<(), Error> {
+        self.store.index_blobs(task, blobs).await
+    }
+
+    async fn release_blobs(&self, name: &TaskName, kept: &[BlobId]) -> Result<(), Error> {
+        self.store.release_blobs(name, kept).await
+    }
+
+    async fn used_blobs(&self, ids: &[BlobId]) -> Result<HashSet<BlobId>, Error> {
+        self.store.used_blobs(ids).await
+    }
+
+    async fn take_duty(
+        &self,
+        duty: &str,
+        owner: &str,
+        ttl: Duration,
+        now: SystemTime,
+    ) -> Result<bool, Error> {
+        self.store.take_duty(duty, owner, ttl, now).await
+    }
+
+    async fn release_duty(&self, duty: &str, owner: &str) -> Result<(), Error> {
+        self.store.release_duty(duty, owner).await
+    }
+
+    async fn is_copy(&self) -> Result<bool, Error> {
+        self.store.is_copy().await
+    }
+
+    async fn copy_settled(&self) -> Result<(), Error> {
+        self.store.copy_settled().await
+    }
+
+    async fn check(&self) -> Result<(), Error> {
+        self.store.check().await
     }
 }

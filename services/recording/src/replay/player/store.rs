@@ -2,6 +2,7 @@
 //!
 //! Nothing is written to disk. Methods that a run does not call are not supported.
 
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -10,8 +11,9 @@ use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State as TaskState;
 use motorium_store::{
-    Append, Appended, Claim, CreateTask, Created, Error, EventRow, ListResources, ListTasks, Page,
-    PutResource, RequestId, ResourceRow, SessionQuery, TaskRow, TaskStore,
+    Append, Appended, BlobId, Claim, CreateTask, Created, Error, EventRow, ListResources,
+    ListTasks, OldTasks, Page, PutResource, RequestId, ResourceRow, SessionQuery, StoreUpkeep,
+    TaskCursor, TaskRow, TaskStore, UnindexedTask,
 };
 use prost::Message as _;
 
@@ -143,6 +145,80 @@ impl TaskStore for Player {
         _: ListResources,
     ) -> std::result::Result<Page<ResourceRow>, Error> {
         unsupported()
+    }
+}
+
+#[async_trait]
+impl StoreUpkeep for Player {
+    async fn delete_task(&self, _: &TaskName, _: &[i32]) -> std::result::Result<(), Error> {
+        unsupported()
+    }
+
+    async fn delete_session(
+        &self,
+        _: &str,
+        _: &[i32],
+        _: bool,
+    ) -> std::result::Result<Vec<TaskName>, Error> {
+        unsupported()
+    }
+
+    async fn old_tasks(&self, _: OldTasks) -> std::result::Result<Vec<TaskName>, Error> {
+        unsupported()
+    }
+
+    async fn old_sessions(&self, _: SystemTime, _: u32) -> std::result::Result<Vec<String>, Error> {
+        unsupported()
+    }
+
+    async fn delete_notes(&self, _: &TaskName) -> std::result::Result<(), Error> {
+        unsupported()
+    }
+
+    async fn unindexed(
+        &self,
+        _: TaskCursor,
+        _: u32,
+    ) -> std::result::Result<Vec<UnindexedTask>, Error> {
+        unsupported()
+    }
+
+    async fn index_blobs(&self, _: &UnindexedTask, _: &[BlobId]) -> std::result::Result<(), Error> {
+        unsupported()
+    }
+
+    async fn release_blobs(&self, _: &TaskName, _: &[BlobId]) -> std::result::Result<(), Error> {
+        unsupported()
+    }
+
+    async fn used_blobs(&self, _: &[BlobId]) -> std::result::Result<HashSet<BlobId>, Error> {
+        unsupported()
+    }
+
+    async fn take_duty(
+        &self,
+        _: &str,
+        _: &str,
+        _: Duration,
+        _: SystemTime,
+    ) -> std::result::Result<bool, Error> {
+        unsupported()
+    }
+
+    async fn release_duty(&self, _: &str, _: &str) -> std::result::Result<(), Error> {
+        unsupported()
+    }
+
+    async fn is_copy(&self) -> std::result::Result<bool, Error> {
+        Ok(false)
+    }
+
+    async fn copy_settled(&self) -> std::result::Result<(), Error> {
+        unsupported()
+    }
+
+    async fn check(&self) -> std::result::Result<(), Error> {
+        Ok(())
     }
 }
 

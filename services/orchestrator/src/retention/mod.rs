@@ -1,0 +1,117 @@
+//! Deletes what the retention settings say is too old, and files that no task uses.
+//!
+//! - [`settings`]: how long tasks and their parts are kept
+//! - `references`: the blobs that stored events name
+//! - [`sweep`]: one pass over the store
+//!
+//! Of several orchestrators on a store, one sweeps at a time and once per interval, however often they restart: both are duties
+//! in the store. Nothing of a task that has not ended is touched.
+
+mod references;
+pub mod settings;
+pub mod sweep;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use motorium_kit::shutdown::Shutdown;
+use motorium_proto::v1::orchestrator::task::State;
+use motorium_store::{BlobStore, TaskNotifier, TaskStore};
+use uuid::Uuid;
+
+use crate::error::Error;
+pub use settings::{RetentionPolicy, RetentionSettings};
+pub use sweep::Swept;
+
+/// States in which a task has ended.
+pub const ENDED_STATES: [i32; 3] = [
+    State::Succeeded as i32,
+    State::Failed as i32,
+    State::Cancelled as i32,
+];
+
+/// The duty to sweep now. A backup has it while it copies files, so that none is removed meanwhile.
+pub const SWEEP_DUTY: &str = "sweep";
+/// The duty to sweep in this interval. It is kept after the sweep.
+const INTERVAL_DUTY: &str = "sweep-interval";
+/// Time after which another orchestrator may sweep if the one that does has died. Renewed after every batch.
+// Longer than a batch of deletions takes on a slow disk.
+pub const DUTY_LEASE: Duration = Duration::from_secs(300);
+/// Interval at which a process looks whether a sweep is due.
+// Short against the shortest interval between sweeps; a look is one statement.
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Sweeps a store in the background.
+#[derive(Clone)]
+pub struct Sweeper {
+    pub store: Arc<dyn TaskStore>,
+    pub blobs: BlobStore,
+    pub notifier: TaskNotifier,
+    pub policy: RetentionPolicy,
+}
+
+impl std::fmt::Debug for Sweeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sweeper")
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Sweeper {
+    /// Sweeps when it is due, until shutdown.
+    pub async fn run(self, shutdown: Shutdown) {
+        loop {
+            tokio::select! {
+                () = shutdown.draining() => return,
+                () = tokio::time::sleep(jittered(CHECK_INTERVAL)) => {}
+            }
+            tokio::select! {
+                // A sweep may end anywhere: the next one goes on.
+                () = shutdown.draining() => return,
+                swept = self.sweep_if_due(SystemTime::now()) => match swept {
+                    Ok(Some(swept)) => tracing::info!(%swept, "the store was swept"),
+                    Ok(None) => {}
+                    Err(error) => tracing::warn!(%error, "sweeping the store failed; it is tried again later"),
+                },
+            }
+        }
+    }
+
+    /// Sweeps, unless another process does or the last sweep is not an interval ago.
+    ///
+    /// # Errors
+    /// If the store or the blobs cannot be read or written.
+    pub async fn sweep_if_due(&self, now: SystemTime) -> Result<Option<Swept>, Error> {
+        // A name of its own for each attempt, so that this process, too, finds the interval taken.
+        let owner = Uuid::new_v4().to_string();
+        let interval = self.policy.interval;
+        if !self
+            .store
+            .take_duty(INTERVAL_DUTY, &owner, interval, now)
+            .await?
+        {
+            return Ok(None);
+        }
+        if !self
+            .store
+            .take_duty(SWEEP_DUTY, &owner, DUTY_LEASE, now)
+            .await?
+        {
+            self.store.release_duty(INTERVAL_DUTY, &owner).await?;
+            return Ok(None);
+        }
+        let swept = self.sweep(&owner, now).await;
+        self.store.release_duty(SWEEP_DUTY, &owner).await?;
+        if swept.is_err() {
+            self.store.release_duty(INTERVAL_DUTY, &owner).await?;
+        }
+        swept.map(Some)
+    }
+}
+
+/// Returns a duration between half and all of this one, so that orchestrators that started together look at different times.
+fn jittered(duration: Duration) -> Duration {
+    let chance = f64::from(Uuid::new_v4().as_bytes()[0]) / f64::from(u8::MAX);
+    duration.mul_f64(0.5 + chance / 2.0)
+}

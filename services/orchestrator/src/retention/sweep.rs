@@ -1,0 +1,299 @@
+//! One pass over the store: deletes what is too old, brings the index of used blobs up to date, and removes unused blobs.
+//!
+//! Works in batches, so that runs wait for a single deletion at most. A pass that ends midway has done part of its work; the
+//! next one does the rest.
+//!
+//! Invariant: a blob is removed only if the events that were stored when the pass began name it nowhere, and if it was last
+//! stored or renewed longer ago than a writer takes to store the events that name it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use motorium_proto::domain::id::TaskName;
+use motorium_recording::log;
+use motorium_store::{BlobId, OldTasks, RemovedBlobs, TaskCursor, TaskPart, UnindexedTask};
+use motorium_task::Task;
+use motorium_task::spec::{Attachment, AttachmentContent};
+use tokio::time::Instant;
+
+use super::{DUTY_LEASE, ENDED_STATES, SWEEP_DUTY, Sweeper, references};
+use crate::error::Error;
+
+/// Number of tasks or sessions that are looked up at once.
+const BATCH_SIZE: u32 = 100;
+/// Number of events that are read at once.
+// Bounds the memory of one query, as for watches.
+const EVENT_BATCH_SIZE: u32 = 100;
+/// Number of blobs that are removed at once.
+// A removal blocks one of two disk threads, for about a millisecond per hundred files.
+const BLOB_BATCH_SIZE: usize = 100;
+
+/// What a sweep has deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    pub tasks: u64,
+    pub sessions: u64,
+    /// Tasks whose recordings were deleted.
+    pub recordings: u64,
+    /// Tasks whose screenshots were deleted.
+    pub screenshots: u64,
+    pub files: RemovedBlobs,
+    pub elapsed: Duration,
+}
+
+impl fmt::Display for Swept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "tasks: {}, sessions: {}, recordings: {}, screenshots of tasks: {}, files: {} ({} bytes), seconds: {:.1}",
+            self.tasks,
+            self.sessions,
+            self.recordings,
+            self.screenshots,
+            self.files.count,
+            self.files.bytes,
+            self.elapsed.as_secs_f64()
+        )
+    }
+}
+
+impl Sweeper {
+    /// Sweeps as the owner of the duty.
+    pub(super) async fn sweep(&self, owner: &str, now: SystemTime) -> Result<Swept, Error> {
+        let mut pass = Pass {
+            sweeper: self,
+            owner,
+            now,
+            renewed_at: Instant::now(),
+            began: Instant::now(),
+            swept: Swept::default(),
+        };
+        pass.delete_tasks().await?;
+        pass.delete_sessions().await?;
+        pass.delete_recordings().await?;
+        pass.index_blobs().await?;
+        pass.delete_screenshots().await?;
+        pass.remove_files().await?;
+        pass.swept.elapsed = pass.began.elapsed();
+        Ok(pass.swept)
+    }
+}
+
+/// A sweep that is going on.
+struct Pass<'a> {
+    sweeper: &'a Sweeper,
+    owner: &'a str,
+    now: SystemTime,
+    began: Instant,
+    /// Time at which the duty was last renewed.
+    renewed_at: Instant,
+    swept: Swept,
+}
+
+impl Pass<'_> {
+    /// Renews the duty when a third of its lease has passed.
+    async fn renew_duty(&mut self) -> Result<(), Error> {
+        if self.renewed_at.elapsed() < DUTY_LEASE / 3 {
+            return Ok(());
+        }
+        self.renewed_at = Instant::now();
+        let (store, now) = (&self.sweeper.store, SystemTime::now());
+        if store
+            .take_duty(SWEEP_DUTY, self.owner, DUTY_LEASE, now)
+            .await?
+        {
+            return Ok(());
+        }
+        Err(Error::SweepLost)
+    }
+
+    /// Returns the next tasks that ended longer ago than `age`; none without an age.
+    async fn old_tasks(
+        &mut self,
+        age: Option<Duration>,
+        with: Option<TaskPart>,
+    ) -> Result<Vec<TaskName>, Error> {
+        self.renew_duty().await?;
+        let Some(before) = age.and_then(|age| self.now.checked_sub(age)) else {
+            return Ok(Vec::new());
+        };
+        let query = OldTasks {
+            states: ENDED_STATES.to_vec(),
+            before,
+            with,
+            limit: BATCH_SIZE,
+        };
+        Ok(self.sweeper.store.old_tasks(query).await?)
+    }
+
+    async fn delete_tasks(&mut self) -> Result<(), Error> {
+        loop {
+            let old = self.old_tasks(self.sweeper.policy.tasks, None).await?;
+            if old.is_empty() {
+                return Ok(());
+            }
+            for task in old {
+                let deleted = self.sweeper.store.delete_task(&task, &ENDED_STATES);
+                self.swept.tasks += u64::from(unless_gone(deleted.await)?);
+                self.sweeper.notifier.notify(&task);
+            }
+        }
+    }
+
+    async fn delete_sessions(&mut self) -> Result<(), Error> {
+        let age = self.sweeper.policy.sessions;
+        let Some(before) = age.and_then(|age| self.now.checked_sub(age)) else {
+            return Ok(());
+        };
+        let store = &self.sweeper.store;
+        loop {
+            let old = store.old_sessions(before, BATCH_SIZE).await?;
+            if old.is_empty() {
+                return Ok(());
+            }
+            for session in old {
+                let deleted = store.delete_session(&session, &ENDED_STATES, false).await;
+                self.swept.sessions += u64::from(unless_gone(deleted.map(drop))?);
+            }
+        }
+    }
+
+    async fn delete_recordings(&mut self) -> Result<(), Error> {
+        loop {
+            let age = self.sweeper.policy.recordings;
+            let old = self.old_tasks(age, Some(TaskPart::Notes)).await?;
+            if old.is_empty() {
+                return Ok(());
+            }
+            for task in old {
+                let deleted = self.sweeper.store.delete_notes(&task).await;
+                self.swept.recordings += u64::from(unless_gone(deleted)?);
+            }
+        }
+    }
+
+    /// Adds the blobs of all events that were stored until now to the index.
+    async fn index_blobs(&mut self) -> Result<(), Error> {
+        let mut after = TaskCursor::default();
+        loop {
+            self.renew_duty().await?;
+            let tasks = self.sweeper.store.unindexed(after, BATCH_SIZE).await?;
+            let Some(last) = tasks.last() else {
+                return Ok(());
+            };
+            after = last.cursor;
+            for task in &tasks {
+                unless_gone(self.index_task(task).await)?;
+            }
+        }
+    }
+
+    async fn index_task(&self, task: &UnindexedTask) -> Result<(), motorium_store::Error> {
+        let store = &self.sweeper.store;
+        let mut blobs = BTreeSet::new();
+        let mut after = task.indexed_seq;
+        while after < task.last_seq {
+            let events = store.events(&task.name, after, EVENT_BATCH_SIZE).await?;
+            let Some(last) = events.last() else {
+                break;
+            };
+            after = last.seq;
+            for event in &events {
+                blobs.extend(references::blobs(&event.body));
+            }
+        }
+        // Events may have been appended since the task was listed.
+        let indexed = UnindexedTask {
+            last_seq: after,
+            ..task.clone()
+        };
+        let blobs: Vec<BlobId> = blobs.into_iter().collect();
+        store.index_blobs(&indexed, &blobs).await
+    }
+
+    async fn delete_screenshots(&mut self) -> Result<(), Error> {
+        loop {
+            let age = self.sweeper.policy.screenshots;
+            let old = self.old_tasks(age, Some(TaskPart::Blobs)).await?;
+            let before = self.swept.screenshots;
+            for name in old {
+                if let Some(files) = self.files_of(&name).await? {
+                    let released = self.sweeper.store.release_blobs(&name, &files).await;
+                    self.swept.screenshots += u64::from(unless_gone(released)?);
+                }
+            }
+            // What is left cannot be read by this build, or is gone.
+            if self.swept.screenshots == before {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Returns the blobs of a task that are no screenshots; `None` if it is gone, or if this build cannot read its log.
+    async fn files_of(&self, name: &TaskName) -> Result<Option<Vec<BlobId>>, Error> {
+        match log::load(self.sweeper.store.as_ref(), name).await {
+            Ok(task) => Ok(Some(files(&task))),
+            Err(log::Error::Store(motorium_store::Error::TaskNotFound { .. })) => Ok(None),
+            Err(error @ log::Error::Corrupt { .. }) => {
+                tracing::warn!(task = %name, %error, "the screenshots of a task are kept");
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn remove_files(&mut self) -> Result<(), Error> {
+        let Some(before) = self.now.checked_sub(self.sweeper.policy.unused_files) else {
+            return Ok(());
+        };
+        for shard in 0..=u8::MAX {
+            self.renew_duty().await?;
+            let old = self.sweeper.blobs.old_blobs(shard, before).await?;
+            for batch in old.chunks(BLOB_BATCH_SIZE) {
+                let used = self.sweeper.store.used_blobs(batch).await?;
+                let unused = batch.iter().copied().filter(|id| !used.contains(id));
+                let unused: Vec<BlobId> = unused.collect();
+                if !unused.is_empty() {
+                    let removed = self.sweeper.blobs.remove_unused(unused, before).await?;
+                    self.swept.files.add(removed);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns false if what was to be deleted is gone already or is used again.
+fn unless_gone(outcome: Result<(), motorium_store::Error>) -> Result<bool, Error> {
+    use motorium_store::Error as Store;
+
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(
+            Store::TaskNotFound { .. }
+            | Store::ResourceNotFound { .. }
+            | Store::SessionNotEmpty { .. },
+        ) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the blobs of a task that are no screenshots: attachments and fetched files.
+fn files(task: &Task) -> Vec<BlobId> {
+    let attached = task
+        .spec
+        .attachments
+        .iter()
+        .chain(&task.message_attachments);
+    let uploads = attached.filter_map(|Attachment { content, .. }| match content {
+        AttachmentContent::Upload(sha256) => Some(*sha256),
+        AttachmentContent::Inline(_) => None,
+    });
+    let results = task
+        .results
+        .iter()
+        .filter_map(|file| file.artifact.as_ref());
+    let results = results.map(|artifact| artifact.sha256);
+    uploads.chain(results).map(BlobId::from).collect()
+}

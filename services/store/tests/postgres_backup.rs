@@ -1,0 +1,67 @@
+//! The backup of a PostgreSQL store as docs/operations.md describes it: `pg_dump`, and a mark in the restored database.
+
+use std::process::Command;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use motorium_proto::domain::id::{EventSeq, TaskName};
+use motorium_store::local_postgres::LocalPostgres;
+use motorium_store::{CreateTask, NewEvent, PostgresStore, StoreUpkeep as _, TaskStore as _};
+
+fn run(program: &str, arguments: &[&str]) {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program}: {messages}");
+}
+
+#[tokio::test]
+async fn a_dump_is_restored_as_a_copy() {
+    let server = LocalPostgres::start();
+    let (database, new_database) = (server.database().await, server.database().await);
+    let store = PostgresStore::open(&database).await.unwrap();
+    let name = TaskName::from_segment("a").unwrap();
+    let task = CreateTask {
+        name: name.clone(),
+        uid: "u".to_owned(),
+        session: None,
+        state: 1,
+        priority: 0,
+        run_after: None,
+        labels: Default::default(),
+        snapshot: Bytes::from_static(b"snapshot"),
+        first_event: NewEvent {
+            at: SystemTime::now(),
+            kind: "created",
+            body: Bytes::from_static(b"\x00\xff body"),
+        },
+        request: None,
+        now: SystemTime::now(),
+    };
+    store.create_task(task).await.unwrap();
+
+    let folder = tempfile::tempdir().unwrap();
+    let dump = folder.path().join("tasks.dump");
+    let dump = dump.to_str().unwrap();
+    run("pg_dump", &["--format=custom", "--file", dump, &database]);
+    run(
+        "pg_restore",
+        &[
+            "--no-owner",
+            "--exit-on-error",
+            "--dbname",
+            &new_database,
+            dump,
+        ],
+    );
+    let mark = "INSERT INTO meta (key, value) VALUES ('copy', 'pg_restore')";
+    run("psql", &["--quiet", "--command", mark, &new_database]);
+
+    let copy = PostgresStore::open(&new_database).await.unwrap();
+    assert!(copy.is_copy().await.unwrap());
+    assert_ne!(copy.generation(), store.generation());
+    let events = copy.events(&name, EventSeq(0), 10).await.unwrap();
+    assert_eq!(events, store.events(&name, EventSeq(0), 10).await.unwrap());
+    assert!(!store.is_copy().await.unwrap());
+    copy.copy_settled().await.unwrap();
+    assert!(!copy.is_copy().await.unwrap());
+}
