@@ -1,0 +1,22 @@
+/** The session of this browser at the gateway. */
+
+export interface Session {
+  readonly version: string;
+  readonly expireTime: number | undefined;
+}
+
+/** Returns the session, or undefined if there is none or the gateway does not answer. */
+export async function readSession(): Promise<Session | undefined> {
+  try {
+    const response = await fetch("/api/session", { credentials: "same-origin" });
+    if (!response.ok) return undefined;
+    const body = (await response.json()) as { readonly version?: string; readonly expire_time?: string };
+    return { version: body.version ?? "", expireTime: body.expire_time ? Date.parse(body.expire_time) : undefined };
+  } catch {
+    return undefined;
+  }
+}
+
+export async function logOut(): Promise<void> {
+  await fetch("/api/logout", { method: "POST", credentials: "same-origin" });
+}

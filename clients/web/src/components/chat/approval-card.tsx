@@ -1,0 +1,134 @@
+import { ShieldCheck } from "lucide-react";
+import { useState, type ReactNode } from "react";
+import type { Approval } from "@gen/orchestrator/v1/task_pb.ts";
+import { artifactUrl } from "@/api/client.ts";
+import { Button } from "@/components/ui/button.tsx";
+import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
+import { useText, type Key } from "@/i18n/index.ts";
+import { cn } from "@/lib/class-names.ts";
+import { formatClock } from "@/lib/format.ts";
+import { useCommand } from "@/lib/use-command.ts";
+import { useNow } from "@/lib/use-now.ts";
+import { factsOf, type FactKind } from "@/model/approval-facts.ts";
+import { milliseconds } from "@/model/task.ts";
+import { resolveApproval } from "@/store/commands.ts";
+
+const FACTS: Record<FactKind, Key> = {
+  text: "fact.text",
+  secret: "fact.secret",
+  address: "fact.address",
+  application: "fact.application",
+  keys: "fact.keys",
+  window: "fact.window",
+};
+
+interface ApprovalCardProps {
+  readonly approval: Approval;
+  /** Goal of the task, where the card stands alone. */
+  readonly goal?: string;
+  readonly children?: ReactNode;
+}
+
+/** A risky action that waits for the user: in words, with the part of the screen that it is bound to, and who asked for it. */
+export function ApprovalCard({ approval, goal, children }: ApprovalCardProps): ReactNode {
+  const t = useText();
+  const facts = factsOf(approval.action);
+  return (
+    <section aria-label={t("approval.label")} className="animate-rise overflow-hidden rounded-2xl border border-warning-line bg-card shadow-card">
+      <div className="flex items-center gap-2 border-b border-warning-line bg-warning-soft px-4 py-2.5 text-sm font-semibold text-warning">
+        <ShieldCheck className="size-4.5 shrink-0" />
+        <span role="status" className="flex-1">{t("approval.label")}</span>
+        <Expiry approval={approval} />
+      </div>
+      <div className="space-y-4 px-4 py-4">
+        {goal !== undefined && <p className="truncate text-sm text-muted-foreground" title={goal}>{goal}</p>}
+        <div className="flex flex-col gap-4 sm:flex-row">
+          <div className="min-w-0 flex-1 space-y-2">
+            <p className="text-base font-semibold wrap-anywhere">{approval.action?.intent || t("approval.unnamed")}</p>
+            {approval.reason !== "" && <p className="text-sm text-muted-foreground wrap-anywhere">{approval.reason}</p>}
+            <dl className="space-y-1.5 pt-1 text-sm">
+              {facts.map((fact) => (
+                <div key={fact.kind} className="flex flex-wrap gap-x-2">
+                  <dt className="text-muted-foreground">{t(FACTS[fact.kind])}</dt>
+                  <dd className="max-h-32 min-w-0 overflow-y-auto font-mono text-[0.8125rem] leading-5 whitespace-pre-wrap wrap-anywhere">{fact.value}</dd>
+                </div>
+              ))}
+              {approval.rules.length > 0 && (
+                <div className="flex flex-wrap gap-x-2">
+                  <dt className="text-muted-foreground">{t("approval.rule")}</dt>
+                  <dd className="font-mono text-[0.8125rem] leading-5 wrap-anywhere">{approval.rules.join(", ")}</dd>
+                </div>
+              )}
+            </dl>
+            {approval.safetyChecks.map((check) => (
+              <p key={check.id} className="rounded-lg bg-warning-soft px-3 py-2 text-sm wrap-anywhere">{check.message || check.code}</p>
+            ))}
+          </div>
+          {approval.evidence && (
+            <figure className="sm:w-56 sm:shrink-0">
+              <img src={artifactUrl(approval.evidence.name)} alt={t("approval.evidence")} className="max-h-44 w-full rounded-lg border bg-screen object-contain" />
+              <figcaption className="mt-1 text-xs text-muted-foreground">{t("approval.evidence")}</figcaption>
+            </figure>
+          )}
+        </div>
+        <Decision approval={approval} />
+        {children}
+      </div>
+    </section>
+  );
+}
+
+function Decision({ approval }: { readonly approval: Approval }): ReactNode {
+  const t = useText();
+  const [denying, setDenying] = useState(false);
+  const [reason, setReason] = useState("");
+  const resolving = useCommand(resolveApproval);
+  return (
+    <div className="space-y-3">
+      {denying ? (
+        <form
+          className="space-y-2.5"
+          onSubmit={(event) => {
+            event.preventDefault();
+            resolving.run(approval, false, reason.trim());
+          }}
+        >
+          <input
+            autoFocus
+            value={reason}
+            onChange={(event) => setReason(event.target.value)}
+            placeholder={t("approval.why")}
+            aria-label={t("approval.why")}
+            className="h-9 w-full rounded-lg border border-input bg-background px-3 text-sm placeholder:text-muted-foreground"
+          />
+          <div className="flex gap-2">
+            <Button type="submit" variant="danger" disabled={resolving.busy}>{t("approval.deny")}</Button>
+            <Button variant="ghost" onClick={() => setDenying(false)}>{t("back")}</Button>
+          </div>
+        </form>
+      ) : (
+        <div className="flex flex-wrap gap-2">
+          <Button variant="primary" disabled={resolving.busy} onClick={() => resolving.run(approval, true, "")}>{t("approval.approve")}</Button>
+          <Button variant="secondary" disabled={resolving.busy} onClick={() => setDenying(true)}>{t("approval.denyWith")}</Button>
+        </div>
+      )}
+      {resolving.problem && <ProblemNotice problem={resolving.problem} />}
+    </div>
+  );
+}
+
+// The count turns red when there is little time left to read.
+const SOON_MS = 30_000;
+
+function Expiry({ approval }: { readonly approval: Approval }): ReactNode {
+  const t = useText();
+  const now = useNow(1_000);
+  if (!approval.expireTime) return null;
+  const left = milliseconds(approval.expireTime) - now;
+  if (left <= 0) return <span className="text-xs">{t("approval.expired")}</span>;
+  return (
+    <span className={cn("text-xs font-medium tabular-nums", left < SOON_MS && "text-destructive")}>
+      {t("approval.expires", { time: formatClock(left) })}
+    </span>
+  );
+}

@@ -1,0 +1,92 @@
+import { ArrowDown, History, X } from "lucide-react";
+import { useEffect, type ReactNode } from "react";
+import { Button } from "@/components/ui/button.tsx";
+import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
+import { RunPlaceholder } from "@/components/run/run-placeholder.tsx";
+import { useText } from "@/i18n/index.ts";
+import { useStickToBottom } from "@/lib/use-stick-to-bottom.ts";
+import { hasEnded } from "@/model/task.ts";
+import { send } from "@/store/commands.ts";
+import { dismissMissed, openConversation, removeSending, tasksInOrder, useConversation, type Sending } from "@/store/conversation.ts";
+import { usePrompt } from "@/store/prompt.ts";
+import { PromptBox } from "./prompt-box.tsx";
+import { TaskBlock } from "./task-block.tsx";
+import { UserMessage } from "./user-message.tsx";
+import { Welcome } from "./welcome.tsx";
+
+/** A conversation, or the empty page on which the next one begins. */
+export function Conversation({ name }: { readonly name: string | undefined }): ReactNode {
+  const t = useText();
+  const { tasks, sending, link, missedEvents } = useConversation();
+  const empty = name === undefined && sending.length === 0;
+  const { scroller, content, atEnd, toEnd } = useStickToBottom(!empty);
+  useEffect(() => {
+    if (name !== undefined) openConversation(name);
+  }, [name]);
+
+  const ordered = tasksInOrder(tasks);
+  const last = ordered.at(-1);
+  const running = last !== undefined && !hasEnded(last);
+  const onSend = (text: string, files: readonly File[]): void => {
+    void send(text, files);
+    requestAnimationFrame(toEnd);
+  };
+  return (
+    <div className="flex min-h-0 flex-1 flex-col">
+      <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto [scrollbar-gutter:stable_both-edges]">
+        <div ref={content} className="mx-auto flex min-h-full w-full max-w-[56rem] flex-col px-4 pt-6 pb-8 sm:px-6">
+          {empty && <Welcome />}
+          {link.kind === "failed" && name !== undefined && <ProblemNotice problem={link.problem} />}
+          {name !== undefined && link.kind === "connecting" && ordered.length === 0 && <Loading />}
+          <div className="space-y-10">
+            {ordered.map((task) => <TaskBlock key={task.name} task={task} />)}
+            {sending.map((entry) => <BeingSent key={entry.id} entry={entry} />)}
+          </div>
+        </div>
+      </div>
+      <div className="relative mx-auto w-full max-w-[56rem] px-3 pb-[max(0.75rem,env(safe-area-inset-bottom))] sm:px-6 sm:pb-5">
+        <div className="pointer-events-none absolute inset-x-0 -top-8 h-8 bg-linear-to-t from-background to-transparent" />
+        {!atEnd && !empty && (
+          <Button size="small" className="absolute -top-11 left-1/2 -translate-x-1/2 rounded-full shadow-raised" onClick={toEnd}>
+            <ArrowDown />{t("toEnd")}
+          </Button>
+        )}
+        {missedEvents > 0 && (
+          <div role="status" className="mb-2 flex items-center gap-2.5 rounded-xl border border-warning-line bg-warning-soft py-1.5 pr-1.5 pl-3.5 text-sm">
+            <History className="size-4 shrink-0 text-warning" />
+            <span className="flex-1">{t("missed", { count: missedEvents })}</span>
+            <Button variant="ghost" size="iconSmall" className="size-7" aria-label={t("dismiss")} onClick={dismissMissed}><X /></Button>
+          </div>
+        )}
+        <PromptBox
+          placeholder={running ? t("prompt.running") : ordered.length > 0 ? t("prompt.followUp") : t("prompt.new")}
+          onSend={onSend}
+        />
+      </div>
+    </div>
+  );
+}
+
+function BeingSent({ entry }: { readonly entry: Sending }): ReactNode {
+  const retry = (): void => {
+    removeSending(entry.id);
+    usePrompt.getState().setText(entry.text);
+  };
+  return (
+    <div className="space-y-5">
+      <UserMessage text={entry.text} files={entry.files} faded={entry.problem === undefined} />
+      {entry.problem && <ProblemNotice problem={entry.problem} onRetry={retry} />}
+      {!entry.problem && !entry.asMessage && <RunPlaceholder />}
+    </div>
+  );
+}
+
+function Loading(): ReactNode {
+  const t = useText();
+  return (
+    <div role="status" className="space-y-5" aria-label={t("loading")}>
+      <div className="ml-auto h-11 w-2/5 animate-breathe rounded-2xl bg-muted" />
+      <div className="h-80 animate-breathe rounded-2xl bg-muted" />
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+import type { ReactNode } from "react";
+import { useText } from "@/i18n/index.ts";
+import type { Extraction, TaskView } from "@/model/task.ts";
+import { select } from "@/store/selection.ts";
+
+/** The data that a task has read, each value with the step in which it was read. */
+export function Extractions({ task }: { readonly task: TaskView }): ReactNode {
+  const t = useText();
+  const rows = task.extractions.flatMap(rowsOf);
+  if (rows.length === 0) return null;
+  return (
+    <div tabIndex={0} className="overflow-x-auto rounded-xl border bg-card">
+      <table className="w-full text-left text-sm">
+        <thead className="bg-muted text-xs text-muted-foreground">
+          <tr>
+            <th className="px-3.5 py-2 font-medium">{t("extracted.name")}</th>
+            <th className="px-3.5 py-2 font-medium">{t("extracted.value")}</th>
+            <th className="px-3.5 py-2 font-medium">{t("extracted.read")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index} className="border-t align-top">
+              <td className="px-3.5 py-2 text-muted-foreground">{row.name}</td>
+              <td className="px-3.5 py-2 wrap-anywhere">{row.value}</td>
+              <td className="px-3.5 py-2 whitespace-nowrap">
+                <button type="button" className="font-medium text-primary hover:underline" onClick={() => select(task.name, { kind: "step", number: row.step })}>
+                  {t("step.number", { number: row.step })}
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface Row {
+  readonly name: string;
+  readonly value: string;
+  readonly step: number;
+}
+
+// An extraction can be a whole table; the rest is in the export.
+const MOST_ROWS = 50;
+
+function rowsOf(extraction: Extraction): readonly Row[] {
+  const rows: Row[] = [];
+  const walk = (value: unknown, name: string): void => {
+    if (rows.length >= MOST_ROWS) return;
+    if (value !== null && typeof value === "object") {
+      for (const [key, member] of Object.entries(value)) walk(member, name === "" ? key : `${name}.${key}`);
+    } else {
+      rows.push({ name, value: String(value), step: extraction.step });
+    }
+  };
+  try {
+    walk(JSON.parse(extraction.json), "");
+  } catch {
+    rows.push({ name: "", value: extraction.json, step: extraction.step });
+  }
+  return rows;
+}

@@ -1,0 +1,137 @@
+import { ArrowUp, Paperclip, Upload, X } from "lucide-react";
+import { useEffect, useRef, useState, type ClipboardEvent, type DragEvent, type KeyboardEvent, type ReactNode } from "react";
+import { UPLOAD_LIMIT_BYTES } from "@/api/uploads.ts";
+import { Button } from "@/components/ui/button.tsx";
+import { Tooltip } from "@/components/ui/tooltip.tsx";
+import { useText } from "@/i18n/index.ts";
+import { cn } from "@/lib/class-names.ts";
+import { formatBytes } from "@/lib/format.ts";
+import { usePrompt } from "@/store/prompt.ts";
+
+interface PromptBoxProps {
+  readonly placeholder: string;
+  readonly disabled?: boolean;
+  onSend(text: string, files: readonly File[]): void;
+}
+
+export const PROMPT_ID = "prompt";
+
+/** What the user writes, with files: chosen, dropped or pasted. Enter sends, Shift+Enter makes a new line. */
+export function PromptBox({ placeholder, disabled = false, onSend }: PromptBoxProps): ReactNode {
+  const t = useText();
+  const { text, files, setText, addFiles, removeFile, clear } = usePrompt();
+  const [refused, setRefused] = useState<string>();
+  const [dropping, setDropping] = useState(false);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const chooser = useRef<HTMLInputElement>(null);
+  useGrowing(area, text);
+
+  const take = (taken: Iterable<File>): void => {
+    const all = [...taken];
+    const large = all.find((file) => file.size > UPLOAD_LIMIT_BYTES);
+    setRefused(large && t("upload.tooLarge", { name: large.name, size: formatBytes(large.size), limit: formatBytes(UPLOAD_LIMIT_BYTES) }));
+    addFiles(all.filter((file) => file.size <= UPLOAD_LIMIT_BYTES));
+  };
+  const empty = text.trim() === "";
+  const submit = (): void => {
+    if (empty || disabled) return;
+    onSend(text.trim(), files);
+    clear();
+    setRefused(undefined);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    // Enter that chooses a word of an input method is not the end of the text.
+    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    submit();
+  };
+  const onPaste = (event: ClipboardEvent): void => {
+    if (event.clipboardData.files.length === 0) return;
+    event.preventDefault();
+    take(event.clipboardData.files);
+  };
+  const onDrop = (event: DragEvent): void => {
+    event.preventDefault();
+    setDropping(false);
+    take(event.dataTransfer.files);
+  };
+
+  return (
+    <div
+      onDragOver={(event) => {
+        if (!event.dataTransfer.types.includes("Files")) return;
+        event.preventDefault();
+        setDropping(true);
+      }}
+      onDragLeave={(event) => {
+        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setDropping(false);
+      }}
+      onDrop={onDrop}
+      className={cn(
+        "relative rounded-2xl border border-input bg-card shadow-card transition-[border-color,box-shadow] focus-within:border-ring focus-within:shadow-raised",
+        dropping && "border-primary",
+      )}
+    >
+      {files.length > 0 && (
+        <ul aria-label={t("files")} className="flex flex-wrap gap-1.5 px-3 pt-3">
+          {files.map((file, index) => (
+            <li key={`${index}.${file.name}`} className="flex max-w-full items-center gap-2 rounded-lg border bg-muted py-1 pr-1 pl-2.5 text-xs">
+              <span className="truncate font-medium">{file.name}</span>
+              <span className="shrink-0 text-muted-foreground">{formatBytes(file.size)}</span>
+              <Button variant="ghost" size="iconSmall" className="size-6" aria-label={t("upload.remove", { name: file.name })} onClick={() => removeFile(index)}>
+                <X className="size-3.5" />
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {refused !== undefined && <p role="alert" className="px-4 pt-3 text-sm text-destructive">{refused}</p>}
+      <textarea
+        ref={area}
+        id={PROMPT_ID}
+        rows={1}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={onKeyDown}
+        onPaste={onPaste}
+        placeholder={placeholder}
+        aria-label={placeholder}
+        maxLength={16_384}
+        className="block max-h-56 w-full resize-none bg-transparent px-4 pt-3.5 pb-1 text-[0.9375rem] leading-relaxed outline-none placeholder:text-muted-foreground"
+      />
+      <div className="flex items-center gap-2 px-2.5 pb-2.5">
+        <input ref={chooser} type="file" multiple hidden onChange={(event) => {
+          take(event.target.files ?? []);
+          event.target.value = "";
+        }} />
+        <Tooltip label={t("upload.add")}>
+          <Button variant="ghost" size="icon" className="rounded-xl" aria-label={t("upload.add")} onClick={() => chooser.current?.click()}>
+            <Paperclip />
+          </Button>
+        </Tooltip>
+        <span className="flex-1" />
+        <span className="hidden text-xs text-muted-foreground sm:inline">{t("prompt.hint")}</span>
+        <Tooltip label={t("send")} keys={["↵"]}>
+          <Button variant="primary" size="icon" className="rounded-xl" disabled={empty || disabled} aria-label={t("send")} onClick={submit}>
+            <ArrowUp strokeWidth={2.5} />
+          </Button>
+        </Tooltip>
+      </div>
+      {dropping && (
+        <div className="pointer-events-none absolute inset-0 flex items-center justify-center gap-2.5 rounded-2xl bg-card/95 text-sm font-medium text-primary">
+          <Upload className="size-5" />{t("upload.drop")}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Lets a text area grow with its text, to the height that the style allows. */
+function useGrowing(area: React.RefObject<HTMLTextAreaElement | null>, text: string): void {
+  useEffect(() => {
+    const element = area.current;
+    if (!element) return;
+    element.style.height = "auto";
+    element.style.height = `${element.scrollHeight}px`;
+  }, [area, text]);
+}

@@ -1,0 +1,86 @@
+import { CornerDownRight, TriangleAlert } from "lucide-react";
+import { memo, type ReactNode } from "react";
+import { RunCard } from "@/components/run/run-card.tsx";
+import { useText, type Key } from "@/i18n/index.ts";
+import { hasEnded, RequestKind, TaskState, type Notice, type NoticeKind, type TaskView } from "@/model/task.ts";
+import { AnswerCard, RunRecord } from "./answer-card.tsx";
+import { ApprovalCard } from "./approval-card.tsx";
+import { Markdown } from "./markdown.tsx";
+import { RequestCard } from "./request-card.tsx";
+import { UserMessage } from "./user-message.tsx";
+
+/** One task of a conversation: the goal, what was said meanwhile, and the run, the request or the answer. */
+export const TaskBlock = memo(function TaskBlock({ task }: { readonly task: TaskView }): ReactNode {
+  const t = useText();
+  const open = openQuestion(task);
+  return (
+    <article className="space-y-5" aria-label={task.goal}>
+      <UserMessage text={task.goal} files={task.attachments.map((file) => file.name)} />
+      {task.messages.map((message, index) => {
+        if (message.kind !== "question") {
+          return (
+            <UserMessage
+              key={String(message.sequence)}
+              text={message.text}
+              files={message.files}
+              {...(message.kind === "message" && message.step > 0 ? { note: t("message.duringStep", { number: message.step }) } : {})}
+            />
+          );
+        }
+        // The last question is the card below while it waits for its answer.
+        if (open && index === task.messages.length - 1) return null;
+        return <div key={String(message.sequence)} className="text-[0.9375rem]"><Markdown text={message.text} /></div>;
+      })}
+      <Notices notices={task.notices} />
+      <Body task={task} />
+    </article>
+  );
+});
+
+function openQuestion(task: TaskView): boolean {
+  const kind = task.request?.kind;
+  return task.state === TaskState.AWAITING_USER && (kind === RequestKind.QUESTION || kind === RequestKind.MANUAL_ACTION);
+}
+
+function Body({ task }: { readonly task: TaskView }): ReactNode {
+  if (hasEnded(task)) return <AnswerCard task={task} />;
+  if (task.state === TaskState.AWAITING_USER && task.takenOverBy === undefined) {
+    if (task.approval) return <ApprovalCard key={task.approval.name} approval={task.approval}><RunRecord task={task} /></ApprovalCard>;
+    if (openQuestion(task)) return <RequestCard task={task} />;
+  }
+  return <RunCard task={task} />;
+}
+
+// The others are lines of the timeline, or shown where they belong.
+const SHOWN: Partial<Record<NoticeKind, Key>> = {
+  recovered: "notice.recovered",
+  injection: "notice.injection",
+  loop: "notice.loop",
+  attachment: "notice.attachment",
+  backend: "notice.backend",
+  hook: "notice.hook",
+};
+// Older ones are in the export.
+const MOST_NOTICES = 4;
+
+function Notices({ notices }: { readonly notices: readonly Notice[] }): ReactNode {
+  const t = useText();
+  const shown = notices.filter((notice) => SHOWN[notice.kind] !== undefined && (notice.serious || notice.kind === "recovered")).slice(-MOST_NOTICES);
+  if (shown.length === 0) return null;
+  return (
+    <ul className="space-y-2">
+      {shown.map((notice) => {
+        const key = SHOWN[notice.kind];
+        return key === undefined ? null : (
+          <li key={String(notice.sequence)} className="flex items-start gap-2.5 rounded-xl border border-warning-line bg-warning-soft px-3.5 py-2.5 text-sm">
+            {notice.serious ? <TriangleAlert className="mt-0.5 size-4 shrink-0 text-warning" /> : <CornerDownRight className="mt-0.5 size-4 shrink-0 text-warning" />}
+            <span className="min-w-0">
+              <span className="font-medium">{t(key)}</span>
+              {notice.text !== "" && <span className="mt-0.5 line-clamp-3 text-[0.8125rem] text-muted-foreground wrap-anywhere">{notice.text}</span>}
+            </span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

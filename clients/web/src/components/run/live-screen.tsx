@@ -1,0 +1,98 @@
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import { openLive, type LiveConnection, type LiveState } from "@/api/live.ts";
+import { useText } from "@/i18n/index.ts";
+import { cn } from "@/lib/class-names.ts";
+import { ScreenBox } from "./screen-box.tsx";
+import { reportLive } from "@/store/live.ts";
+
+interface LiveScreenProps {
+  readonly desktop: string;
+  readonly label: string;
+  readonly className?: string;
+  /** Width to the height, before the first frame says it. */
+  readonly aspect?: number;
+}
+
+// Steps of the requested width: a page that is resized slowly should not open a stream for each pixel.
+const WIDTH_STEP = 160;
+
+/** The live screen of a desktop, in the size in which it is shown. */
+export function LiveScreen({ desktop, label, className, aspect = 16 / 10 }: LiveScreenProps): ReactNode {
+  const t = useText();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [state, setState] = useState<LiveState>({ kind: "connecting" });
+  const [ratio, setRatio] = useState(aspect);
+  const [drawn, setDrawn] = useState(false);
+  const connection = useRef<LiveConnection>(undefined);
+  const width = useRequestedWidth(canvas);
+  const height = Math.round(width / ratio);
+  const size = useRef({ width, height });
+  size.current = { width, height };
+  const visible = width > 0;
+
+  useEffect(() => {
+    if (!visible) return;
+    const opened = openLive(desktop, size.current, {
+      onState: setState,
+      onStatistics: (statistics) => reportLive(desktop, statistics),
+      onFrame: async ({ header, image }) => {
+        const bitmap = await createImageBitmap(image);
+        const target = canvas.current;
+        if (target) {
+          if (target.width !== bitmap.width || target.height !== bitmap.height) {
+            target.width = bitmap.width;
+            target.height = bitmap.height;
+            setRatio(header.screen_width / header.screen_height);
+          }
+          target.getContext("2d", { alpha: false })?.drawImage(bitmap, 0, 0);
+          setDrawn(true);
+        }
+        bitmap.close();
+      },
+    });
+    connection.current = opened;
+    return () => {
+      opened.close();
+      reportLive(desktop, undefined);
+    };
+  }, [desktop, visible]);
+  useEffect(() => {
+    if (visible) connection.current?.resize(width, height);
+  }, [width, height, visible]);
+
+  const trouble = state.kind === "lost" || state.kind === "waiting";
+  return (
+    <ScreenBox ratio={ratio} className={className ?? ""}>
+      <canvas
+        ref={canvas}
+        role="img"
+        aria-label={label}
+        className={cn("block size-full transition-opacity duration-300", drawn ? "opacity-100" : "opacity-0", trouble && "grayscale")}
+      />
+      {(!drawn || trouble) && (
+        <div className="absolute inset-0 flex items-center justify-center">
+          <span className="rounded-full bg-card/90 px-3.5 py-1.5 text-sm text-muted-foreground shadow-card">
+            {state.kind === "waiting" ? state.message || t("live.waiting") : state.kind === "lost" ? t("live.lost") : t("live.connecting")}
+          </span>
+        </div>
+      )}
+    </ScreenBox>
+  );
+}
+
+function useRequestedWidth(element: React.RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const target = element.current;
+    if (!target) return;
+    const measure = (): void => {
+      const pixels = target.clientWidth * Math.min(window.devicePixelRatio, 2);
+      setWidth(Math.ceil(pixels / WIDTH_STEP) * WIDTH_STEP);
+    };
+    const observer = new ResizeObserver(measure);
+    observer.observe(target);
+    measure();
+    return () => observer.disconnect();
+  }, [element]);
+  return width;
+}

@@ -1,0 +1,76 @@
+import { Hand, Pause, Play, Square } from "lucide-react";
+import { useState, type FormEvent, type ReactNode } from "react";
+import { Button } from "@/components/ui/button.tsx";
+import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
+import { useText } from "@/i18n/index.ts";
+import { formatClock } from "@/lib/format.ts";
+import { useCommand } from "@/lib/use-command.ts";
+import { useNow } from "@/lib/use-now.ts";
+import { TaskState, type TaskView } from "@/model/task.ts";
+import { handBack, pause, resume, stop, takeOver } from "@/store/commands.ts";
+import { DetailsButton } from "./run-details.tsx";
+
+/** Stop, pause and take over: always within reach while a task is not at its end. */
+export function RunControls({ task }: { readonly task: TaskView }): ReactNode {
+  const t = useText();
+  const stopping = useCommand(stop);
+  const pausing = useCommand(pause);
+  const resuming = useCommand(resume);
+  const taking = useCommand(takeOver);
+  const now = useNow(1_000);
+  const problem = stopping.problem ?? pausing.problem ?? resuming.problem ?? taking.problem;
+  const taken = task.takenOverBy !== undefined;
+  const begun = task.state !== TaskState.PENDING;
+
+  return (
+    <div className="border-t">
+      {taken && <HandBackForm task={task} />}
+      <div className="flex flex-wrap items-center gap-2 px-3 py-2.5">
+        {task.state === TaskState.RUNNING && (
+          <Button size="small" disabled={pausing.busy} onClick={() => pausing.run(task.name)}><Pause />{t("pause")}</Button>
+        )}
+        {task.state === TaskState.PAUSED && (
+          <Button size="small" variant="primary" disabled={resuming.busy} onClick={() => resuming.run(task.name)}><Play />{t("resume")}</Button>
+        )}
+        {begun && !taken && (
+          <Button size="small" disabled={taking.busy} onClick={() => taking.run(task.name)}><Hand />{t("takeOver")}</Button>
+        )}
+        <Button size="small" variant="danger" disabled={stopping.busy || task.stopping} onClick={() => stopping.run(task.name)}>
+          <Square className="fill-current" />{t("stop")}
+        </Button>
+        <span className="ml-auto text-xs text-muted-foreground tabular-nums">
+          {formatClock(now - (task.startedAt ?? task.createdAt))}
+        </span>
+        <DetailsButton task={task} />
+      </div>
+      {problem && <ProblemNotice problem={problem} className="mx-3 mb-3" />}
+    </div>
+  );
+}
+
+function HandBackForm({ task }: { readonly task: TaskView }): ReactNode {
+  const t = useText();
+  const [note, setNote] = useState("");
+  const handing = useCommand(handBack);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    handing.run(task.name, note.trim());
+  };
+  return (
+    <form onSubmit={submit} className="border-b border-warning-line bg-warning-soft px-3.5 py-3">
+      <p className="flex items-center gap-2 text-sm font-medium"><Hand className="size-4 text-warning" />{task.takenOverBy ? t("takeOver.by", { user: task.takenOverBy }) : t("takeOver.active")}</p>
+      <p className="mt-0.5 text-[0.8125rem] text-muted-foreground">{t("takeOver.hint")}</p>
+      <div className="mt-2.5 flex flex-wrap gap-2">
+        <input
+          value={note}
+          onChange={(event) => setNote(event.target.value)}
+          placeholder={t("takeOver.note")}
+          aria-label={t("takeOver.note")}
+          className="h-9 min-w-40 flex-1 rounded-lg border border-input bg-card px-3 text-sm placeholder:text-muted-foreground"
+        />
+        <Button type="submit" variant="primary" disabled={handing.busy}>{t("handBack")}</Button>
+      </div>
+      {handing.problem && <ProblemNotice problem={handing.problem} className="mt-2.5" />}
+    </form>
+  );
+}

@@ -1,0 +1,31 @@
+import { TriangleAlert } from "lucide-react";
+import type { ReactNode } from "react";
+import type { Problem } from "@/api/errors.ts";
+import { useText } from "@/i18n/index.ts";
+import { cn } from "@/lib/class-names.ts";
+import { Button } from "./button.tsx";
+
+interface ProblemNoticeProps {
+  readonly problem: Problem;
+  onRetry?(): void;
+  readonly className?: string;
+}
+
+/** An error at the place where it happened: in words, with what to do next, and the server's own words below. */
+export function ProblemNotice({ problem, onRetry, className }: ProblemNoticeProps): ReactNode {
+  const t = useText();
+  return (
+    <div role="alert" className={cn("flex items-start gap-3 rounded-xl border border-danger-line bg-danger-soft px-3.5 py-3 text-sm", className)}>
+      <TriangleAlert className="mt-0.5 size-4 shrink-0 text-destructive" />
+      <div className="min-w-0 flex-1">
+        <p className="font-medium">{t(`problem.${problem.kind}`)}</p>
+        {problem.detail !== "" && problem.kind !== "offline" && problem.kind !== "signedOut" && (
+          <p className="mt-0.5 text-[0.8125rem] wrap-anywhere text-muted-foreground">{problem.detail}</p>
+        )}
+      </div>
+      {onRetry && (
+        <Button size="small" onClick={onRetry}>{t("retry")}</Button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,54 @@
+/** The list of conversations: sessions with their newest task, and tasks without a session. Pure. */
+import type { Session, Task } from "@gen/orchestrator/v1/task_pb.ts";
+import { milliseconds, TaskState } from "./task.ts";
+
+export interface ConversationEntry {
+  readonly name: string;
+  readonly title: string;
+  readonly at: number;
+  readonly state: TaskState;
+}
+
+export function conversationsOf(sessions: readonly Session[], tasks: readonly Task[]): readonly ConversationEntry[] {
+  const newest = new Map<string, Task>();
+  const first = new Map<string, Task>();
+  const entries: ConversationEntry[] = [];
+  // Tasks come with the newest first.
+  for (const task of tasks) {
+    if (task.session === "") {
+      entries.push({ name: task.name, title: task.displayName || task.goal, at: milliseconds(task.updateTime), state: task.state });
+      continue;
+    }
+    if (!newest.has(task.session)) newest.set(task.session, task);
+    first.set(task.session, task);
+  }
+  for (const session of sessions) {
+    const last = newest.get(session.name);
+    entries.push({
+      name: session.name,
+      title: session.displayName || first.get(session.name)?.goal || session.name.slice("sessions/".length),
+      at: Math.max(milliseconds(session.updateTime), milliseconds(last?.updateTime)),
+      state: last?.state ?? TaskState.UNSPECIFIED,
+    });
+  }
+  return entries.sort((a, b) => b.at - a.at);
+}
+
+/** Entries whose title contains every word of the query, in any order and case. */
+export function searchConversations(entries: readonly ConversationEntry[], query: string): readonly ConversationEntry[] {
+  const words = query.toLocaleLowerCase().split(/\s+/).filter((word) => word !== "");
+  return entries.filter((entry) => {
+    const title = entry.title.toLocaleLowerCase();
+    return words.every((word) => title.includes(word));
+  });
+}
+
+export type Age = "today" | "week" | "older";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export function ageOf(at: number, now: number): Age {
+  const midnight = new Date(now).setHours(0, 0, 0, 0);
+  if (at >= midnight) return "today";
+  return at >= midnight - 6 * DAY_MS ? "week" : "older";
+}
