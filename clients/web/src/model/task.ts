@@ -217,7 +217,7 @@ export function foldEvent(task: TaskView, event: Event, options: FoldOptions = {
     state: event.state === TaskState.UNSPECIFIED ? stateAfter(task, event) : event.state,
   };
   const missed = options.missedBefore !== undefined && at < options.missedBefore;
-  return settle(applyKind(common, event, at, missed), at);
+  return settle(applyKind(common, event, at, missed), at, task.state);
 }
 
 /** Events stored before `Event.state` existed carry none; the few kinds that change the state say so themselves. */
@@ -235,17 +235,21 @@ function stateAfter(task: TaskView, event: Event): TaskState {
   }
 }
 
-/** Removes what no longer holds in the new state: a request after it was answered, an end without a time. */
-function settle(task: TaskView, at: number): TaskView {
-  const waiting = task.state === TaskState.AWAITING_USER;
+/**
+ * Removes what no longer holds when a state was left: a request after it was answered, the reason of a pause after it. Not
+ * before the state was entered, because a request is recorded ahead of the event that makes the task wait.
+ */
+function settle(task: TaskView, at: number, before: TaskState): TaskView {
+  const left = (state: TaskState): boolean => hasEnded(task) || (before === state && task.state !== state);
+  const answered = left(TaskState.AWAITING_USER);
   const pending = task.state === TaskState.PENDING;
   return {
     ...task,
-    request: waiting ? task.request : undefined,
-    approval: waiting ? task.approval : undefined,
+    request: answered ? undefined : task.request,
+    approval: answered ? undefined : task.approval,
     wait: pending ? task.wait : undefined,
-    takenOverBy: waiting ? task.takenOverBy : undefined,
-    pausedReason: task.state === TaskState.PAUSED ? task.pausedReason : "",
+    takenOverBy: answered ? undefined : task.takenOverBy,
+    pausedReason: left(TaskState.PAUSED) ? "" : task.pausedReason,
     endedAt: hasEnded(task) ? (task.endedAt ?? at) : undefined,
     stopping: hasEnded(task) ? false : task.stopping,
   };
@@ -419,7 +423,7 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
     }
     case "takenOver": return { ...note("takenOver", kind.value.user), takenOverBy: kind.value.user };
     case "humanActed": return note("human", kind.value.description);
-    case "handedBack": return note("handedBack", kind.value.message);
+    case "handedBack": return { ...note("handedBack", kind.value.message), takenOverBy: undefined };
     case "paused": return { ...note("paused", kind.value.reason), pausedReason: kind.value.reason };
     case "resumed": return note("resumed", "");
     case "cancelRequested": return { ...task, stopping: true, cancelReason: kind.value.reason };

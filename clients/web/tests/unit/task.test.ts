@@ -64,7 +64,9 @@ test("a question is open until it is answered, and both stay in the conversation
 
 test("an approval is open until it is resolved", () => {
   const log = new Log().step(1);
-  log.add({ case: "approvalRequested", value: { approval: { name: "tasks/t/approvals/1", rules: ["pay"] } } }, 1, TaskState.AWAITING_USER);
+  log.add({ case: "approvalRequested", value: { approval: { name: "tasks/t/approvals/1", rules: ["pay"] } } }, 1, TaskState.RUNNING);
+  expect(fold(log.events).approval?.rules).toEqual(["pay"]);
+  log.add({ case: "userAsked", value: { request: { kind: RequestKind.APPROVAL } } }, 1, TaskState.AWAITING_USER);
   expect(fold(log.events).approval?.rules).toEqual(["pay"]);
   log.add({ case: "approvalResolved", value: { approval: { name: "tasks/t/approvals/1" } } }, 1, TaskState.RUNNING);
   expect(fold(log.events).approval).toBeUndefined();

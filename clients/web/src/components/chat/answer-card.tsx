@@ -16,9 +16,7 @@ export function AnswerCard({ task }: { readonly task: TaskView }): ReactNode {
   return (
     <section aria-label={t("answer.label")} className="animate-rise space-y-3.5">
       <Outcome task={task} />
-      {task.answer !== "" && task.answer !== task.failure?.message && (
-        <div className="text-[0.9375rem]"><Markdown text={task.answer} /></div>
-      )}
+      {task.answer !== "" && !repeatsFailure(task) && <div className="text-[0.9375rem]"><Markdown text={task.answer} /></div>}
       {task.unmet.length > 0 && task.state === TaskState.FAILED && (
         <ul className="list-disc pl-5 text-sm text-muted-foreground">{task.unmet.map((text) => <li key={text}>{text}</li>)}</ul>
       )}
@@ -27,6 +25,12 @@ export function AnswerCard({ task }: { readonly task: TaskView }): ReactNode {
       <RunRecord task={task} />
     </section>
   );
+}
+
+/** A task without a model sums up a failure in an answer that begins with the failure itself. */
+function repeatsFailure(task: TaskView): boolean {
+  const message = task.failure?.message.replace(/[.。]$/, "") ?? "";
+  return message !== "" && task.answer.includes(message);
 }
 
 const ENDS: Partial<Record<TaskState, { readonly key: Key; readonly icon: ReactNode; readonly className: string }>> = {
@@ -48,8 +52,8 @@ function Outcome({ task }: { readonly task: TaskView }): ReactNode {
       </p>
       {task.failure && (
         <div className="rounded-xl border border-danger-line bg-danger-soft px-4 py-3 text-[0.9375rem]">
-          <p className="wrap-anywhere">{task.failure.message}</p>
-          <p className="mt-1 font-mono text-xs text-muted-foreground">{task.failure.reason}</p>
+          <Markdown text={repeatsFailure(task) ? task.answer : task.failure.message} />
+          <p className="mt-1.5 font-mono text-xs text-muted-foreground">{task.failure.reason}</p>
         </div>
       )}
       {task.state === TaskState.CANCELLED && task.cancelReason !== "" && <p className="text-sm text-muted-foreground wrap-anywhere">{task.cancelReason}</p>}

@@ -44,8 +44,8 @@ export function ApprovalCard({ approval, goal, children }: ApprovalCardProps): R
         {goal !== undefined && <p className="truncate text-sm text-muted-foreground" title={goal}>{goal}</p>}
         <div className="flex flex-col gap-4 sm:flex-row">
           <div className="min-w-0 flex-1 space-y-2">
-            <p className="text-base font-semibold wrap-anywhere">{approval.action?.intent || t("approval.unnamed")}</p>
-            {approval.reason !== "" && <p className="text-sm text-muted-foreground wrap-anywhere">{approval.reason}</p>}
+            <p className="text-base font-semibold wrap-anywhere first-letter:uppercase">{approval.action?.intent || t("approval.unnamed")}</p>
+            {approval.reason !== "" && <p className="text-sm text-muted-foreground wrap-anywhere first-letter:uppercase">{approval.reason}</p>}
             <dl className="space-y-1.5 pt-1 text-sm">
               {facts.map((fact) => (
                 <div key={fact.kind} className="flex flex-wrap gap-x-2">

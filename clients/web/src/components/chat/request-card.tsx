@@ -1,6 +1,5 @@
 import { Hand, MessageCircleQuestionMark, MousePointerClick } from "lucide-react";
 import { useState, type FormEvent, type ReactNode } from "react";
-import { RunRecord } from "./answer-card.tsx";
 import { Markdown } from "./markdown.tsx";
 import { Button } from "@/components/ui/button.tsx";
 import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
@@ -25,7 +24,6 @@ export function RequestCard({ task }: { readonly task: TaskView }): ReactNode {
       <div className="space-y-4 px-4 py-4">
         <div className="text-[0.9375rem]"><Markdown text={task.request?.message ?? ""} /></div>
         {manual ? <ManualAction task={task} /> : <Question task={task} />}
-        <RunRecord task={task} />
       </div>
     </section>
   );

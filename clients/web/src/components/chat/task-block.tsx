@@ -45,8 +45,10 @@ function openQuestion(task: TaskView): boolean {
 function Body({ task }: { readonly task: TaskView }): ReactNode {
   if (hasEnded(task)) return <AnswerCard task={task} />;
   if (task.state === TaskState.AWAITING_USER && task.takenOverBy === undefined) {
-    if (task.approval) return <ApprovalCard key={task.approval.name} approval={task.approval}><RunRecord task={task} /></ApprovalCard>;
-    if (openQuestion(task)) return <RequestCard task={task} />;
+    const request = task.approval
+      ? <ApprovalCard key={task.approval.name} approval={task.approval} />
+      : openQuestion(task) ? <RequestCard task={task} /> : undefined;
+    if (request) return <div className="space-y-3">{request}<RunRecord task={task} /></div>;
   }
   return <RunCard task={task} />;
 }

@@ -13,7 +13,7 @@ import { ageOf, conversationsOf, searchConversations, type Age, type Conversatio
 import { TaskState } from "@/model/task.ts";
 import { refreshLists, useLists } from "@/store/lists.ts";
 import { fragmentOf, useRoute, type Route } from "@/store/route.ts";
-import { useSettings } from "@/store/settings.ts";
+import { useSettings, type Language } from "@/store/settings.ts";
 import { modifierKey } from "@/lib/platform.ts";
 
 export const SEARCH_ID = "search";
@@ -182,12 +182,15 @@ function ViewLink({ route, icon, children, count = 0, onNavigate }: ViewLinkProp
   );
 }
 
+/** Each language in its own words. */
+const LANGUAGES: Record<Language, string> = { en: "English", zh: "中文" };
+
 function LanguageMenu(): ReactNode {
   const t = useText();
   const { language, setLanguage } = useSettings();
   return (
-    <Menu side="top" align="start" trigger={<Button variant="ghost" size="small" aria-label={t("language")}><Languages />{language === "zh" ? "中文" : "English"}</Button>}>
-      <MenuChoice value={language} onChange={setLanguage} choices={[{ value: "en", label: "English" }, { value: "zh", label: "中文" }]} />
+    <Menu side="top" align="start" trigger={<Button variant="ghost" size="small" aria-label={`${t("language")}: ${LANGUAGES[language]}`}><Languages />{LANGUAGES[language]}</Button>}>
+      <MenuChoice value={language} onChange={setLanguage} choices={[{ value: "en", label: LANGUAGES.en }, { value: "zh", label: LANGUAGES.zh }]} />
     </Menu>
   );
 }

@@ -42,7 +42,7 @@ export function RunCard({ task }: { readonly task: TaskView }): ReactNode {
       className={cn(
         "animate-rise overflow-hidden rounded-2xl border bg-card text-card-foreground shadow-card",
         // The whole card fits into the window, with the prompt below and, unfolded, the timeline above the screen.
-        unfolded ? "[--screen-height:max(12rem,calc(100dvh-35.5rem))]" : "[--screen-height:max(12rem,calc(100dvh-23rem))]",
+        fitted(unfolded, task.takenOverBy !== undefined),
       )}
     >
       <ProgressHeader task={task} unfolded={unfolded} onToggle={() => setUnfolded(!unfolded)} />
@@ -64,6 +64,13 @@ export function RunCard({ task }: { readonly task: TaskView }): ReactNode {
       {!ended && <RunControls task={task} />}
     </section>
   );
+}
+
+/** Height that is left for the screen. The class names are whole, so that Tailwind finds them. */
+function fitted(unfolded: boolean, taken: boolean): string {
+  if (unfolded && taken) return "[--screen-height:max(12rem,calc(100dvh-43rem))]";
+  if (unfolded) return "[--screen-height:max(12rem,calc(100dvh-35.5rem))]";
+  return taken ? "[--screen-height:max(12rem,calc(100dvh-30.5rem))]" : "[--screen-height:max(12rem,calc(100dvh-23rem))]";
 }
 
 function isTyping(target: EventTarget): boolean {
@@ -175,7 +182,7 @@ function Playback({ task, position, onMove }: PlaybackProps): ReactNode {
       <Menu
         side="top"
         align="start"
-        trigger={<Button variant="ghost" size="small" className="w-11 px-0 text-xs tabular-nums" aria-label={t("playback.speed")}>{speed}×</Button>}
+        trigger={<Button variant="ghost" size="small" className="w-11 px-0 text-xs tabular-nums" aria-label={`${t("playback.speed")}: ${speed}×`}>{speed}×</Button>}
       >
         <MenuChoice<Speed> value={speed} onChange={setSpeed} choices={SPEEDS.map((value) => ({ value, label: `${value}×` }))} />
       </Menu>

@@ -7,6 +7,9 @@ import { Tooltip } from "@/components/ui/tooltip.tsx";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { hasEnded, screenAfter, TaskState, type ScreenView, type StepView, type TaskView } from "@/model/task.ts";
+import { useLists } from "@/store/lists.ts";
+import { fragmentOf } from "@/store/route.ts";
+import type { DesktopWait } from "@gen/orchestrator/v1/task_pb.ts";
 import { LiveScreen } from "./live-screen.tsx";
 import { Overlay } from "./overlay.tsx";
 import { ScreenBox } from "./screen-box.tsx";
@@ -163,7 +166,27 @@ function WaitingForDesktop({ task }: { readonly task: TaskView }): ReactNode {
   if (!wait) return <WaitingScreen text={t("wait.desktop")} busy />;
   if (wait.sessionTask !== "") return <WaitingScreen text={t("wait.session")} detail={wait.message} busy />;
   if (wait.queuePosition === 0) return <WaitingScreen text={t("wait.time")} detail={wait.message} busy />;
-  return <WaitingScreen text={t("wait.queue", { position: wait.queuePosition })} detail={wait.message} busy />;
+  return <WaitingScreen text={t("wait.queue", { position: wait.queuePosition })} detail={<Holders wait={wait} />} busy />;
+}
+
+/** The tasks that have the desktops now, by what they do. */
+function Holders({ wait }: { readonly wait: DesktopWait }): ReactNode {
+  const t = useText();
+  const tasks = useLists((lists) => lists.tasks);
+  return wait.holds.map((hold) => {
+    const holder = tasks.find((task) => task.name === hold.holder);
+    const name = hold.desktop.replace(/^desktops\//, "");
+    return (
+      <span key={hold.desktop} className="block">
+        {hold.holder === "" ? t("wait.unreachable", { desktop: name }) : t("wait.holder", { desktop: name })}{" "}
+        {hold.holder !== "" && (
+          <a className="font-medium text-foreground underline underline-offset-3" href={fragmentOf({ view: "conversation", name: holder?.session || hold.holder })}>
+            {holder?.goal ?? hold.holder}
+          </a>
+        )}
+      </span>
+    );
+  });
 }
 
 interface StepScreenProps {

@@ -4,7 +4,7 @@ import { ScreenBox } from "./screen-box.tsx";
 
 interface WaitingScreenProps {
   readonly text: string;
-  readonly detail?: string;
+  readonly detail?: ReactNode;
   readonly busy?: boolean;
 }
 
@@ -17,7 +17,7 @@ export function WaitingScreen({ text, detail = "", busy = false }: WaitingScreen
           {busy ? <Loader className="size-5 animate-spin text-primary [animation-duration:2s]" /> : <MonitorOff className="size-5 text-muted-foreground" />}
         </span>
         <p className="font-medium text-balance">{text}</p>
-        {detail !== "" && <p className="max-w-md text-sm text-balance text-muted-foreground">{detail}</p>}
+        {detail !== "" && <p className="line-clamp-4 max-w-md text-sm text-balance text-muted-foreground">{detail}</p>}
       </div>
     </ScreenBox>
   );

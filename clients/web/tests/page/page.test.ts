@@ -1,0 +1,393 @@
+/** The page as a person uses it: Chromium against a real stack on a virtual desktop. */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { RequestKind, TaskState } from "../../src/model/task.ts";
+import { Log } from "../unit/events.ts";
+import { replay } from "./recording.ts";
+import { missing, Stack, type Tab } from "./stack.ts";
+
+const PHONE = { width: 390, height: 844 };
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** A tab in which nothing is opened yet. */
+const BLANK = "";
+const DIST = fileURLToPath(new URL("../../dist/", import.meta.url));
+const FIRST_LOAD_LIMIT_BYTES = 350 * 1024;
+
+if (missing !== undefined) console.warn(`tests of the page are skipped: ${missing}`);
+
+describe.skipIf(missing !== undefined)("the page", () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await Stack.start();
+  });
+  afterAll(() => stack?.close());
+
+  let tabs: Tab[] = [];
+  const open = async (...options: Parameters<Stack["open"]>): Promise<Tab> => {
+    const tab = await stack.open(...options);
+    tabs.push(tab);
+    return tab;
+  };
+  afterEach(async () => {
+    const problems = tabs.flatMap((tab) => tab.problems);
+    await Promise.all(tabs.map((tab) => tab.close()));
+    tabs = [];
+    // What a failed test left at work would keep the others from the desktop.
+    await stack.stopTasks();
+    expect(problems).toEqual([]);
+  });
+
+  test("a task shows its screen at once, then its steps, then the answer in their place", async () => {
+    const { page, send } = bound(await open());
+    await page.getByRole("button", { name: /Write a note/ }).click();
+    expect(await page.locator("#prompt").inputValue()).toBe('Open editor, then type "Hello from Motorium"');
+    await send('Open editor, type "report ready", then wait 2 seconds');
+    await page.getByRole("region", { name: "Run" }).waitFor({ timeout: 1_000 });
+    await page.getByRole("img", { name: "Live screen" }).waitFor();
+    await page.getByRole("button", { expanded: false, name: /wait 2 seconds/ }).waitFor();
+    await page.getByText("Done", { exact: true }).waitFor();
+    await page.getByRole("region", { name: "Run" }).waitFor({ state: "detached" });
+    expect(await page.getByRole("region", { name: "Answer" }).textContent()).toContain("report ready");
+    await page.getByRole("button", { name: "Show the run" }).click();
+    await page.getByRole("slider").waitFor();
+  });
+
+  test("timeline, screenshot and scrubber agree, however a step is chosen", async () => {
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING);
+    for (let number = 1; number <= 5; number++) log.step(number);
+    log.add({ case: "succeeded", value: { answer: "done" } }, 5, TaskState.SUCCEEDED);
+    await replay(page, log);
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.getByRole("button", { name: "Show the run" }).click();
+    await page.getByRole("button", { name: /Unfold the steps/ }).click();
+    const slider = page.getByRole("slider");
+    const expectStep = async (number: number): Promise<void> => {
+      await expect.poll(() => slider.getAttribute("aria-valuetext")).toBe(`Step ${number} of 5`);
+      await expect.poll(() => page.locator("[aria-current=step]").textContent()).toContain(`step ${number}`);
+      await page.getByRole("img", { name: `Screen in step ${number}` }).waitFor();
+      expect(await page.getByRole("img", { name: `Screen in step ${number}` }).getAttribute("src")).toMatch(new RegExp(`/${number}$`));
+    };
+
+    await page.getByRole("button", { name: /step 2/ }).click();
+    await expectStep(2);
+    await slider.press("ArrowRight");
+    await expectStep(3);
+    await slider.press("Home");
+    await expectStep(1);
+    const box = (await slider.boundingBox())!;
+    await page.mouse.move(box.x + 12, box.y + box.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2, { steps: 4 });
+    await page.mouse.up();
+    await expectStep(4);
+    await slider.press("End");
+    await expect.poll(() => page.locator("[aria-current=step]").count()).toBe(0);
+    await page.getByRole("button", { name: "Play the run" }).click();
+    await expectStep(1);
+    await expectStep(2);
+  });
+
+  test("a risky action waits for an approval, in words, with its target, and is denied with a reason", async () => {
+    const { page, send } = bound(await open());
+    await send('Open editor, type "Pay now", then click "Pay now"');
+    const card = page.getByRole("region", { name: "Approval needed" });
+    await card.waitFor();
+    const text = await card.textContent();
+    expect(text).toContain('click "Pay now"');
+    expect(text).toMatch(/Expires in \d:\d\d/);
+    expect(text).toContain("pay");
+    await expect.poll(() => card.getByRole("img").evaluate((image: HTMLImageElement) => image.naturalWidth)).toBeGreaterThan(20);
+    await page.getByRole("link", { name: /Approvals/ }).getByText("1").waitFor();
+
+    const inbox = await open({}, "#/approvals");
+    await inbox.page.getByRole("region", { name: "Approval needed" }).waitFor();
+    expect(await inbox.page.getByRole("main").textContent()).toContain('Open editor, type "Pay now"');
+
+    await card.getByRole("button", { name: "Deny…" }).click();
+    await card.getByRole("textbox").fill("not today");
+    await card.getByRole("button", { name: "Deny" }).click();
+    await page.getByText("Not done", { exact: true }).waitFor();
+    expect(await page.getByRole("region", { name: "Answer" }).textContent()).toContain("not today");
+  });
+
+  test("“我已经操作” sends exactly that", async () => {
+    const { page, send } = bound(await open({ locale: "zh-CN" }));
+    await send('打开 editor，打开 editor，然后点击“Help”');
+    const card = page.getByRole("region", { name: "有问题问您" });
+    await card.waitFor();
+    const request = page.waitForRequest(/AcknowledgeUserAction/);
+    await card.getByRole("button", { name: "我已经操作" }).click();
+    const body = (await request).postDataBuffer()!.toString("utf8");
+    expect(body).toContain("\u0012\u000f我已经操作");
+    await page.getByText("我已经操作", { exact: true }).waitFor();
+  });
+
+  test("a manual action has the button, too, and the screen gives way to the request", async () => {
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: "buy" } } }, 0, TaskState.PENDING).step(1);
+    log.add({ case: "userAsked", value: { request: { kind: RequestKind.MANUAL_ACTION, message: "Please **log in**." } } }, 1, TaskState.AWAITING_USER);
+    await replay(page, log);
+    await page.goto(`${stack.address}/#/tasks/t`);
+    const card = page.getByRole("region", { name: "Something for you to do" });
+    await card.waitFor();
+    expect(await page.getByRole("region", { name: "Run" }).count()).toBe(0);
+    const sent = page.waitForRequest(/AcknowledgeUserAction/);
+    await card.getByRole("button", { name: "I have done it" }).click();
+    expect((await sent).postDataBuffer()!.toString("utf8")).toContain("\u0012\u000eI have done it");
+  });
+
+  test("pause, resume, take over, hand back with a note, stop", async () => {
+    const { page, send } = bound(await open());
+    await send("wait 30 seconds");
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText(/^Paused/).first().waitFor();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Take over" }).click();
+    await page.getByText("You have the desktop").first().waitFor();
+    await page.getByLabel("What you did").fill("logged in");
+    await page.getByRole("button", { name: "Hand back" }).click();
+    await page.getByText("You have the desktop").first().waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
+  test("a follow-up continues the conversation, which is found again", async () => {
+    const { page, send } = bound(await open());
+    const word = `find${Date.now()}`;
+    await send(`Open editor, then type "${word}"`);
+    await page.getByText("Done", { exact: true }).waitFor();
+    const address = page.url();
+    await send("wait 1 second");
+    await expect.poll(() => page.getByText("Done", { exact: true }).count()).toBe(2);
+    expect(page.url()).toBe(address);
+
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type(word);
+    const found = page.getByRole("complementary").getByRole("listitem");
+    await expect.poll(() => found.count()).toBe(1);
+    await page.goto(`${stack.address}/#/`);
+    await page.reload();
+    await page.getByRole("link", { name: new RegExp(word) }).click();
+    await expect.poll(() => page.getByText("Done", { exact: true }).count()).toBe(2);
+  });
+
+  test("a task that has to wait says for what, and can be stopped", async () => {
+    const first = bound(await open());
+    await first.send("wait 30 seconds");
+    await first.page.getByRole("button", { name: "Pause" }).waitFor();
+    const second = bound(await open());
+    await second.send("wait 1 second");
+    await second.page.getByText("place 1 in the queue").first().waitFor();
+    await second.page.getByRole("region", { name: "Run" }).getByRole("link", { name: "wait 30 seconds" }).waitFor();
+    await second.page.getByRole("button", { name: "Stop" }).click();
+    await second.page.getByText("Stopped", { exact: true }).waitFor();
+    await first.page.getByRole("button", { name: "Stop" }).click();
+    await first.page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
+  test("a file that is too large is refused in words, others are attached", async () => {
+    const { page, send } = bound(await open());
+    const input = page.locator("input[type=file]");
+    await page.evaluate(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([new ArrayBuffer(65 * 1024 * 1024)], "<b>film</b>.mp4"));
+      const target = document.querySelector("#prompt")!.parentElement!;
+      target.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    });
+    await page.getByRole("alert").getByText("<b>film</b>.mp4 has 65.0 MB; files may have at most 64.0 MB.").waitFor();
+    await input.setInputFiles([
+      { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("hello") },
+      { name: "large.bin", mimeType: "application/octet-stream", buffer: Buffer.alloc(2 * 1024 * 1024, 7) },
+    ]);
+    await send("wait 1 second");
+    const article = page.getByRole("article");
+    await article.getByText("notes.txt").waitFor();
+    await article.getByText("large.bin").waitFor();
+    await page.getByText(/^(Done|Not done)$/).waitFor();
+  });
+
+  test("texts of screens, models and users are never HTML", async () => {
+    const evil = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: evil, attachments: [{ name: evil }] } } }, 0, TaskState.PENDING);
+    log.add({ case: "observed", value: {
+      frame: { size: { width: 100, height: 50 }, windows: [{ title: evil, active: true }] }, image: { name: "tasks/t/artifacts/1" }, currentUrl: "javascript:window.hacked=1",
+    } }, 1);
+    log.add({ case: "progressAdded", value: { text: evil } }, 1)
+      .add({ case: "actionIntended", value: { actionId: "a", targetLabel: evil, planned: { intent: evil } } }, 1)
+      .add({ case: "extracted", value: { json: JSON.stringify({ [evil]: evil }) } }, 1)
+      .add({ case: "injectionSuspected", value: { suspectedInjections: [{ quote: evil }] } }, 1)
+      .add({ case: "resultFetched", value: { name: evil, artifact: { name: 'tasks/t/artifacts/"><script>' } } }, 1)
+      .add({ case: "succeeded", value: { answer: `${evil}\n\n[click](javascript:window.hacked=1) ![x](https://evil.example/x.png)` } }, 1, TaskState.SUCCEEDED);
+    await replay(page, log);
+    const requests: string[] = [];
+    page.on("request", (request) => requests.push(request.url()));
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.getByRole("button", { name: "Show the run" }).click();
+    await page.getByRole("slider").press("Home");
+    await page.getByRole("button", { name: /Unfold the steps/ }).click();
+    await page.getByRole("img", { name: /Screen in step 1/ }).waitFor();
+    expect(await page.evaluate(() => "hacked" in window)).toBe(false);
+    expect(await page.locator("main script, main a[href^=javascript]").count()).toBe(0);
+    expect(await page.getByRole("article").textContent()).toContain(evil);
+    expect(requests.filter((url) => !url.startsWith(stack.address))).toEqual([]);
+  });
+
+  test("five hundred steps stay smooth", async () => {
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: "long" } } }, 0, TaskState.PENDING);
+    for (let number = 1; number <= 500; number++) log.step(number);
+    log.add({ case: "succeeded", value: { answer: "done" } }, 500, TaskState.SUCCEEDED);
+    await replay(page, log);
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.getByRole("button", { name: "Show the run" }).click();
+    await page.getByRole("button", { name: /Unfold the steps/ }).click();
+    expect(await page.getByRole("slider").getAttribute("aria-valuemax")).toBe("500");
+    expect(await page.locator("[data-index]").count()).toBeLessThan(60);
+    const slowest = await page.evaluate(async () => {
+      const slider = document.querySelector<HTMLElement>("[role=slider]")!;
+      let worst = 0;
+      for (let press = 0; press < 40; press++) {
+        const began = performance.now();
+        slider.dispatchEvent(new KeyboardEvent("keydown", { key: press % 4 === 3 ? "PageDown" : "ArrowLeft", bubbles: true }));
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+        worst = Math.max(worst, performance.now() - began);
+      }
+      return worst;
+    });
+    // Measured: 17 to 35 ms with one other build running. Dropped frames are felt from about 100 ms.
+    expect(slowest).toBeLessThan(150);
+  });
+
+  test.each([
+    ["light", "en-GB", undefined], ["dark", "zh-CN", undefined], ["dark", "en-GB", PHONE], ["light", "zh-CN", PHONE],
+  ] as const)("every view is accessible and fits its window: %s, %s, %o", async (colorScheme, locale, viewport) => {
+    const { page } = await open({ colorScheme, locale, ...(viewport ? { viewport } : {}) });
+    await page.locator("#prompt").waitFor();
+    await expectFine(page);
+    for (const view of ["desktops", "approvals", "diagnostics"]) {
+      await page.goto(`${stack.address}/#/${view}`);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await expectFine(page);
+    }
+    const log = new Log().add({ case: "created", value: { task: { goal: "goal ".repeat(40) } } }, 0, TaskState.PENDING).step(1).step(2);
+    const asking = new Log();
+    asking.events.push(...log.events);
+    asking.add({ case: "userAsked", value: { request: { kind: RequestKind.QUESTION, message: "Which **one**?" } } }, 2, TaskState.AWAITING_USER);
+    log.add({ case: "succeeded", value: { answer: "# Done\n\n| a | b |\n|---|---|\n| `1` | [x](https://example.org) |" } }, 2, TaskState.SUCCEEDED);
+    for (const shown of [asking, log]) {
+      await page.unrouteAll();
+      await replay(page, shown);
+      await page.goto(`${stack.address}/#/tasks/t`);
+      await page.reload();
+      await page.getByRole("article").waitFor();
+      await expectFine(page);
+      await page.locator("article button[aria-expanded]").first().click();
+      await page.getByRole("slider").waitFor();
+      await page.getByRole("slider").press("Home");
+      await page.getByRole("button", { name: /Unfold the steps|展开步骤/ }).click();
+      await expectFine(page);
+    }
+  });
+
+  test("everything is reached with the keyboard alone", async () => {
+    const { page } = await open();
+    await page.locator("#prompt").waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("wait 1 second");
+    await page.keyboard.press("Enter");
+    await page.getByText(/^(Done|Not done)$/).waitFor();
+    await page.keyboard.press("Alt+n");
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("prompt");
+    await page.keyboard.press("Control+k");
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("search");
+    await page.keyboard.press("Escape");
+    await page.locator("body").press("Tab");
+    await page.getByRole("button", { name: "Keyboard shortcuts" }).press("Enter");
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  });
+
+  test("language and colours are chosen, and stay", async () => {
+    const { page } = await open();
+    await page.getByRole("button", { name: /^Language/ }).click();
+    await page.getByRole("menuitemradio", { name: "中文" }).click();
+    await page.getByRole("heading", { name: "要做什么？" }).waitFor();
+    await page.getByRole("button", { name: "颜色" }).click();
+    await page.getByRole("menuitemradio", { name: "深色" }).click();
+    await page.reload();
+    await page.getByRole("heading", { name: "要做什么？" }).waitFor();
+    expect(await page.evaluate(() => [document.documentElement.lang, document.documentElement.classList.contains("dark")])).toEqual(["zh-CN", true]);
+  });
+
+  test("a reload in mid-task and a second tab show the same task", async () => {
+    const { page, send } = bound(await open());
+    await send('Open editor, type "two tabs", then wait 20 seconds');
+    await page.getByRole("button", { name: /wait 20 seconds/ }).waitFor();
+    const other = await open({}, new URL(page.url()).hash);
+    await other.page.getByRole("button", { name: /wait 20 seconds/ }).waitFor();
+    await page.reload();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("Stopped", { exact: true }).waitFor();
+    await other.page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
+  test("after a restart of the server in mid-task, the page shows what it missed", async (context) => {
+    if (!stack.owned) context.skip("the stack is not ours to restart");
+    const { page, send } = bound(await open());
+    await send('wait 3 seconds, then press ctrl+a, then wait 40 seconds');
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    onTestFinished(async () => {
+      // The tests after this one need a server, whatever happened here.
+      await page.close();
+    });
+    await stack.stopServer("SIGKILL");
+    await page.getByText("No connection to the server.").waitFor();
+    await stack.startServer();
+    await page.getByText("No connection to the server.").waitFor({ state: "detached" });
+    await page.getByText(/Reconnected|The server was restarted/).first().waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText(/^(Stopped|Not done)$/).waitFor();
+  });
+
+  test("the first load is small", () => {
+    const files = readdirSync(DIST, { recursive: true }).map(String);
+    const compressed = files.filter((file) => file.endsWith(".gz"));
+    const fonts = files.filter((file) => file.endsWith(".woff2"));
+    const size = [...compressed, ...fonts].reduce((sum, file) => sum + statSync(DIST + file).size, 0);
+    expect(size).toBeLessThan(FIRST_LOAD_LIMIT_BYTES);
+    expect(readFileSync(`${DIST}index.html`, "utf8")).not.toMatch(/<script(?![^>]*\bsrc=)|\son\w+=|style=/);
+  });
+});
+
+function bound(tab: Tab): { page: Page; send: (text: string) => Promise<void> } {
+  return { page: tab.page, send: (text) => tab.send(text) };
+}
+
+/** Nothing that axe calls serious, and nothing beyond the right edge. */
+async function expectFine(page: Page): Promise<void> {
+  // Contrast is judged on what is there, not on what fades in.
+  await page.waitForTimeout(350);
+  expect(await violations(page)).toEqual([]);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(0);
+}
+
+/** Over the debugging protocol, because the page's policy forbids code from strings. */
+async function violations(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Runtime.evaluate", { expression: AXE });
+  const { result } = await session.send("Runtime.evaluate", {
+    awaitPromise: true,
+    returnByValue: true,
+    expression: `axe.run(document).then(({ violations }) => violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .map(({ id, nodes }) => id + ": " + nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")))`,
+  });
+  await session.detach();
+  return result.value as string[];
+}
