@@ -150,6 +150,8 @@ fn configuration(environment: &BTreeMap<String, String>) -> String {
         listen = ANY_PORT
         [planner]
         listen = ANY_PORT
+        [gateway]
+        listen = ANY_PORT
         [executor]
         listen = ANY_PORT
         browser = browser
@@ -355,6 +357,8 @@ pub struct AllInOne {
     pub process: Process,
     /// URL of the Orchestrator.
     pub url: String,
+    /// Link that logs a browser in, once.
+    pub login_link: String,
     /// Display that it uses.
     pub display: String,
 }
@@ -380,6 +384,7 @@ impl AllInOne {
             found.unwrap_or_else(|| panic!("`motorium up` prints no {first}: {lines:?}"))
         };
         let url = format!("http://{}", find("orchestrator"));
+        let login_link = find("open the page");
         let lines = output.lines();
         let display = lines
             .first()
@@ -391,6 +396,7 @@ impl AllInOne {
             setup,
             process,
             url,
+            login_link,
             display,
         }
     }

@@ -771,6 +771,10 @@ purge-dry-run = without `--dry-run`, this would delete { $tasks } { $tasks ->
     [one] session
    *[other] sessions
 }
+up-page = open the page, once, at { $url }
+page-link = open { $url }  (works once, within { $minutes } minutes)
+page-not-served = the gateway at { $url } does not answer: { $problem }; start it with `motorium up`
+page-disabled = the gateway is disabled; set gateway.enabled to true
 up-desktop = desktop { $display }
 up-virtual-desktop = virtual desktop { $display }
 up-isolated = its programs see neither this user's files nor other processes

@@ -72,6 +72,8 @@ pub(crate) enum Command {
     Restore(Restore),
     /// List the available desktops, or remove a registered one
     Desktops(Desktops),
+    /// Print a link that opens the web page, once
+    Page(Page),
     /// Query the configured tools and list their functions
     Tools,
     /// Parse the screen: save an annotated screenshot and print the elements
@@ -105,6 +107,17 @@ pub(crate) struct ConnectionOptions {
     pub(crate) server: Option<String>,
     /// File with the access token for the Orchestrator
     #[arg(long, global = true, value_name = "FILE", env = "MOTORIUM_TOKEN_FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// `motorium page`.
+#[derive(Debug, Args)]
+pub(crate) struct Page {
+    /// URL of the gateway [default: the configured `gateway.public_url` or `gateway.listen`]
+    #[arg(long, value_name = "URL")]
+    pub(crate) gateway: Option<String>,
+    /// File with the access token
+    #[arg(long, value_name = "FILE", env = "MOTORIUM_TOKEN_FILE")]
     pub(crate) token_file: Option<PathBuf>,
 }
 

@@ -13,12 +13,13 @@ use motorium_executor::config::{
     Config as ExecutorConfig, RunningExecutor, Settings as ExecutorSettings,
 };
 use motorium_executor::drivers::launch::{LaunchSite, Program};
+use motorium_gateway::{Gateway, Settings as GatewaySettings, Surroundings};
 use motorium_kit::client::{Channel, Config as ClientConfig};
 use motorium_kit::config::{Common, LayeredConfig, ListenAddress};
 use motorium_kit::server::{Builder, Config as ServerConfig, MemoryConnector, RunningServer};
 use motorium_kit::shutdown::Shutdown;
 use motorium_messages::Message;
-use motorium_orchestrator::config::{LocalServices, connector};
+use motorium_orchestrator::config::{Config as OrchestratorConfig, LocalServices, connector};
 use motorium_orchestrator::desktops::DesktopPool;
 use motorium_orchestrator::instance::Instance;
 use motorium_orchestrator::{Orchestrator, Settings as OrchestratorSettings, storage};
@@ -105,6 +106,7 @@ impl ProcessOptions {
 #[derive(Debug)]
 pub(crate) struct Process {
     servers: Vec<(&'static str, RunningServer)>,
+    gateway: Option<Gateway>,
     run_loop: JoinHandle<()>,
     executor: Arc<ExecutorService>,
     shutdown: Shutdown,
@@ -209,10 +211,15 @@ impl Process {
                 .check(executor_service_server::SERVICE_NAME, executor.clone());
             servers.push(("executor", server.start(&shutdown).await?));
         }
+        let gateway = match served {
+            true => gateway(loaded, &config, &servers, &data, &shutdown).await?,
+            false => None,
+        };
         // Last, when every service answers: an unfinished task of an earlier process continues at once.
         let working = orchestrator.start();
         Ok(Self {
             servers,
+            gateway,
             run_loop: working,
             executor,
             shutdown,
@@ -257,7 +264,17 @@ impl Process {
                 .iter()
                 .map(|(name, running)| format!("{name:<13} {}", running.local_address())),
         );
+        let gateway = self.gateway.as_ref();
+        lines.extend(
+            gateway.map(|running| format!("{:<13} {}", "gateway", running.local_address())),
+        );
         lines.join("\n")
+    }
+
+    /// Creates a link that logs a browser in; `None` if the gateway is not enabled.
+    #[must_use]
+    pub(crate) fn login_link(&self) -> Option<String> {
+        self.gateway.as_ref().map(Gateway::login_link)
     }
 
     /// Waits for the shutdown signal and shuts down in order: tasks release their desktops, calls finish, the desktop
@@ -270,6 +287,10 @@ impl Process {
         // Tasks first: they release their desktops through services that still run.
         let _ = self.run_loop.await;
         let mut ended = Ok(());
+        if let Some(gateway) = self.gateway {
+            let served = gateway.join().await;
+            served.unwrap_or_else(|error| tracing::warn!(%error, "the gateway failed"));
+        }
         for (_, running) in self.servers {
             ended = ended.and(running.join().await);
         }
@@ -286,6 +307,50 @@ impl Process {
             tracing::warn!(%error, "a server failed during shutdown");
         }
     }
+}
+
+/// Starts the gateway in front of the servers of this process, if it is enabled.
+async fn gateway(
+    loaded: &LayeredConfig,
+    orchestrator: &OrchestratorConfig,
+    servers: &[(&'static str, RunningServer)],
+    data: &Path,
+    shutdown: &Shutdown,
+) -> Result<Option<Gateway>, Error> {
+    let settings: GatewaySettings = loaded.section()?;
+    if !settings.enabled {
+        return Ok(None);
+    }
+    let common = loaded.common()?;
+    let scheme = if loaded.is_set("server.tls_certificate") {
+        "https"
+    } else {
+        "http"
+    };
+    let url = |wanted: &str| {
+        let mut named = servers.iter().filter(|(name, _)| *name == wanted);
+        let address = named.next().map(|(_, server)| server.local_address());
+        address.map_or_else(String::new, |address| format!("{scheme}://{address}"))
+    };
+    let surroundings = Surroundings {
+        orchestrator: url("orchestrator"),
+        perception: url("perception"),
+        executor: url("executor"),
+        client: ClientConfig {
+            token: None,
+            ..orchestrator.with_audiences(common.client(""))
+        },
+        token: common.token().cloned(),
+        folder: gateway_folder(data),
+    };
+    let config = settings.resolve().map_err(start_error)?;
+    let gateway = Gateway::start(&config, surroundings, shutdown).await;
+    gateway.map(Some).map_err(start_error)
+}
+
+/// Returns the folder of the gateway in the data folder.
+pub(crate) fn gateway_folder(data: &Path) -> PathBuf {
+    data.join("gateway")
 }
 
 /// Returns the shutdown signal. A process for one task ends when its command has ended the task, not by a signal: the

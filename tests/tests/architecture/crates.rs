@@ -27,7 +27,7 @@ enum Kind {
 }
 
 /// All crates, from the bottom up. A crate may depend on shared crates above its own line only.
-pub(crate) const LAYERS: [Layer; 20] = [
+pub(crate) const LAYERS: [Layer; 21] = [
     layer("motorium-proto", "proto", Kind::Shared),
     layer("motorium-text", "services/text", Kind::Shared),
     layer("motorium-messages", "services/messages", Kind::Shared),
@@ -48,6 +48,7 @@ pub(crate) const LAYERS: [Layer; 20] = [
         "services/orchestrator",
         Kind::Service,
     ),
+    layer("motorium-gateway", "services/gateway", Kind::Service),
     layer("motorium", "services/motorium", Kind::Program),
     layer("motorium-tests", "tests", Kind::Tests),
     layer("motorium-chaos", "tests/chaos", Kind::Tests),

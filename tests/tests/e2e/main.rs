@@ -8,6 +8,7 @@ mod command_line;
 mod crashes;
 mod deployments;
 mod dialogs;
+mod gateway;
 mod isolation;
 mod misleading;
 mod model_provider;

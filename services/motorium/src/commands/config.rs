@@ -36,7 +36,7 @@ impl AnySection {
 }
 
 /// Settings common to all servers, and the sections of the services.
-const SECTIONS: [AnySection; 7] = [
+const SECTIONS: [AnySection; 8] = [
     AnySection {
         print: LayeredConfig::print_common,
         print_unset: LayeredConfig::print_unset_common,
@@ -48,6 +48,7 @@ const SECTIONS: [AnySection; 7] = [
     AnySection::of::<motorium_perception::config::Settings>(check_perception),
     AnySection::of::<motorium_planner::Settings>(check_planner),
     AnySection::of::<motorium_executor::config::Settings>(check_executor),
+    AnySection::of::<motorium_gateway::Settings>(check_gateway),
     AnySection::of::<crate::virtual_desktop::Settings>(only_read),
 ];
 
@@ -105,6 +106,11 @@ fn check_executor(loaded: &LayeredConfig) -> Result<(), Error> {
     let environment = motorium_executor::config::process_environment();
     let resolved = ExecutorConfig::resolve(settings, common.data()?, environment);
     resolved.map(drop).map_err(invalid)
+}
+
+fn check_gateway(loaded: &LayeredConfig) -> Result<(), Error> {
+    let settings: motorium_gateway::Settings = loaded.section()?;
+    settings.resolve().map(drop).map_err(invalid)
 }
 
 fn invalid(error: impl std::fmt::Display) -> Error {

@@ -19,6 +19,7 @@ pub(crate) mod health;
 mod history;
 #[cfg(target_os = "linux")]
 pub(crate) mod hold_clipboard;
+pub(crate) mod page;
 pub(crate) mod replay;
 pub(crate) mod run;
 mod saved_files;

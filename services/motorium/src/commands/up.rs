@@ -22,6 +22,9 @@ pub(crate) async fn up(loaded: &LayeredConfig, args: Up) -> Result<ExitCode, Err
     let options = ProcessOptions::served(desktop, platform.into());
     let process = Process::start(loaded, options).await?;
     output::line(&process.description());
+    if let Some(url) = process.login_link() {
+        output::line(&Message::UpPage { url: &url }.text(terminal_language()));
+    }
     output::line(&Message::UpHint.text(terminal_language()));
     motorium_kit::notify_service_manager(process.shutdown());
     process.until_shutdown().await?;

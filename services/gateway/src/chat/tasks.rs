@@ -1,0 +1,162 @@
+//! Tasks without a session: create one and look at it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Extension, Path, State};
+use http::{HeaderMap, StatusCode};
+use motorium_proto::v1::orchestrator as wire;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::narration::{ChatStatus, segment};
+use super::requests::{ChatAttachment, attachments, request_id, task_name};
+use crate::caller::Caller;
+use crate::error::Error;
+use crate::json::JsonBody;
+use crate::time::rfc3339_of;
+use crate::upstream::Upstream;
+
+/// Number of steps in one response of the Orchestrator.
+const PAGE_SIZE: i32 = 1000;
+
+/// A task to create.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct CreateTask {
+    /// Goal of the task. `task` and `goal` are other names of this field.
+    #[serde(alias = "task", alias = "goal")]
+    instruction: String,
+    /// Maximum number of steps.
+    #[serde(default)]
+    max_steps: u32,
+    #[serde(default)]
+    attachments: Vec<ChatAttachment>,
+}
+
+/// A created task.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CreatedTask {
+    task_id: String,
+    status: ChatStatus,
+}
+
+/// A task.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TaskInfo {
+    task_id: String,
+    status: ChatStatus,
+    instruction: String,
+    /// Answer for the user, once the task has ended.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    result: String,
+    /// Failure, once the task has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<TaskError>,
+    /// Question or request, while the task waits for the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_request: Option<String>,
+    steps: Vec<StepInfo>,
+    created_at: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    ended_at: String,
+}
+
+/// Failure of a task.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TaskError {
+    reason: String,
+    message: String,
+}
+
+/// A step of a task.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct StepInfo {
+    index: u32,
+    text: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    outcome: String,
+    /// Path of the screenshot before the step.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    screenshot_url: String,
+}
+
+/// Creates a task.
+#[utoipa::path(post, path = "/task", request_body = CreateTask,
+    responses((status = 201, body = CreatedTask), (status = 400, description = "INVALID_FIELD")))]
+pub(crate) async fn create(
+    State(upstream): State<Arc<Upstream>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    JsonBody(request): JsonBody<CreateTask>,
+) -> Result<(StatusCode, Json<CreatedTask>), Error> {
+    let limits = wire::Limits {
+        max_steps: request.max_steps,
+        ..wire::Limits::default()
+    };
+    let task = wire::Task {
+        goal: request.instruction,
+        limits: (request.max_steps > 0).then_some(limits),
+        attachments: attachments(request.attachments)?,
+        ..wire::Task::default()
+    };
+    let request = wire::CreateTaskRequest {
+        task: Some(task),
+        request_id: request_id(&headers),
+        ..Default::default()
+    };
+    let created = upstream.orchestrator(&caller)?.create_task(request).await?;
+    let task = created.into_inner().task.unwrap_or_default();
+    let created = CreatedTask {
+        task_id: segment(&task.name),
+        status: task.state().into(),
+    };
+    Ok((StatusCode::CREATED, Json(created)))
+}
+
+/// Returns a task with its steps.
+#[utoipa::path(get, path = "/task/{id}", params(("id" = String, Path)),
+    responses((status = 200, body = TaskInfo), (status = 404, description = "TASK_NOT_FOUND")))]
+pub(crate) async fn get(
+    State(upstream): State<Arc<Upstream>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<TaskInfo>, Error> {
+    let name = task_name(&id);
+    let mut client = upstream.orchestrator(&caller)?;
+    let task = client.get_task(wire::GetTaskRequest { name: name.clone() });
+    let task = task.await?.into_inner().task.unwrap_or_default();
+    let request = wire::ListStepsRequest {
+        parent: name,
+        page_size: PAGE_SIZE,
+        page_token: String::new(),
+    };
+    let steps = client.list_steps(request).await?.into_inner().steps;
+    let failure = task.failure.clone().map(|failure| TaskError {
+        reason: failure.reason,
+        message: failure.message,
+    });
+    Ok(Json(TaskInfo {
+        task_id: segment(&task.name),
+        status: task.state().into(),
+        instruction: task.goal,
+        result: task.answer,
+        error: failure,
+        user_request: task.user_request.map(|request| request.message),
+        steps: steps.into_iter().map(step).collect(),
+        created_at: rfc3339_of(task.create_time.as_ref()),
+        ended_at: rfc3339_of(task.end_time.as_ref()),
+    }))
+}
+
+fn step(step: wire::Step) -> StepInfo {
+    let screenshot_url = match step.frame_before.as_str() {
+        "" => String::new(),
+        name => format!("/api/artifacts/{name}"),
+    };
+    StepInfo {
+        index: step.number,
+        text: step.progress,
+        outcome: step.outcome,
+        screenshot_url,
+    }
+}

@@ -1,0 +1,250 @@
+//! One viewer of a live screen: a WebSocket that receives frames as fast as it shows them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Extension, Path, Query, State};
+use axum::response::Response;
+use http::HeaderMap;
+use motorium_kit::shutdown::Shutdown;
+use motorium_proto::error::ErrorReport;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::screen::{Screen, Screens, Update};
+use super::snapshot::{Size, Snapshot};
+use crate::access::Access;
+use crate::caller::Caller;
+use crate::error::Error;
+use crate::quota::{Quotas, StreamPermit};
+
+/// Maximum number of frames that a viewer has not acknowledged.
+// One is shown while the next one travels.
+const MAX_UNACKNOWLEDGED: usize = 2;
+/// Interval of pings, with which the caller is checked again: sessions end, and tokens are revoked.
+const PING_INTERVAL: Duration = Duration::from_secs(15);
+/// Time without any message after which a viewer counts as gone.
+const SILENCE: Duration = Duration::from_secs(40);
+/// Maximum size of a message of a viewer, in bytes.
+const MAX_MESSAGE_BYTES: usize = 4 * 1024;
+
+/// Size in which a viewer shows the screen.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct ViewerSize {
+    width: Option<u32>,
+    height: Option<u32>,
+}
+
+impl ViewerSize {
+    fn size(self) -> Option<Size> {
+        match (self.width, self.height) {
+            (None | Some(0), None | Some(0)) => None,
+            (width, height) => Some((width.unwrap_or(u32::MAX), height.unwrap_or(u32::MAX))),
+        }
+    }
+}
+
+/// A message of a viewer.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum ViewerMessage {
+    Acknowledged { ack: u64 },
+    Resized { width: u32, height: u32 },
+}
+
+/// Services that a viewer uses.
+#[derive(Debug, Clone)]
+pub(crate) struct ViewerContext {
+    pub(crate) screens: Arc<Screens>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) quotas: Arc<Quotas>,
+    pub(crate) shutdown: Shutdown,
+}
+
+/// `GET /api/desktops/{desktop}/live`: opens the live screen of a desktop.
+pub(crate) async fn watch_screen(
+    State(context): State<ViewerContext>,
+    Extension(caller): Extension<Caller>,
+    Path(desktop): Path<String>,
+    Query(size): Query<ViewerSize>,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, Error> {
+    let permit = context.quotas.open_stream(caller.identity())?;
+    let screen = context.screens.follow(&caller, &desktop);
+    let upgrade = upgrade.max_message_size(MAX_MESSAGE_BYTES);
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        let updates = screen.updates();
+        let viewer = Viewer {
+            socket,
+            wanted: size.size(),
+            updates,
+            unacknowledged: Vec::new(),
+            heard: Instant::now(),
+            is_streaming: false,
+            pending: None,
+            _screen: screen,
+            _permit: permit,
+        };
+        viewer.run(&context, &headers).await;
+    }))
+}
+
+struct Viewer {
+    socket: WebSocket,
+    wanted: Option<Size>,
+    updates: watch::Receiver<Update>,
+    unacknowledged: Vec<u64>,
+    /// Time of the last message of the viewer.
+    heard: Instant,
+    /// The viewer was told that frames arrive.
+    is_streaming: bool,
+    /// The latest frame, not sent yet in the size of the viewer.
+    pending: Option<Arc<Snapshot>>,
+    _screen: Arc<Screen>,
+    _permit: StreamPermit,
+}
+
+/// The viewer is gone, or was told why it has to go.
+struct Closed;
+
+impl Viewer {
+    async fn run(mut self, context: &ViewerContext, headers: &HeaderMap) {
+        let mut pings = interval(PING_INTERVAL);
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        pings.reset();
+        loop {
+            let ended = tokio::select! {
+                changed = self.updates.changed() => match changed {
+                    Ok(()) => self.take_update().await,
+                    Err(_) => self.close(close_code::AWAY, "the screen is no longer followed").await,
+                },
+                received = self.socket.recv() => match received {
+                    Some(Ok(message)) => self.receive(&message),
+                    _ => Err(Closed),
+                },
+                _ = pings.tick() => self.check(context, headers).await,
+                () = context.shutdown.draining() => {
+                    self.close(close_code::AWAY, "the server is shutting down").await
+                }
+            };
+            let ended = match ended {
+                Ok(()) => self.send_pending().await,
+                closed => closed,
+            };
+            if ended.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn take_update(&mut self) -> Result<(), Closed> {
+        let update = self.updates.borrow_and_update().clone();
+        match update {
+            Update::Opening => Ok(()),
+            Update::Frame(snapshot) => {
+                self.pending = Some(snapshot);
+                Ok(())
+            }
+            Update::Waiting(report) => {
+                self.is_streaming = false;
+                let state =
+                    json!({"state": "waiting", "reason": report.reason, "message": report.message});
+                self.send(Message::text(state.to_string())).await
+            }
+            Update::Ended(report) => self.close_with(&report).await,
+        }
+    }
+
+    /// Sends the latest frame, unless the viewer has to show earlier ones first.
+    async fn send_pending(&mut self) -> Result<(), Closed> {
+        if self.unacknowledged.len() >= MAX_UNACKNOWLEDGED {
+            return Ok(());
+        }
+        let Some(snapshot) = self.pending.take() else {
+            return Ok(());
+        };
+        if !self.is_streaming {
+            self.is_streaming = true;
+            self.send(Message::text(json!({"state": "streaming"}).to_string()))
+                .await?;
+        }
+        let index = snapshot.index;
+        match snapshot.message(self.wanted).await {
+            Ok(message) => {
+                self.unacknowledged.push(index);
+                self.send(Message::Binary(message)).await
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a frame cannot be encoded for a viewer");
+                Ok(())
+            }
+        }
+    }
+
+    fn receive(&mut self, message: &Message) -> Result<(), Closed> {
+        self.heard = Instant::now();
+        let text = match message {
+            Message::Text(text) => text,
+            Message::Close(_) => return Err(Closed),
+            _ => return Ok(()),
+        };
+        // Messages of later versions are skipped.
+        match serde_json::from_str(text) {
+            Ok(ViewerMessage::Acknowledged { ack }) => {
+                self.unacknowledged.retain(|index| *index > ack);
+            }
+            Ok(ViewerMessage::Resized { width, height }) => self.resize(width, height),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    fn resize(&mut self, width: u32, height: u32) {
+        let size = ViewerSize {
+            width: Some(width),
+            height: Some(height),
+        };
+        self.wanted = size.size();
+        if let Update::Frame(snapshot) = &*self.updates.borrow() {
+            self.pending = Some(Arc::clone(snapshot));
+        }
+    }
+
+    /// Checks that the viewer is there, and may still be.
+    async fn check(&mut self, context: &ViewerContext, headers: &HeaderMap) -> Result<(), Closed> {
+        if self.heard.elapsed() > SILENCE {
+            return Err(Closed);
+        }
+        match context.access.authenticate(headers).await {
+            Err(error @ (Error::SessionRequired | Error::TokenRejected)) => {
+                self.close_with(&error.report()).await
+            }
+            // Others pass; the stream itself tells of a service that does not answer.
+            _ => self.send(Message::Ping(axum::body::Bytes::new())).await,
+        }
+    }
+
+    async fn send(&mut self, message: Message) -> Result<(), Closed> {
+        self.socket.send(message).await.map_err(|_| Closed)
+    }
+
+    async fn close_with(&mut self, report: &ErrorReport) -> Result<(), Closed> {
+        let text = format!("{}: {}", report.reason, report.message);
+        self.close(close_code::POLICY, &text).await
+    }
+
+    async fn close(&mut self, code: u16, reason: &str) -> Result<(), Closed> {
+        // A close frame has at most 125 bytes, two of which are the code.
+        let end = reason.floor_char_boundary(123);
+        let frame = CloseFrame {
+            code,
+            reason: Utf8Bytes::from(&reason[..end]),
+        };
+        let _ = self.send(Message::Close(Some(frame))).await;
+        Err(Closed)
+    }
+}

@@ -1,0 +1,38 @@
+//! The gateway as a stand-alone server, in front of services that run elsewhere.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use motorium_gateway::{Gateway, Settings, Surroundings};
+use motorium_kit::client::Config as ClientConfig;
+use motorium_kit::shutdown::Shutdown;
+use motorium_kit::{Error, config, telemetry};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    motorium_kit::exit_code(run().await)
+}
+
+async fn run() -> Result<(), Error> {
+    let loaded = config::LayeredConfig::load(config::Flags::parse())?;
+    let common = loaded.common()?;
+    telemetry::init(&common.log)?;
+    let settings: Settings = loaded.section()?;
+    let config = settings.resolve().map_err(Error::service)?;
+    let client = common.client("");
+    let surroundings = Surroundings {
+        orchestrator: settings.orchestrator,
+        perception: settings.perception,
+        executor: settings.executor,
+        token: client.token.clone(),
+        client: ClientConfig {
+            token: None,
+            ..client
+        },
+        folder: common.data()?.join("gateway"),
+    };
+    let shutdown = Shutdown::on_signals()?;
+    let gateway = Gateway::start(&config, surroundings, &shutdown).await;
+    let gateway = gateway.map_err(Error::service)?;
+    gateway.join().await.map_err(Error::service)
+}

@@ -1,0 +1,49 @@
+//! The description of the REST interface, as OpenAPI.
+
+use axum::Json;
+use utoipa::OpenApi;
+use utoipa::openapi::OpenApi as Description;
+
+use crate::{access, chat, files};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Motorium",
+        description = "REST interface of the gateway. Everything else is served over gRPC and gRPC-Web."
+    ),
+    paths(
+        access::log_in,
+        access::create_link,
+        access::describe_session,
+        access::log_out,
+        files::artifact,
+        files::upload,
+        files::export_task,
+        files::export_session,
+        chat::description::send,
+        chat::description::stop,
+        chat::description::acknowledge,
+        chat::description::follow,
+        chat::description::create,
+        chat::description::get,
+    )
+)]
+struct Interface;
+
+/// `GET /api/openapi.json`
+pub(crate) async fn describe() -> Json<Description> {
+    Json(Interface::openapi())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_is_described() {
+        let description = Interface::openapi();
+        let paths: Vec<&str> = description.paths.paths.keys().map(String::as_str).collect();
+        insta::assert_debug_snapshot!(paths);
+    }
+}

@@ -1,0 +1,294 @@
+//! Who is let in: sessions, links, tokens, hosts and origins, attacked as other pages and users would.
+
+use http::header;
+use motorium_gateway::Settings;
+use serde_json::{Value, json};
+
+use crate::support::{TOKEN, TestGateway};
+
+/// Paths and methods of all interfaces.
+const INTERFACES: [(&str, &str); 14] = [
+    ("GET", "/api/session"),
+    ("POST", "/api/login-links"),
+    ("POST", "/api/logout"),
+    ("POST", "/api/uploads"),
+    ("GET", "/api/artifacts/tasks/t1/artifacts/picture"),
+    ("GET", "/api/export/tasks/t1"),
+    ("GET", "/api/desktops/local/live"),
+    ("GET", "/api/watch/sessions/s1"),
+    (
+        "POST",
+        "/api/desktops/local/motorium.perception.v1.PerceptionService/Capture",
+    ),
+    (
+        "POST",
+        "/motorium.orchestrator.v1.OrchestratorService/ListTasks",
+    ),
+    ("POST", "/api/chat/send"),
+    ("GET", "/api/chat/stream?session_id=s1"),
+    ("POST", "/task"),
+    ("GET", "/api/openapi.json"),
+];
+
+async fn assert_all_refused(gateway: &TestGateway, headers: &[(&str, &str)]) {
+    for (method, path) in INTERFACES {
+        let request = gateway
+            .client
+            .request(method.parse().unwrap(), gateway.url(path));
+        let request = headers.iter().fold(request, |request, (name, value)| {
+            request.header(*name, *value)
+        });
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 401, "{method} {path} with {headers:?}");
+        let error: Value = response.json().await.unwrap();
+        assert!(
+            !error["error"]["message"].as_str().unwrap().is_empty(),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_served_without_a_session_or_a_token() {
+    let gateway = TestGateway::start().await;
+    assert_all_refused(&gateway, &[]).await;
+    let cookie = format!("motorium_session_{}=guessed", gateway.address.port());
+    assert_all_refused(&gateway, &[("cookie", &cookie)]).await;
+    assert_all_refused(&gateway, &[("authorization", "Bearer wrong")]).await;
+    let acting = ["CreateTask", "UploadFile", "StreamFrames", "GetArtifact"];
+    let called = gateway.services.methods.lock().unwrap().clone();
+    assert!(
+        called
+            .iter()
+            .all(|method| !acting.contains(&method.as_str())),
+        "{called:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_link_opens_one_session_and_the_caller_is_passed_on() {
+    let gateway = TestGateway::start().await;
+    let link = gateway.gateway.login_link();
+    let preview = gateway.client.head(&link).send().await.unwrap();
+    assert_eq!(
+        preview.status(),
+        405,
+        "a preview of the link must not use it up"
+    );
+    let response = gateway.client.get(&link).send().await.unwrap();
+    assert_eq!(response.headers()[header::LOCATION], "/");
+    let cookie = response.headers()[header::SET_COOKIE]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    assert!(!cookie.contains(TOKEN));
+    let pair = cookie.split(';').next().unwrap();
+
+    let again = gateway.client.get(&link).send().await.unwrap();
+    assert_eq!(again.headers()[header::LOCATION], "/?login=expired");
+    assert!(!again.headers().contains_key(header::SET_COOKIE));
+
+    let created = gateway
+        .post("/task")
+        .header("cookie", pair)
+        .json(&json!({"instruction": "click"}));
+    assert_eq!(created.send().await.unwrap().status(), 201);
+    let expected = Some(format!("Bearer {TOKEN}"));
+    let authorizations = gateway.services.authorizations.lock().unwrap().clone();
+    assert_eq!(authorizations.last().unwrap(), &expected);
+}
+
+#[tokio::test]
+async fn a_session_outlives_a_restart_but_not_its_end() {
+    let mut gateway = TestGateway::start().await;
+    let cookie = gateway.log_in().await;
+    let value = cookie.split_once('=').unwrap().1.to_owned();
+    gateway.restart().await;
+    // The name of the cookie has the port, which the test's gateway changes.
+    let cookie = format!("motorium_session_{}={value}", gateway.address.port());
+    let session = gateway.get("/api/session").header("cookie", &cookie);
+    assert_eq!(session.send().await.unwrap().status(), 200);
+    let logout = gateway.post("/api/logout").header("cookie", &cookie);
+    assert_eq!(logout.send().await.unwrap().status(), 204);
+    assert_all_refused(&gateway, &[("cookie", &cookie)]).await;
+    let stored = std::fs::read_to_string(gateway.folder().join("sessions.json")).unwrap();
+    assert!(!stored.contains(TOKEN) && !stored.contains(&value));
+}
+
+#[tokio::test]
+async fn programs_use_a_token_and_make_links() {
+    let gateway = TestGateway::start().await;
+    let response = gateway
+        .post("/api/login-links")
+        .bearer_auth(TOKEN)
+        .send()
+        .await
+        .unwrap();
+    let link: Value = response.json().await.unwrap();
+    let opened = gateway
+        .client
+        .get(link["url"].as_str().unwrap())
+        .send()
+        .await
+        .unwrap();
+    assert!(opened.headers().contains_key(header::SET_COOKIE));
+
+    let code = json!({"code": "guessed"});
+    let guessed = gateway.post("/api/login").json(&code).send().await.unwrap();
+    assert_eq!(guessed.status(), 401);
+    let error: Value = guessed.json().await.unwrap();
+    assert_eq!(error["error"]["reason"], "LOGIN_CODE_INVALID");
+}
+
+#[tokio::test]
+async fn a_gateway_of_services_without_a_token_has_one_of_its_own() {
+    let gateway = TestGateway::start_with(None, Settings::default()).await;
+    assert_all_refused(&gateway, &[]).await;
+    assert_all_refused(&gateway, &[("authorization", "Bearer wrong")]).await;
+    let own = motorium_gateway::own_token(&gateway.folder())
+        .unwrap()
+        .unwrap();
+    let session = gateway.get("/api/session").bearer_auth(own.expose());
+    assert_eq!(session.send().await.unwrap().status(), 200);
+    let cookie = gateway.log_in().await;
+    let desktops = gateway
+        .post("/task")
+        .header("cookie", cookie)
+        .json(&json!({"instruction": "click"}));
+    assert_eq!(desktops.send().await.unwrap().status(), 201);
+    let authorizations = gateway.services.authorizations.lock().unwrap().clone();
+    assert!(
+        authorizations.iter().all(Option::is_none),
+        "its own token goes nowhere"
+    );
+}
+
+#[tokio::test]
+async fn other_pages_get_nothing() {
+    let gateway = TestGateway::start().await;
+    let cookie = gateway.log_in().await;
+    let send = |path: &str, headers: &[(&str, &str)]| {
+        let request = match path.starts_with("/task") {
+            true => gateway.post(path).json(&json!({"instruction": "click"})),
+            false => gateway.get(path),
+        };
+        let request = headers.iter().fold(request, |request, (name, value)| {
+            request.header(*name, *value)
+        });
+        request.header("cookie", &cookie).send()
+    };
+    let picture = "/api/artifacts/tasks/t1/artifacts/picture";
+    let own = gateway.url("");
+    for (path, headers, expected) in [
+        ("/task", vec![("origin", own.as_str())], 201),
+        ("/task", vec![("origin", "https://evil.example")], 403),
+        ("/task", vec![("origin", "null")], 403),
+        ("/task", vec![("origin", "http://127.0.0.1:1")], 403),
+        ("/task", vec![("host", "evil.example")], 403),
+        ("/", vec![("host", "evil.example")], 403),
+        ("/login?code=x", vec![("host", "evil.example:7780")], 403),
+        (picture, vec![("sec-fetch-site", "same-origin")], 200),
+        (picture, vec![("sec-fetch-site", "cross-site")], 403),
+        (picture, vec![("sec-fetch-site", "same-site")], 403),
+    ] {
+        let response = send(path, &headers).await.unwrap();
+        assert_eq!(response.status(), expected, "{path} {headers:?}");
+        let allowed = response.headers().get("access-control-allow-origin");
+        assert_eq!(allowed, None, "no other origin may read anything");
+    }
+    let preflight = gateway
+        .client
+        .request("OPTIONS".parse().unwrap(), gateway.url("/task"));
+    let preflight = preflight
+        .header("origin", "https://evil.example")
+        .send()
+        .await
+        .unwrap();
+    assert!(!preflight.status().is_success());
+    assert!(
+        !preflight
+            .headers()
+            .contains_key("access-control-allow-origin")
+    );
+}
+
+#[tokio::test]
+async fn a_form_of_another_page_cannot_create_a_task() {
+    let gateway = TestGateway::start().await;
+    let cookie = gateway.log_in().await;
+    // Older browsers send no origin with forms, but cannot send JSON without asking either.
+    let form = gateway
+        .post("/task")
+        .header("cookie", cookie)
+        .header("content-type", "text/plain")
+        .body("{\"instruction\": \"click\"}");
+    assert_eq!(form.send().await.unwrap().status(), 400);
+    assert!(gateway.services.goal.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_caller_that_loops_is_slowed_down() {
+    let gateway = TestGateway::start().await;
+    let cookie = gateway.log_in().await;
+    let requests = (0..2500).map(|_| gateway.get("/api/session").header("cookie", &cookie).send());
+    let responses = futures::future::join_all(requests).await;
+    let refused = responses
+        .into_iter()
+        .filter(|response| {
+            response
+                .as_ref()
+                .is_ok_and(|response| response.status() == 429)
+        })
+        .count();
+    assert!(refused > 0);
+}
+
+#[tokio::test]
+async fn the_page_has_a_strict_policy_and_needs_no_session() {
+    let gateway = TestGateway::start().await;
+    let page = gateway
+        .get("/")
+        .header("accept", "text/html")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(page.status(), 200);
+    let policy = page.headers()["content-security-policy"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let scripts = policy
+        .split(';')
+        .find(|part| part.trim().starts_with("script-src"));
+    assert!(
+        scripts.is_none_or(|scripts| scripts.trim() == "script-src 'self'"),
+        "{policy}"
+    );
+    assert!(policy.contains("default-src 'none'"));
+    assert_eq!(page.headers()["x-content-type-options"], "nosniff");
+    for path in [
+        "/../Cargo.toml",
+        "/%2e%2e/Cargo.toml",
+        "/..%2fCargo.toml",
+        "/assets/../../package.json",
+    ] {
+        let response = gateway
+            .get(path)
+            .header("accept", "*/*")
+            .send()
+            .await
+            .unwrap();
+        let text = response.text().await.unwrap();
+        assert!(
+            !text.contains("[package]") && !text.contains("dependencies"),
+            "{path}"
+        );
+    }
+    assert_eq!(
+        gateway.get("/api/nothing").send().await.unwrap().status(),
+        404
+    );
+}

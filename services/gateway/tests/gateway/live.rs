@@ -1,0 +1,210 @@
+//! Live screens over WebSockets.
+
+use std::time::Duration;
+
+use futures::{SinkExt as _, StreamExt as _};
+use motorium_imaging::codec;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use crate::support::{SCREEN, TOKEN, TestGateway, until};
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+async fn open(
+    gateway: &TestGateway,
+    path: &str,
+    headers: &[(&'static str, &str)],
+) -> Result<Socket, Error> {
+    let url = format!("ws://{}{path}", gateway.address);
+    let mut request = url.into_client_request().unwrap();
+    for (name, value) in headers {
+        request.headers_mut().insert(*name, value.parse().unwrap());
+    }
+    connect_async(request).await.map(|(socket, _)| socket)
+}
+
+async fn watch(gateway: &TestGateway, query: &str) -> Socket {
+    let token = format!("Bearer {TOKEN}");
+    let path = format!("/api/desktops/local/live{query}");
+    open(gateway, &path, &[("authorization", &token)])
+        .await
+        .unwrap()
+}
+
+/// A received frame.
+struct Frame {
+    header: Value,
+    colour: [u8; 3],
+    size: (u32, u32),
+}
+
+async fn next(socket: &mut Socket) -> Option<Message> {
+    let next = tokio::time::timeout(Duration::from_secs(10), socket.next()).await;
+    next.expect("a message arrives").map(Result::unwrap)
+}
+
+async fn next_frame(socket: &mut Socket) -> Frame {
+    loop {
+        let Some(Message::Binary(message)) = next(socket).await else {
+            continue;
+        };
+        let length = u32::from_be_bytes(message[..4].try_into().unwrap()) as usize;
+        let header = serde_json::from_slice(&message[4..4 + length]).unwrap();
+        let pixels = codec::decode(&message[4 + length..]).unwrap();
+        let [red, green, blue, _] = pixels.get_pixel(5, 5).0;
+        return Frame {
+            header,
+            colour: [red, green, blue],
+            size: pixels.dimensions(),
+        };
+    }
+}
+
+async fn acknowledge(socket: &mut Socket, frame: &Frame) {
+    let ack = json!({"ack": frame.header["index"]}).to_string();
+    socket.send(Message::text(ack)).await.unwrap();
+}
+
+fn streams(gateway: &TestGateway) -> usize {
+    let methods = gateway.services.methods.lock().unwrap();
+    methods
+        .iter()
+        .filter(|method| *method == "StreamFrames")
+        .count()
+}
+
+#[tokio::test]
+async fn a_viewer_sees_changes_in_its_size() {
+    let gateway = TestGateway::start().await;
+    let mut socket = watch(&gateway, "?width=80&height=40").await;
+    let Some(Message::Text(state)) = next(&mut socket).await else {
+        panic!("the first message is the state");
+    };
+    assert_eq!(
+        serde_json::from_str::<Value>(&state).unwrap()["state"],
+        "streaming"
+    );
+    let first = next_frame(&mut socket).await;
+    assert!(first.colour[0] > 150 && first.colour[2] < 50);
+    assert_eq!(first.size, (80, 40));
+    assert_eq!(first.header["screen_width"], SCREEN.0);
+    assert_eq!(first.header["format"], "jpeg");
+    acknowledge(&mut socket, &first).await;
+
+    gateway.services.screen.send_replace([0, 0, 200]);
+    let second = next_frame(&mut socket).await;
+    assert!(second.colour[2] > 150 && second.colour[0] < 50);
+    assert!(second.header["index"].as_u64() > first.header["index"].as_u64());
+
+    let resized = json!({"width": 320, "height": 160}).to_string();
+    socket.send(Message::text(resized)).await.unwrap();
+    assert_eq!(next_frame(&mut socket).await.size, SCREEN);
+}
+
+#[tokio::test]
+async fn viewers_share_one_stream_and_a_slow_one_holds_nobody_up() {
+    let gateway = TestGateway::start().await;
+    let mut quick = watch(&gateway, "").await;
+    let mut slow = watch(&gateway, "").await;
+    for step in 0..20_u8 {
+        let frame = next_frame(&mut quick).await;
+        acknowledge(&mut quick, &frame).await;
+        gateway
+            .services
+            .screen
+            .send_replace([200 - step * 10, step * 10, 0]);
+    }
+    assert_eq!(streams(&gateway), 1);
+    // The slow viewer has two frames; the next one comes only after its answer, and is the latest.
+    let first = next_frame(&mut slow).await;
+    let second = next_frame(&mut slow).await;
+    let silent = tokio::time::timeout(Duration::from_millis(300), slow.next()).await;
+    assert!(silent.is_err(), "no frame without an answer");
+    acknowledge(&mut slow, &first).await;
+    acknowledge(&mut slow, &second).await;
+    let third = next_frame(&mut slow).await;
+    assert!(
+        third.colour[0] < 60 && third.colour[1] > 150,
+        "{:?}",
+        third.colour
+    );
+}
+
+#[tokio::test]
+async fn the_stream_ends_with_its_last_viewer_and_begins_again() {
+    let gateway = TestGateway::start().await;
+    let mut socket = watch(&gateway, "").await;
+    next_frame(&mut socket).await;
+    socket.close(None).await.unwrap();
+    drop(socket);
+    until("the stream has ended", || {
+        gateway.services.screen.receiver_count() == 0
+    })
+    .await;
+    let mut socket = watch(&gateway, "").await;
+    next_frame(&mut socket).await;
+    assert_eq!(streams(&gateway), 2);
+}
+
+#[tokio::test]
+async fn an_unknown_desktop_is_told_in_words() {
+    let gateway = TestGateway::start().await;
+    let token = format!("Bearer {TOKEN}");
+    let headers = [("authorization", token.as_str())];
+    let mut socket = open(&gateway, "/api/desktops/other/live", &headers)
+        .await
+        .unwrap();
+    let Some(Message::Close(Some(close))) = next(&mut socket).await else {
+        panic!("it is closed with words");
+    };
+    assert_eq!(u16::from(close.code), 1008);
+    assert!(
+        close.reason.contains("DESKTOP_NOT_FOUND"),
+        "{}",
+        close.reason
+    );
+}
+
+#[tokio::test]
+async fn other_pages_cannot_watch() {
+    let gateway = TestGateway::start().await;
+    let cookie = gateway.log_in().await;
+    let path = "/api/desktops/local/live";
+    let own = gateway.url("");
+    let accepted = open(&gateway, path, &[("cookie", &cookie), ("origin", &own)]).await;
+    assert!(accepted.is_ok());
+    for headers in [
+        vec![
+            ("cookie", cookie.as_str()),
+            ("origin", "https://evil.example"),
+        ],
+        vec![("cookie", cookie.as_str()), ("origin", "null")],
+        vec![("cookie", cookie.as_str()), ("host", "evil.example")],
+        vec![("origin", own.as_str())],
+    ] {
+        let refused = open(&gateway, path, &headers).await;
+        assert!(matches!(refused, Err(Error::Http(_))), "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_is_watched_arrives_as_messages() {
+    let gateway = TestGateway::start().await;
+    let token = format!("Bearer {TOKEN}");
+    let headers = [("authorization", token.as_str())];
+    let mut socket = open(&gateway, "/api/watch/sessions/s1", &headers)
+        .await
+        .unwrap();
+    for sequence in 1..=3 {
+        let Some(Message::Binary(message)) = next(&mut socket).await else {
+            panic!("an event arrives");
+        };
+        let response: motorium_proto::v1::orchestrator::WatchSessionResponse =
+            prost::Message::decode(message).unwrap();
+        assert_eq!(response.resume_token, format!("token-{sequence}"));
+    }
+}

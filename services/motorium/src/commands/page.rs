@@ -1,0 +1,103 @@
+//! `motorium page`: prints a link that opens the web page of a running gateway.
+//!
+//! The link is made for the caller whose token this command finds. It does not start a gateway: `motorium up` does.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use motorium_gateway::{Settings, own_token};
+use motorium_kit::config::{LayeredConfig, ListenAddress, Secret};
+use motorium_kit::http_client;
+use motorium_messages::Message;
+use serde_json::Value;
+
+use crate::cli::Page;
+use crate::error::Error;
+use crate::output;
+use crate::process::gateway_folder;
+use crate::show::text;
+
+/// Path of the interface that makes links.
+const LINKS: &str = "/api/login-links";
+/// Minutes within which a link must be used.
+const MINUTES: u64 = 10;
+
+/// Asks the gateway for a link and prints it.
+pub(crate) async fn page(loaded: &LayeredConfig, args: Page) -> Result<ExitCode, Error> {
+    let url = gateway_url(loaded, args.gateway.as_deref())?;
+    let token = token(loaded, &args)?;
+    let answer = request_link(&url, token.as_ref()).await;
+    let link = answer.map_err(|problem| {
+        let (url, problem) = (url.as_str(), problem.as_str());
+        Error::Start(text(Message::PageNotServed { url, problem }))
+    })?;
+    let minutes = MINUTES;
+    output::line(&text(Message::PageLink {
+        url: &link,
+        minutes,
+    }));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn gateway_url(loaded: &LayeredConfig, given: Option<&str>) -> Result<String, Error> {
+    let settings: Settings = loaded.section()?;
+    if let Some(url) = given.or(settings.public_url.as_deref()) {
+        return Ok(url.trim_end_matches('/').to_owned());
+    }
+    if !settings.enabled {
+        return Err(Error::Usage(text(Message::PageDisabled)));
+    }
+    let ListenAddress(listen) = settings.listen;
+    let address = match listen.ip().is_unspecified() {
+        true => SocketAddr::from(([127, 0, 0, 1], listen.port())),
+        false => listen,
+    };
+    Ok(format!("http://{address}"))
+}
+
+/// Returns the token of the flags or the configuration, or else that of the gateway of this data folder.
+fn token(loaded: &LayeredConfig, args: &Page) -> Result<Option<Secret>, Error> {
+    if let Some(path) = &args.token_file {
+        let read = std::fs::read_to_string(path).map_err(|source| Error::File {
+            path: path.clone(),
+            source,
+        });
+        return Ok(Some(Secret::new(read?.trim())));
+    }
+    let common = loaded.common()?;
+    if let Some(token) = common.client("").token {
+        return Ok(Some(token));
+    }
+    let folder = gateway_folder(common.data()?);
+    own_token(&folder).map_err(|source| Error::File {
+        path: folder.clone(),
+        source,
+    })
+}
+
+/// Returns the link, or what is wrong in words.
+async fn request_link(url: &str, token: Option<&Secret>) -> Result<String, String> {
+    let builder = match url.starts_with("https:") {
+        true => http_client::with_root_certificates(None),
+        false => http_client::plaintext(),
+    };
+    let client = builder.map_err(|error| error.to_string())?.build();
+    let client = client.map_err(|error| error.to_string())?;
+    let mut request = client.post(format!("{url}{LINKS}"));
+    if let Some(token) = token {
+        request = request.bearer_auth(token.expose());
+    }
+    let response = request.send().await.map_err(|error| error.to_string())?;
+    let status = response.status();
+    let answer: Value = response
+        .json()
+        .await
+        .map_err(|_| format!("it answers {status}; is it a gateway of Motorium?"))?;
+    match answer["url"].as_str() {
+        Some(link) => Ok(link.to_owned()),
+        None => Err(answer["error"]["message"]
+            .as_str()
+            .unwrap_or("it sent no link")
+            .to_owned()),
+    }
+}

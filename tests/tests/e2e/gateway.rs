@@ -1,0 +1,179 @@
+//! A browser's way through the whole product: `motorium up`, its login link, a task over REST, its events and screenshots, and
+//! the live screen.
+
+use std::time::Duration;
+
+use futures::{SinkExt as _, StreamExt as _};
+use image::RgbaImage;
+use motorium_kit::http_client;
+use motorium_tests::desktop::TestDesktop;
+use motorium_tests::page_server::PageServer;
+use motorium_tests::services::{AllInOne, TestSetup};
+use reqwest::{Client, Response};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+/// Time within which anything that is waited for happens.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Changed pixels from which on the screens of two frames differ: more than a caret has.
+const CHANGED_PIXELS: usize = 500;
+
+/// A logged-in browser.
+struct Browser {
+    client: Client,
+    base: String,
+    cookie: String,
+}
+
+impl Browser {
+    async fn log_in(up: &AllInOne) -> Self {
+        let client = http_client::plaintext().unwrap().build().unwrap();
+        let response = client.get(&up.login_link).send().await.unwrap();
+        let cookie = response.headers()["set-cookie"].to_str().unwrap();
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        let (base, _) = up.login_link.split_once("/login").unwrap();
+        Self {
+            client,
+            base: base.to_owned(),
+            cookie,
+        }
+    }
+
+    async fn get(&self, path: &str) -> Response {
+        let request = self.client.get(format!("{}{path}", self.base));
+        request.header("cookie", &self.cookie).send().await.unwrap()
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Value {
+        let request = self.client.post(format!("{}{path}", self.base));
+        let request = request.header("cookie", &self.cookie).json(&body);
+        let response = request.send().await.unwrap();
+        assert!(response.status().is_success(), "{response:?}");
+        response.json().await.unwrap()
+    }
+
+    async fn watch_screen(&self) -> LiveScreen {
+        let address = self.base.replace("http:", "ws:");
+        let url = format!("{address}/api/desktops/local/live?width=640&height=360");
+        let mut request = url.into_client_request().unwrap();
+        request
+            .headers_mut()
+            .insert("cookie", self.cookie.parse().unwrap());
+        request
+            .headers_mut()
+            .insert("origin", self.base.parse().unwrap());
+        let (socket, _) = connect_async(request).await.unwrap();
+        LiveScreen(socket)
+    }
+
+    /// Reads the events of a session until one of this kind.
+    async fn events_until(&self, session: &str, last: &str) -> Vec<(String, Value)> {
+        let mut response = self
+            .get(&format!("/api/chat/stream?session_id={session}"))
+            .await;
+        let mut text = String::new();
+        loop {
+            let complete = text
+                .split_inclusive("\n\n")
+                .filter(|part| part.ends_with("\n\n"));
+            let events: Vec<(String, Value)> = complete.filter_map(parse_event).collect();
+            if events.iter().any(|(kind, _)| kind == last) {
+                return events;
+            }
+            let chunk = tokio::time::timeout(TIMEOUT, response.chunk()).await;
+            let chunk = chunk.unwrap_or_else(|_| panic!("no `{last}` within {text}"));
+            text += std::str::from_utf8(&chunk.unwrap().unwrap()).unwrap();
+        }
+    }
+}
+
+fn parse_event(text: &str) -> Option<(String, Value)> {
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+    let kind = field("event: ")?.to_owned();
+    Some((kind, serde_json::from_str(field("data: ")?).unwrap()))
+}
+
+struct LiveScreen(WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+impl LiveScreen {
+    /// Receives the next frame and acknowledges it.
+    async fn next_frame(&mut self) -> RgbaImage {
+        loop {
+            let message = tokio::time::timeout(TIMEOUT, self.0.next()).await;
+            let message = message.expect("a frame arrives").unwrap().unwrap();
+            let Message::Binary(message) = message else {
+                continue;
+            };
+            let length = u32::from_be_bytes(message[..4].try_into().unwrap()) as usize;
+            let header: Value = serde_json::from_slice(&message[4..4 + length]).unwrap();
+            let ack = json!({"ack": header["index"]}).to_string();
+            self.0.send(Message::text(ack)).await.unwrap();
+            return image::load_from_memory(&message[4 + length..])
+                .unwrap()
+                .to_rgba8();
+        }
+    }
+}
+
+fn changed_pixels(before: &RgbaImage, after: &RgbaImage) -> usize {
+    let differs = |(one, other): &(&image::Rgba<u8>, &image::Rgba<u8>)| {
+        one.0
+            .iter()
+            .zip(other.0)
+            .any(|(one, other)| one.abs_diff(other) > 40)
+    };
+    before.pixels().zip(after.pixels()).filter(differs).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_runs_a_task_and_watches_it() {
+    let mut desktop = TestDesktop::start().await;
+    let site = PageServer::serve().await;
+    site.show("form.html", &mut desktop).await;
+    let up = AllInOne::start(TestSetup::on(&desktop), &[]).await;
+    let browser = Browser::log_in(&up).await;
+    assert_eq!(browser.get("/api/session").await.status(), 200);
+    let mut screen = browser.watch_screen().await;
+    let first = screen.next_frame().await;
+
+    let text = "type \"Ada Lovelace\" into \"Name\"";
+    let message = json!({"session_id": "browser", "text": text, "attachments": []});
+    let sent = browser.post("/api/chat/send", message).await;
+    let events = browser.events_until("browser", "task.completed").await;
+    let kinds: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
+    assert_eq!(kinds[0], "task.started");
+    assert!(
+        kinds.contains(&"screen.live") && kinds.contains(&"progress.append"),
+        "{kinds:?}"
+    );
+    assert!(
+        events
+            .iter()
+            .all(|(_, data)| data["task_id"] == sent["task_id"])
+    );
+
+    let line = events
+        .iter()
+        .find(|(kind, _)| kind == "progress.append")
+        .unwrap();
+    let screenshot = browser
+        .get(line.1["screenshot_url"].as_str().unwrap())
+        .await;
+    assert_eq!(screenshot.headers()["content-type"], "image/png");
+    let screenshot = image::load_from_memory(&screenshot.bytes().await.unwrap()).unwrap();
+    assert_eq!(line.1["width"], screenshot.width());
+
+    let watching =
+        async { while changed_pixels(&first, &screen.next_frame().await) < CHANGED_PIXELS {} };
+    let seen = tokio::time::timeout(TIMEOUT, watching).await;
+    assert!(seen.is_ok(), "the live screen shows what the task typed");
+
+    let again = up
+        .setup
+        .motorium(&["page", "--gateway", &browser.base])
+        .await;
+    assert!(again.stdout.contains("/login?code="), "{again:?}");
+}
