@@ -1,4 +1,4 @@
-//! Who makes a request: by the cookie of a session, or by a token. Login and logout.
+//! Identifies the caller of a request, by the cookie of a session or by a token. Login and logout.
 //!
 //! It decides nothing about what a caller may do.
 

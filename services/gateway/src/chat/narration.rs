@@ -88,7 +88,7 @@ impl From<State> for ChatStatus {
     }
 }
 
-/// What a task asks the user for.
+/// Request of a task to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ChatRequest {
@@ -140,7 +140,7 @@ pub(crate) struct ChatData {
     /// Stable reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
-    /// How far a task came that ended without success, and what remains.
+    /// Progress of a task that ended without success, and what remains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<String>,
     /// Time of the event, RFC 3339.
@@ -219,7 +219,7 @@ impl Narration {
     }
 
     fn tell(&mut self, event: &wire::Event, data: ChatData) -> Option<(ChatEventKind, ChatData)> {
-        let told = match event.kind.as_ref()? {
+        let chat_event = match event.kind.as_ref()? {
             Kind::Created(created) => {
                 let task = created.task.clone().unwrap_or_default();
                 self.session_id = segment(&task.session);
@@ -282,7 +282,7 @@ impl Narration {
             }
             _ => return self.tell_turn(event, data),
         };
-        Some(told)
+        Some(chat_event)
     }
 
     /// Tells of the events at which the user has to act, or at which the task ends.
@@ -291,7 +291,7 @@ impl Narration {
         event: &wire::Event,
         data: ChatData,
     ) -> Option<(ChatEventKind, ChatData)> {
-        let told = match event.kind.as_ref()? {
+        let chat_event = match event.kind.as_ref()? {
             Kind::UserAsked(asked) => {
                 let request = asked.request.clone().unwrap_or_default();
                 let kind = request_kind(request.kind())?;
@@ -349,7 +349,7 @@ impl Narration {
             }
             _ => return None,
         };
-        Some(told)
+        Some(chat_event)
     }
 
     /// Returns the data of an update of a line.
@@ -589,7 +589,7 @@ mod tests {
         ]
     }
 
-    fn told(words: &Words) -> String {
+    fn narrated(words: &Words) -> String {
         let mut narration = Narration::default();
         let events = whole_task(words)
             .into_iter()
@@ -608,24 +608,24 @@ mod tests {
                     kind: Some(kind),
                 }
             });
-        let told: Vec<String> = events
+        let parts: Vec<String> = events
             .filter_map(|event| narration.add(&event))
             .map(|event| {
                 let data = serde_json::to_string(&event.data).unwrap();
                 format!("{}\n  {data}", event.kind.name())
             })
             .collect();
-        told.join("\n")
+        parts.join("\n")
     }
 
     #[test]
     fn a_whole_task_in_english() {
-        insta::assert_snapshot!(told(&ENGLISH));
+        insta::assert_snapshot!(narrated(&ENGLISH));
     }
 
     #[test]
     fn a_whole_task_in_chinese() {
-        insta::assert_snapshot!(told(&CHINESE));
+        insta::assert_snapshot!(narrated(&CHINESE));
     }
 
     #[test]

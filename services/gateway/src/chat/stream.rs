@@ -132,13 +132,14 @@ impl Follower {
             return;
         };
         let narration = self.narrations.entry(event.task.clone()).or_default();
-        let told = narration.add(&event);
+        let chat_event = narration.add(&event);
         if !self.position.advance(&event.task, event.sequence) {
             return;
         }
-        if let Some(told) = told {
-            let data = serde_json::to_string(&told.data).expect("the data has text keys only");
-            let event = Event::default().event(told.kind.name()).data(data);
+        if let Some(chat_event) = chat_event {
+            let data =
+                serde_json::to_string(&chat_event.data).expect("the data has text keys only");
+            let event = Event::default().event(chat_event.kind.name()).data(data);
             self.queue.push_back(event.id(self.position.to_text()));
         }
     }

@@ -26,7 +26,7 @@ use crate::upstream::{DesktopService, Upstream};
 const FRAMES_PER_SECOND: u32 = 30;
 /// First and longest pause before a failed stream is opened again.
 const FIRST_PAUSE: Duration = Duration::from_millis(300);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// The followed screens.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl Follower {
             pause = if received {
                 FIRST_PAUSE
             } else {
-                (pause * 2).min(LONGEST_PAUSE)
+                (pause * 2).min(MAX_PAUSE)
             };
             tokio::time::sleep(pause).await;
         }

@@ -83,7 +83,7 @@ pub(crate) async fn watch_screen(
             wanted: size.size(),
             updates,
             unacknowledged: Vec::new(),
-            heard: Instant::now(),
+            last_received: Instant::now(),
             is_streaming: false,
             pending: None,
             _screen: screen,
@@ -99,7 +99,7 @@ struct Viewer {
     updates: watch::Receiver<Update>,
     unacknowledged: Vec<u64>,
     /// Time of the last message of the viewer.
-    heard: Instant,
+    last_received: Instant,
     /// The viewer was told that frames arrive.
     is_streaming: bool,
     /// The latest frame, not sent yet in the size of the viewer.
@@ -186,7 +186,7 @@ impl Viewer {
     }
 
     fn receive(&mut self, message: &Message) -> Result<(), Closed> {
-        self.heard = Instant::now();
+        self.last_received = Instant::now();
         let text = match message {
             Message::Text(text) => text,
             Message::Close(_) => return Err(Closed),
@@ -216,7 +216,7 @@ impl Viewer {
 
     /// Checks that the viewer is there, and may still be.
     async fn check(&mut self, context: &ViewerContext, headers: &HeaderMap) -> Result<(), Closed> {
-        if self.heard.elapsed() > SILENCE {
+        if self.last_received.elapsed() > SILENCE {
             return Err(Closed);
         }
         match context.access.authenticate(headers).await {

@@ -1,4 +1,4 @@
-//! Who is let in: sessions, links, tokens, hosts and origins, attacked as other pages and users would.
+//! Access: sessions, links, tokens, hosts and origins, attacked as other pages and users would.
 
 use http::header;
 use motorium_gateway::Settings;
@@ -12,7 +12,7 @@ const INTERFACES: [(&str, &str); 14] = [
     ("POST", "/api/login-links"),
     ("POST", "/api/logout"),
     ("POST", "/api/uploads"),
-    ("GET", "/api/artifacts/tasks/t1/artifacts/picture"),
+    ("GET", "/api/artifacts/tasks/t1/artifacts/image"),
     ("GET", "/api/export/tasks/t1"),
     ("GET", "/api/desktops/local/live"),
     ("GET", "/api/watch/sessions/s1"),
@@ -180,7 +180,7 @@ async fn other_pages_get_nothing() {
         });
         request.header("cookie", &cookie).send()
     };
-    let picture = "/api/artifacts/tasks/t1/artifacts/picture";
+    let image = "/api/artifacts/tasks/t1/artifacts/image";
     let own = gateway.url("");
     for (path, headers, expected) in [
         ("/task", vec![("origin", own.as_str())], 201),
@@ -190,9 +190,9 @@ async fn other_pages_get_nothing() {
         ("/task", vec![("host", "evil.example")], 403),
         ("/", vec![("host", "evil.example")], 403),
         ("/login?code=x", vec![("host", "evil.example:7780")], 403),
-        (picture, vec![("sec-fetch-site", "same-origin")], 200),
-        (picture, vec![("sec-fetch-site", "cross-site")], 403),
-        (picture, vec![("sec-fetch-site", "same-site")], 403),
+        (image, vec![("sec-fetch-site", "same-origin")], 200),
+        (image, vec![("sec-fetch-site", "cross-site")], 403),
+        (image, vec![("sec-fetch-site", "same-site")], 403),
     ] {
         let response = send(path, &headers).await.unwrap();
         assert_eq!(response.status(), expected, "{path} {headers:?}");

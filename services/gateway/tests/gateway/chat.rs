@@ -23,6 +23,8 @@ async fn read(gateway: &TestGateway, last: Option<&str>, count: usize) -> Vec<Se
     let mut response = request.send().await.unwrap();
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["content-type"], "text/event-stream");
+    // A proxy must not collect it.
+    assert_eq!(response.headers()["x-accel-buffering"], "no");
     let mut text = String::new();
     loop {
         let events: Vec<SentEvent> = text

@@ -10,17 +10,17 @@ use crate::support::{TOKEN, TestGateway};
 async fn images_are_shown_and_everything_else_is_saved() {
     let gateway = TestGateway::start().await;
     let get = |name: &str| gateway.get(&format!("/api/artifacts/tasks/t1/artifacts/{name}"));
-    let picture = get("picture").bearer_auth(TOKEN).send().await.unwrap();
-    assert_eq!(picture.status(), 200);
-    assert_eq!(picture.headers()[header::CONTENT_TYPE], "image/png");
-    let disposition = picture.headers()[header::CONTENT_DISPOSITION]
+    let image = get("image").bearer_auth(TOKEN).send().await.unwrap();
+    assert_eq!(image.status(), 200);
+    assert_eq!(image.headers()[header::CONTENT_TYPE], "image/png");
+    let disposition = image.headers()[header::CONTENT_DISPOSITION]
         .to_str()
         .unwrap();
     assert!(disposition.starts_with("inline"));
-    let cache = picture.headers()[header::CACHE_CONTROL].to_str().unwrap();
+    let cache = image.headers()[header::CACHE_CONTROL].to_str().unwrap();
     assert!(cache.contains("private") && cache.contains("immutable"));
-    let tag = picture.headers()[header::ETAG].clone();
-    let again = get("picture")
+    let tag = image.headers()[header::ETAG].clone();
+    let again = get("image")
         .bearer_auth(TOKEN)
         .header(header::IF_NONE_MATCH, tag);
     assert_eq!(again.send().await.unwrap().status(), 304);
@@ -45,7 +45,7 @@ async fn names_of_artifacts_cannot_be_paths() {
     let gateway = TestGateway::start().await;
     for path in [
         "/api/artifacts/tasks/t1/artifacts/..%2f..%2fsessions.json",
-        "/api/artifacts/tasks/..%2ft1/artifacts/picture",
+        "/api/artifacts/tasks/..%2ft1/artifacts/image",
         "/api/artifacts/tasks/t1/artifacts/%00",
         "/api/artifacts/tasks/t1/artifacts/.hidden",
         "/api/artifacts/etc/passwd",

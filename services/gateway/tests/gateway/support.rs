@@ -37,7 +37,7 @@ pub(crate) const TOKEN: &str = "the-token-of-the-services";
 /// Size of the test screen.
 pub(crate) const SCREEN: (u32, u32) = (320, 160);
 
-/// What the stand-ins have seen, and what they do.
+/// Recorded calls of the stand-ins, and their behaviour.
 #[derive(Debug)]
 pub(crate) struct Services {
     /// `authorization` headers of all calls.
@@ -300,7 +300,7 @@ fn session() -> Vec<Bytes> {
 fn artifact(name: &str) -> Response {
     let (media_type, file_name) = match name.rsplit('/').next() {
         Some("page") => ("text/html", "page.html"),
-        Some("picture") => ("image/png", ""),
+        Some("image") => ("image/png", ""),
         _ => return status(5, "there is no such artifact"),
     };
     let metadata = wire::Artifact {
