@@ -8,8 +8,10 @@ const { chinese } = await import("@/i18n/zh.ts");
 
 const placeholders = (text: string): string[] => [...new Set([...text.matchAll(/\{(\w+)/g)].map((match) => match[1] ?? ""))].sort();
 
-test.each(Object.entries(english))("%s has the same placeholders in both languages", (key, text) => {
-  expect(placeholders(chinese[key as keyof typeof english])).toEqual(placeholders(text));
+test("every text has the same placeholders in both languages", () => {
+  const keys = Object.keys(english) as (keyof typeof english)[];
+  const differing = keys.filter((key) => placeholders(chinese[key]).join() !== placeholders(english[key]).join());
+  expect(differing).toEqual([]);
 });
 
 test.each([[1, "1 step"], [2, "2 steps"], [0, "0 steps"]])("%i is counted as %s", (count, expected) => {

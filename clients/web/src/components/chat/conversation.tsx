@@ -34,7 +34,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto [scrollbar-gutter:stable_both-edges]">
-        <div ref={content} className="mx-auto flex min-h-full w-full max-w-[56rem] flex-col px-4 pt-6 pb-8 sm:px-6">
+        <div ref={content} className="mx-auto flex min-h-full w-full max-w-[56rem] flex-col px-3 pt-6 pb-8 sm:px-6">
           {empty && <Welcome />}
           {link.kind === "failed" && name !== undefined && <ProblemNotice problem={link.problem} />}
           {name !== undefined && link.kind === "connecting" && ordered.length === 0 && <Loading />}

@@ -38,10 +38,10 @@ export function RunControls({ task }: { readonly task: TaskView }): ReactNode {
         <Button size="small" variant="danger" disabled={stopping.busy || task.stopping} onClick={() => stopping.run(task.name)}>
           <Square className="fill-current" />{t("stop")}
         </Button>
-        <span className="ml-auto text-xs text-muted-foreground tabular-nums">
+        <span className="ml-auto hidden text-xs text-muted-foreground tabular-nums sm:inline">
           {formatClock(now - (task.startedAt ?? task.createdAt))}
         </span>
-        <DetailsButton task={task} />
+        <span className="ml-auto sm:ml-0"><DetailsButton task={task} /></span>
       </div>
       {problem && <ProblemNotice problem={problem} className="mx-3 mb-3" />}
     </div>

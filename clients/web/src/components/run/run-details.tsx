@@ -1,14 +1,11 @@
-import { Download, Gauge } from "lucide-react";
+import { Download, FileText, Gauge } from "lucide-react";
 import { useState, type ReactNode } from "react";
-import { downloadTrajectory } from "@/api/export.ts";
-import { Button } from "@/components/ui/button.tsx";
+import { Button, buttonVariants } from "@/components/ui/button.tsx";
 import { Dialog } from "@/components/ui/dialog.tsx";
-import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
 import { Tooltip } from "@/components/ui/tooltip.tsx";
 import { useText, type Key } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { formatDuration, formatNumber } from "@/lib/format.ts";
-import { useCommand } from "@/lib/use-command.ts";
 import { latencyOf, PHASES, sumOf, totalOf, type Latency, type Phase } from "@/model/latency.ts";
 import type { TaskView } from "@/model/task.ts";
 import { useSettings } from "@/store/settings.ts";
@@ -43,14 +40,13 @@ export function DetailsButton({ task, labelled = false }: { readonly task: TaskV
 
 function Details({ task }: { readonly task: TaskView }): ReactNode {
   const t = useText();
-  const exporting = useCommand(downloadTrajectory);
   const latencies = task.steps.map(latencyOf);
   const longest = Math.max(1, ...latencies.map(totalOf));
   return (
     <div className="space-y-5">
       <Facts task={task} latency={sumOf(latencies)} />
       <section>
-        <div className="mb-2 flex flex-wrap items-baseline gap-x-4 gap-y-1">
+        <div className="mb-2 flex flex-wrap items-baseline gap-x-3 gap-y-1">
           <h3 className="mr-auto text-sm font-semibold">{t("details.time")}</h3>
           {PHASES.map((phase) => (
             <span key={phase} className="flex items-center gap-1.5 text-xs text-muted-foreground">
@@ -64,7 +60,7 @@ function Details({ task }: { readonly task: TaskView }): ReactNode {
               <div className="flex items-baseline gap-3 text-[0.8125rem]">
                 <span className="w-6 shrink-0 text-muted-foreground tabular-nums">{step.number}</span>
                 <span className="min-w-0 flex-1 truncate" title={step.progress}>{step.progress}</span>
-                <span className="shrink-0 text-xs text-muted-foreground">{step.model || step.backend}</span>
+                <span className="hidden shrink-0 text-xs text-muted-foreground sm:inline">{step.model || step.backend}</span>
                 <span className="w-16 shrink-0 text-right tabular-nums">{formatDuration(totalOf(latencies[index] ?? latencyOf(step)))}</span>
               </div>
               <LatencyBar latency={latencies[index] ?? latencyOf(step)} longest={longest} />
@@ -75,9 +71,11 @@ function Details({ task }: { readonly task: TaskView }): ReactNode {
       </section>
       <div className="flex flex-wrap items-center gap-3">
         <p className="min-w-0 flex-1 font-mono text-xs break-all text-muted-foreground">{task.name}</p>
-        <Button size="small" disabled={exporting.busy} onClick={() => exporting.run(task.name)}><Download />{t("export")}</Button>
+        {task.session !== "" && (
+          <a className={buttonVariants({ size: "small" })} href={`/api/export/${task.session}?format=markdown`} download><FileText />{t("transcript")}</a>
+        )}
+        <a className={buttonVariants({ size: "small" })} href={`/api/export/${task.name}`} download><Download />{t("export")}</a>
       </div>
-      {exporting.problem && <ProblemNotice problem={exporting.problem} />}
     </div>
   );
 }

@@ -7,6 +7,7 @@ import { Tooltip } from "@/components/ui/tooltip.tsx";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { hasEnded, screenAfter, TaskState, type ScreenView, type StepView, type TaskView } from "@/model/task.ts";
+import { useConversation } from "@/store/conversation.ts";
 import { useLists } from "@/store/lists.ts";
 import { fragmentOf } from "@/store/route.ts";
 import type { DesktopWait } from "@gen/orchestrator/v1/task_pb.ts";
@@ -109,6 +110,7 @@ function Segment({ pressed, disabled = false, onPress, children }: {
 
 function ScreenTitle({ task, step }: { readonly task: TaskView; readonly step: StepView | undefined }): ReactNode {
   const t = useText();
+  const lost = useConversation((state) => state.link.kind === "lost");
   const shown = step ?? task.steps.at(-1);
   const desktop = task.desktop.replace(/^desktops\//, "");
   const title = shown?.screen?.title || (desktop ? t("desktop.name", { name: desktop }) : t("screen.title"));
@@ -116,9 +118,9 @@ function ScreenTitle({ task, step }: { readonly task: TaskView; readonly step: S
     <div className="flex min-w-0 flex-1 items-center gap-2.5">
       {step
         ? <Badge tone="neutral" className="bg-secondary tabular-nums">{t("step.of", { number: step.number, count: task.steps.length })}</Badge>
-        : !hasEnded(task) && task.desktop !== "" && (
-          <Badge tone="good"><span className="size-1.5 animate-breathe rounded-full bg-success" />{t("live")}</Badge>
-        )}
+        : !hasEnded(task) && task.desktop !== "" && (lost
+          ? <Badge tone="bad">{t("link.lost")}</Badge>
+          : <Badge tone="good"><span className="size-1.5 animate-breathe rounded-full bg-success" />{t("live")}</Badge>)}
       <span className="truncate text-[0.8125rem] text-muted-foreground" title={shown?.screen?.url || title}>{title}</span>
     </div>
   );

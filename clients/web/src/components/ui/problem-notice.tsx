@@ -22,10 +22,8 @@ export function ProblemNotice({ problem, onRetry, className }: ProblemNoticeProp
         {problem.detail !== "" && problem.kind !== "offline" && problem.kind !== "signedOut" && (
           <p className="mt-0.5 text-[0.8125rem] wrap-anywhere text-muted-foreground">{problem.detail}</p>
         )}
+        {onRetry && <Button size="small" className="mt-2.5" onClick={onRetry}>{t("retry")}</Button>}
       </div>
-      {onRetry && (
-        <Button size="small" onClick={onRetry}>{t("retry")}</Button>
-      )}
     </div>
   );
 }
