@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt docs bench load chaos effects soak doctor
+.PHONY: help demo test attack lint fmt docs bench load chaos effects soak doctor
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +13,10 @@ demo: ## Show Motorium at work on a virtual desktop
 test: ## Run every check and every test
 	@tools/setup test
 	@tools/test
+
+attack: ## Attack Motorium as its tests do, and print what stopped each attack
+	@tools/setup test
+	@tools/attack
 
 lint: ## Run the checks that are no tests: format, clippy, dependencies, contracts, terms, scripts
 	@tools/setup test

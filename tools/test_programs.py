@@ -1,0 +1,146 @@
+"""The test programs of the workspace: builds, finds and runs them as `cargo test` does."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Callable, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".tools/venv/bin"
+# Folder in which the Planner's tests store their requests.
+REQUESTS = ROOT / "target/provider-requests"
+
+# Several times what the slowest test program takes.
+PROGRAM_LIMIT_SECONDS = 30 * 60
+
+# CI requires an up-to-date lock file; on a developer's machine cargo updates it.
+LOCKED = ["--locked"] if os.environ.get("CI") else []
+
+# The optional drivers are tested and linted as well. The features are those of the alias `cargo t`, so that a test run by
+# hand is not built anew.
+TEST_ALIAS = tomllib.loads((ROOT / ".cargo/config.toml").read_text())["alias"]["t"]
+EVERY_DRIVER = next(word for word in TEST_ALIAS.split() if word.startswith("--features="))
+
+# Test programs that judge what a display shows while it changes. They run alone, one after the other.
+RUNS_ALONE = {"display", "e2e"}
+# Other test programs that run at the same time: as many as the smallest machine has cores. Those of the X11 driver mostly
+# wait for applications.
+PROGRAMS_AT_ONCE = 2
+SLOW_PROGRAMS = ["x11", "model", "loop", "planner"]
+
+
+class Program(NamedTuple):
+    """A built test program."""
+
+    package: str
+    name: str
+    path: str
+    folder: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.package}::{self.name}"
+
+
+class ProgramResult(NamedTuple):
+    program: Program
+    status: int
+    seconds: float
+    output: str
+
+
+def cargo(*arguments: str) -> list[str]:
+    return ["cargo", arguments[0], *LOCKED, *arguments[1:]]
+
+
+# The programs of the product together with the tests: alone they would have other features, and be built twice. The
+# example is a program that the tests of the kit start.
+BUILD = cargo("build", "--workspace", "--bins", "--tests", "--example=minimal", EVERY_DRIVER)
+
+
+def test_programs(env: dict[str, str]) -> list[Program] | None:
+    """Asks cargo for the test programs; builds what is missing. None if it does not build."""
+    built = subprocess.run(
+        [*BUILD, "--quiet", "--message-format=json-render-diagnostics"],
+        cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+    )
+    if built.returncode:
+        return None
+    messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
+    programs = []
+    for message in messages:
+        if message.get("reason") != "compiler-artifact" or not message["profile"]["test"] or not message["executable"]:
+            continue
+        manifest = Path(message["manifest_path"])
+        programs.append(
+            Program(manifest.parent.name, message["target"]["name"], message["executable"], str(manifest.parent))
+        )
+    return programs
+
+
+def run_program(program: Program, env: dict[str, str], tests: list[str]) -> ProgramResult:
+    """Runs one test program as `cargo test` does: in the folder of its package, with the manifest's folder in the environment.
+    Runs only these tests, if there are any."""
+    # Times of single tests are an unstable option of the test harness, which this variable permits.
+    # End-to-end tests would otherwise have the programs built once more, with other features.
+    target = env.get("CARGO_TARGET_DIR") or str(ROOT / "target")
+    env = env | {
+        "CARGO_MANIFEST_DIR": program.folder, "RUSTC_BOOTSTRAP": "1", "MOTORIUM_PROGRAMS": f"{target}/debug",
+    }
+    started = time.monotonic()
+    process = subprocess.Popen(
+        [program.path, "-Zunstable-options", "--report-time", *(["--exact", *tests] if tests else [])],
+        cwd=program.folder, env=env, text=True, errors="replace", start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )
+    try:
+        output, _ = process.communicate(timeout=PROGRAM_LIMIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        end_group(process)
+        output, _ = process.communicate()
+        output += f"ended after {PROGRAM_LIMIT_SECONDS} s, which is more than a test program may take\n"
+    finally:
+        # Nothing that a test started outlives its program.
+        end_group(process)
+    return ProgramResult(program, process.returncode, time.monotonic() - started, output)
+
+
+def run_all(
+    programs: list[Program], env: dict[str, str], ended: Callable[[ProgramResult], None], tests: dict[Program, list[str]] = {},
+) -> None:
+    """Runs programs, and calls `ended` with the result of each from the thread that ran it. Of a program for which `tests` names
+    some, only these are run."""
+    alone = [program for program in programs if program.name in RUNS_ALONE]
+    others = [program for program in programs if program.name not in RUNS_ALONE]
+    # The longest first, so that none of them is left over for one core at the end.
+    others.sort(key=lambda program: SLOW_PROGRAMS.index(program.name) if program.name in SLOW_PROGRAMS else len(SLOW_PROGRAMS))
+    for group, at_once in ((others, PROGRAMS_AT_ONCE), (alone, 1)):
+        with ThreadPoolExecutor(max_workers=at_once) as pool:
+            list(pool.map(lambda program: ended(run_program(program, env, tests.get(program, []))), group))
+
+
+def environment() -> dict[str, str]:
+    """Returns the environment: tools of this checkout first, the installed models, and no access to a display."""
+    env = dict(os.environ)
+    data_home = env.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
+    env.setdefault("MOTORIUM_DATA", f"{data_home}/motorium")
+    cargo_home = env.get("CARGO_HOME") or str(Path.home() / ".cargo")
+    env["PATH"] = os.pathsep.join([str(ROOT / ".tools/bin"), str(VENV), env["PATH"], f"{cargo_home}/bin"])
+    env.setdefault("MOTORIUM_CONTRACT_DIR", str(REQUESTS))
+    # Duration of fuzzing the parsers of model responses (services/planner/fuzz).
+    env.setdefault("MOTORIUM_FUZZ_SECONDS", "10")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"):
+        env.pop(name, None)
+    return env
+
+
+def end_group(process: subprocess.Popen) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
