@@ -267,6 +267,41 @@ impl Drop for Process {
     }
 }
 
+/// Returns the names of the processes that a process has started, and of those that they have started, by their ids.
+///
+/// # Panics
+/// If `/proc` cannot be read.
+#[must_use]
+pub fn descendants(process: u32) -> BTreeMap<u32, String> {
+    let status = |folder: &Path| {
+        let status = std::fs::read_to_string(folder.join("status")).ok()?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.map(|value| value.trim().to_owned())
+        };
+        let number = |name: &str| field(name)?.parse::<u32>().ok();
+        Some((number("Pid:")?, number("PPid:")?, field("Name:")?))
+    };
+    let folders = std::fs::read_dir("/proc")
+        .expect("there is /proc")
+        .flatten();
+    let all: Vec<_> = folders
+        .filter_map(|folder| status(&folder.path()))
+        .collect();
+    let mut found = BTreeMap::new();
+    loop {
+        let before = found.len();
+        for (child, parent, name) in &all {
+            if *parent == process || found.contains_key(parent) {
+                found.insert(*child, name.clone());
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
 /// Result of a program that was run to its end.
 #[derive(Debug)]
 pub struct ProgramResult {

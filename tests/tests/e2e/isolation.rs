@@ -216,29 +216,7 @@ async fn without_namespaces_a_desktop_says_so_or_does_not_start() {
 
 /// Returns the names of the processes below `motorium up`.
 fn processes_of(up: &AllInOne) -> BTreeSet<String> {
-    let status = |folder: &Path| {
-        let status = fs::read_to_string(folder.join("status")).ok()?;
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            line.map(|value| value.trim().to_owned())
-        };
-        Some((field("Pid:")?, field("PPid:")?, field("Name:")?))
-    };
-    let folders = fs::read_dir("/proc").unwrap().flatten();
-    let all: Vec<_> = folders
-        .filter_map(|folder| status(&folder.path()))
-        .collect();
-    let mut found: BTreeSet<String> = [up.process.id().to_string()].into();
-    let mut names = BTreeSet::new();
-    loop {
-        let before = found.len();
-        for (process, parent, name) in &all {
-            if found.contains(parent) && found.insert(process.clone()) {
-                names.insert(name.clone());
-            }
-        }
-        if found.len() == before {
-            return names;
-        }
-    }
+    programs::descendants(up.process.id())
+        .into_values()
+        .collect()
 }

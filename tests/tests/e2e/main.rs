@@ -3,6 +3,7 @@
 mod act;
 mod bad_input;
 mod callers;
+mod canaries;
 mod cancellation;
 mod command_line;
 mod crashes;

@@ -154,7 +154,8 @@ pub(super) struct Sandbox<'a> {
 }
 
 impl Sandbox<'_> {
-    /// Returns the arguments of bubblewrap, up to the program to start.
+    /// Returns the arguments of bubblewrap, up to the program to start. Every user of the machine can read them, so the environment,
+    /// which may have the password of a proxy, is not among them.
     pub(super) fn arguments(&self) -> Vec<OsString> {
         let mut arguments = Arguments::default();
         arguments.add(NAMESPACES);
@@ -164,10 +165,6 @@ impl Sandbox<'_> {
         if user == 0 {
             let user = PLAIN_USER.to_string();
             arguments.add(["--uid", &user, "--gid", &user]);
-        }
-        arguments.add(["--clearenv"]);
-        for (name, value) in self.environment {
-            arguments.add([OsStr::new("--setenv"), name, value]);
         }
         arguments.system();
         arguments.add([

@@ -58,20 +58,18 @@ impl Session {
     ) -> Result<Self, String> {
         let mut command = if is_isolated {
             let mut command = tied_command(sandbox::PROGRAM);
-            // The first process of the sandbox shows its environment to the others, whatever it gives to them.
-            command.env_clear().args(sandbox.arguments());
-            command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-            command.arg(program);
+            command.args(sandbox.arguments()).arg(program);
             command
         } else {
             let mut command = tied_command(&program.to_string_lossy());
-            let variables = sandbox.environment.iter();
-            command
-                .env_clear()
-                .envs(variables.map(|(name, value)| (name, value)))
-                .current_dir(sandbox.home);
+            command.current_dir(sandbox.home);
             command
         };
+        // The first process of the sandbox shows its own environment to the others, so that it has no other than theirs.
+        let variables = sandbox.environment.iter();
+        command
+            .env_clear()
+            .envs(variables.map(|(name, value)| (name, value)));
         command.arg(NAME).arg(sandbox.home);
         Self::open(command).await
     }
