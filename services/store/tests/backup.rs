@@ -74,6 +74,7 @@ async fn filled(data: &Path) -> (SqliteStore, BlobStore) {
         priority: 0,
         run_after: None,
         labels: Default::default(),
+        tenant: "default".to_owned(),
         snapshot: Bytes::new(),
         first_event: event(&first),
         request: None,

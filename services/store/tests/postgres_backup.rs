@@ -28,6 +28,7 @@ async fn a_dump_is_restored_as_a_copy() {
         priority: 0,
         run_after: None,
         labels: Default::default(),
+        tenant: "default".to_owned(),
         snapshot: Bytes::from_static(b"snapshot"),
         first_event: NewEvent {
             at: SystemTime::now(),

@@ -168,6 +168,7 @@ mod tests {
             action: Action::Move {
                 to: CapturePoint::new(1, 1),
             },
+            named_hosts: Vec::new(),
             creator: Some("ann".to_owned()),
             tenant: Some("acme".to_owned()),
         };

@@ -171,7 +171,7 @@ impl motorium_kit::server::HealthCheck for Database {
 async fn a_service_without_its_database_is_alive_and_not_ready() {
     let shutdown = Shutdown::new();
     let database = std::sync::Arc::new(Database::default());
-    let server = Builder::new(Config::loopback())
+    let server = Builder::new(probe::config())
         .service(Probe::new(&shutdown), probe::descriptors())
         .check(probe::NAME, database.clone())
         .start(&shutdown)
