@@ -829,9 +829,7 @@ clipboard-refused = the display refused it
 server-not-answering = the server has not answered for { $seconds } s
 standard-output = standard output
 this-process = this process
-no-token =
-    there is no token for { $server }: none is configured, and no server of this user has created one on this machine; start
-    one with `motorium up`, or name a file with --token-file
+no-token = there is no token for { $server }: none is configured, and no server of this user has created one on this machine; start one with `motorium up`, or name a file with --token-file
 no-tool-configured = no tool is configured; see docs/functions.md for how to add one
 scene-saved = { $elements } elements; annotated screenshot in { $path }; { $stages }
 desktop-removed = { $desktop } was removed
