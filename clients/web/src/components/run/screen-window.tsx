@@ -200,11 +200,11 @@ interface StepScreenProps {
 
 function StepScreen({ image, screen, alt, children }: StepScreenProps): ReactNode {
   const t = useText();
-  const { shown, failed } = useDecoded(artifactUrl(image));
-  const current = shown === artifactUrl(image);
+  const { shown, failed } = useDecoded(artifactUrl(image), alt);
+  const current = shown?.url === artifactUrl(image);
   return (
     <ScreenBox ratio={screen.width / screen.height}>
-      {shown !== undefined && <img src={shown} alt={alt} draggable={false} className={cn("block size-full object-fill", failed && "invisible")} />}
+      {shown !== undefined && <img src={shown.url} alt={shown.alt} draggable={false} className={cn("block size-full object-fill", failed && "invisible")} />}
       {current && children}
       {failed && (
         <div className="absolute inset-0 flex flex-col items-center justify-center gap-2 text-sm text-muted-foreground">
@@ -216,9 +216,14 @@ function StepScreen({ image, screen, alt, children }: StepScreenProps): ReactNod
   );
 }
 
+interface Shown {
+  readonly url: string;
+  readonly alt: string;
+}
+
 /** Keeps the former image until the next one can be drawn at once, so that scrubbing does not flicker. */
-function useDecoded(url: string): { readonly shown: string | undefined; readonly failed: boolean } {
-  const [shown, setShown] = useState<string>();
+function useDecoded(url: string, alt: string): { readonly shown: Shown | undefined; readonly failed: boolean } {
+  const [shown, setShown] = useState<Shown>();
   const [failed, setFailed] = useState(false);
   useEffect(() => {
     let current = true;
@@ -227,7 +232,7 @@ function useDecoded(url: string): { readonly shown: string | undefined; readonly
     image.decode().then(
       () => {
         if (!current) return;
-        setShown(url);
+        setShown({ url, alt });
         setFailed(false);
       },
       () => current && setFailed(true),
@@ -235,6 +240,6 @@ function useDecoded(url: string): { readonly shown: string | undefined; readonly
     return () => {
       current = false;
     };
-  }, [url]);
+  }, [url, alt]);
   return { shown, failed };
 }
