@@ -5,7 +5,7 @@ import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
 import { RunPlaceholder } from "@/components/run/run-placeholder.tsx";
 import { useText } from "@/i18n/index.ts";
 import { useStickToBottom } from "@/lib/use-stick-to-bottom.ts";
-import { hasEnded } from "@/model/task.ts";
+import { hasEnded, TaskState } from "@/model/task.ts";
 import { send } from "@/store/commands.ts";
 import { dismissMissed, openConversation, removeSending, tasksInOrder, useConversation, type Sending } from "@/store/conversation.ts";
 import { usePrompt } from "@/store/prompt.ts";
@@ -27,6 +27,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
   const ordered = tasksInOrder(tasks);
   const last = ordered.at(-1);
   const running = last !== undefined && !hasEnded(last);
+  useTitle(name === undefined ? undefined : ordered[0]?.goal, last?.state === TaskState.AWAITING_USER);
   const onSend = (text: string, files: readonly File[]): void => {
     void send(text, files);
     requestAnimationFrame(toEnd);
@@ -35,7 +36,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
     <div className="flex min-h-0 flex-1 flex-col">
       <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto [scrollbar-gutter:stable_both-edges]">
         <div ref={content} className="mx-auto flex min-h-full w-full max-w-[56rem] flex-col px-3 pt-6 pb-8 sm:px-6">
-          {empty && <Welcome />}
+          {empty ? <Welcome /> : <h1 className="sr-only">{ordered[0]?.goal ?? t("conversations")}</h1>}
           {link.kind === "failed" && name !== undefined && <ProblemNotice problem={link.problem} />}
           {name !== undefined && link.kind === "connecting" && ordered.length === 0 && <Loading />}
           <div className="space-y-10">
@@ -65,6 +66,16 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
       </div>
     </div>
   );
+}
+
+/** Names the browser's tab after the conversation, with a mark while it waits for the user. */
+function useTitle(goal: string | undefined, waiting: boolean): void {
+  useEffect(() => {
+    document.title = goal === undefined ? "Motorium" : `${waiting ? "● " : ""}${goal} – Motorium`;
+    return () => {
+      document.title = "Motorium";
+    };
+  }, [goal, waiting]);
 }
 
 function BeingSent({ entry }: { readonly entry: Sending }): ReactNode {
