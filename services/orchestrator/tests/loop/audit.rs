@@ -65,7 +65,9 @@ async fn every_call_that_changes_something_is_recorded() {
 #[tokio::test]
 async fn actions_and_approvals_are_recorded_without_what_is_typed() {
     let script = vec![
-        act([typing("canary-typed"), typing_secret("canary")]),
+        act([click(2)]),
+        act([typing("canary-typed")]),
+        act([typing_secret("canary")]),
         act([click(1)]),
         done("canary-answer"),
     ];
@@ -111,12 +113,16 @@ async fn actions_and_approvals_are_recorded_without_what_is_typed() {
             .map(|it| it[key].as_str().unwrap_or_default().to_owned())
             .collect()
     };
-    assert_eq!(
-        all("action", "begun", "kind"),
-        ["type_text", "type_text", "click"]
+    let mut kinds = all("action", "begun", "kind");
+    kinds.dedup();
+    assert_eq!(kinds, ["click", "type_text", "click"]);
+    let results = all("action", "ended", "outcome");
+    assert_eq!(results.len(), all("action", "begun", "kind").len());
+    assert!(
+        results
+            .iter()
+            .all(|result| result == "ACTION_RESULT_PERFORMED")
     );
-    let performed = "ACTION_RESULT_PERFORMED";
-    assert_eq!(all("action", "ended", "outcome"), [performed; 3]);
     assert_eq!(all("approval", "begun", "outcome"), ["STATE_PENDING"; 2]);
     assert_eq!(all("approval", "ended", "outcome"), ["STATE_APPROVED"; 2]);
     assert!(

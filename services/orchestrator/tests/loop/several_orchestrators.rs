@@ -140,12 +140,15 @@ async fn what_one_changes_of_the_desktops_the_other_sees_at_once() {
         name: annex,
         ..wire::UnregisterDesktopRequest::default()
     };
-    cluster
-        .client()
-        .raw()
-        .unregister_desktop(remove.clone())
-        .await
-        .unwrap();
+    let client = cluster.client();
+    // The desktop is released a moment after the task has ended.
+    let removed = async {
+        while let Err(busy) = client.raw().unregister_desktop(remove.clone()).await {
+            assert_eq!(busy.code(), tonic::Code::FailedPrecondition);
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("the desktop to be removed", removed).await;
     assert_eq!(known(&other).await.len(), 1);
     let gone = other.raw().unregister_desktop(remove).await.unwrap_err();
     assert_eq!(gone.code(), tonic::Code::NotFound);
