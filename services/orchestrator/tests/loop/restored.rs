@@ -67,6 +67,10 @@ async fn nothing_of_a_running_task_is_repeated_wherever_the_backup_was_made() {
         let clicks = cluster.world.done().len();
         restored(&mut cluster, &backup).await;
         let task = cluster.get(&name).await;
+        if task.end_time.is_some() {
+            // The backup was made after the last event.
+            continue;
+        }
         assert_eq!(task.state(), State::Paused, "{point:?}");
         some_rounds().await;
         assert_eq!(cluster.world.done().len(), clicks, "{point:?}");
