@@ -28,6 +28,8 @@ const CREATE: &[Role] = &[Role::Author];
 const STEER: &[Role] = &[Role::Author, Role::Operator];
 /// Ends tasks, which must be possible for all who can see that one goes wrong.
 const STOP: &[Role] = &[Role::Author, Role::Operator, Role::Admin];
+/// Deletes what was stored. Not for operators: what they have done stays on record.
+const DELETE: &[Role] = &[Role::Author, Role::Admin];
 /// Acts by hand.
 const ACT: &[Role] = &[Role::Operator];
 /// Approves actions. Not for authors: their tasks ask for it.
@@ -52,6 +54,7 @@ pub const MOTORIUM: &[ServiceRoles] = &[
             ("CancelTask", STOP),
             ("PauseTask", STOP),
             ("ResumeTask", STEER),
+            ("DeleteTask", DELETE),
             ("SendMessage", STEER),
             ("UploadFile", CREATE),
             ("AcknowledgeUserAction", ACT),
@@ -65,6 +68,7 @@ pub const MOTORIUM: &[ServiceRoles] = &[
             ("CreateSession", CREATE),
             ("GetSession", READ),
             ("ListSessions", READ),
+            ("DeleteSession", DELETE),
             ("ExportSession", READ),
             ("RegisterDesktop", ADMINISTER),
             ("UnregisterDesktop", ADMINISTER),

@@ -5,7 +5,7 @@
 use motorium_proto::domain::id::SessionName;
 use motorium_proto::v1::orchestrator as wire;
 
-use super::{Edge, task_name};
+use super::Edge;
 use crate::error::Error;
 use crate::retention::ENDED_STATES;
 
@@ -14,11 +14,16 @@ impl Edge {
         &self,
         request: wire::DeleteTaskRequest,
     ) -> Result<wire::DeleteTaskResponse, Error> {
-        let name = task_name("name", &request.name)?;
-        match self.store.delete_task(&name, &ENDED_STATES).await {
-            Ok(()) => self.notifier.notify(&name),
-            Err(motorium_store::Error::TaskNotFound { .. }) if request.allow_missing => {}
-            Err(error) => return Err(error.into()),
+        let deleted = async {
+            let name = self.visible_task("name", &request.name).await?;
+            self.store.delete_task(&name, &ENDED_STATES).await?;
+            self.notifier.notify(&name);
+            Ok(())
+        };
+        match deleted.await {
+            Err(Error::Store(motorium_store::Error::TaskNotFound { .. }))
+                if request.allow_missing => {}
+            deleted => deleted?,
         }
         Ok(wire::DeleteTaskResponse {})
     }
@@ -27,22 +32,27 @@ impl Edge {
         &self,
         request: wire::DeleteSessionRequest,
     ) -> Result<wire::DeleteSessionResponse, Error> {
-        let session = SessionName::parse("name", &request.name)?;
-        let name = session.to_string();
+        let name = SessionName::parse("name", &request.name)?;
+        match self.delete_visible_session(&name, request.force).await {
+            Err(Error::SessionNotFound { .. }) if request.allow_missing => {}
+            deleted => deleted?,
+        }
+        Ok(wire::DeleteSessionResponse {})
+    }
+
+    async fn delete_visible_session(&self, name: &SessionName, force: bool) -> Result<(), Error> {
+        self.session(name).await?;
         let deleted = self
             .store
-            .delete_session(&name, &ENDED_STATES, request.force);
-        match deleted.await {
-            Ok(tasks) => {
-                tasks.iter().for_each(|task| self.notifier.notify(task));
-                self.notifier.notify_session(&session);
-            }
-            Err(motorium_store::Error::ResourceNotFound { .. }) if request.allow_missing => {}
+            .delete_session(&name.to_string(), &ENDED_STATES, force);
+        let tasks = match deleted.await {
             Err(motorium_store::Error::ResourceNotFound { name }) => {
                 return Err(Error::SessionNotFound { name });
             }
-            Err(error) => return Err(error.into()),
-        }
-        Ok(wire::DeleteSessionResponse {})
+            tasks => tasks?,
+        };
+        tasks.iter().for_each(|task| self.notifier.notify(task));
+        self.notifier.notify_session(name);
+        Ok(())
     }
 }

@@ -276,7 +276,10 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::DeleteTaskRequest>,
     ) -> RpcResult<wire::DeleteTaskResponse> {
-        let deleted = self.remove_task(request.into_inner()).await?;
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let call = self.remove_task(request);
+        let deleted = self.audited("DeleteTask", &name, call).await?;
         Ok(Response::new(deleted))
     }
 
@@ -432,7 +435,10 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::DeleteSessionRequest>,
     ) -> RpcResult<wire::DeleteSessionResponse> {
-        let deleted = self.remove_session(request.into_inner()).await?;
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let call = self.remove_session(request);
+        let deleted = self.audited("DeleteSession", &name, call).await?;
         Ok(Response::new(deleted))
     }
 

@@ -223,6 +223,24 @@ pub(crate) async fn attack(
             by.resume_task(wire::ResumeTaskRequest { name, request_id })
                 .await,
         ),
+        "DeleteTask" => {
+            let allow_missing = false;
+            shown(
+                by.delete_task(wire::DeleteTaskRequest {
+                    name,
+                    allow_missing,
+                })
+                .await,
+            )
+        }
+        "DeleteSession" => {
+            let request = wire::DeleteSessionRequest {
+                name: on.session.clone(),
+                force: true,
+                ..wire::DeleteSessionRequest::default()
+            };
+            shown(by.delete_session(request).await)
+        }
         "SendMessage" => {
             let request = wire::SendMessageRequest {
                 name,
