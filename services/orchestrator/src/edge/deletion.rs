@@ -42,9 +42,8 @@ impl Edge {
 
     async fn delete_visible_session(&self, name: &SessionName, force: bool) -> Result<(), Error> {
         self.session(name).await?;
-        let deleted = self
-            .store
-            .delete_session(&name.to_string(), &ENDED_STATES, force);
+        let resource = name.to_string();
+        let deleted = self.store.delete_session(&resource, &ENDED_STATES, force);
         let tasks = match deleted.await {
             Err(motorium_store::Error::ResourceNotFound { name }) => {
                 return Err(Error::SessionNotFound { name });

@@ -113,10 +113,6 @@ impl HealthCheck for Edge {
     }
 }
 
-fn task_name(field: &str, name: &str) -> Result<TaskName, Error> {
-    Ok(TaskName::parse(field, name)?)
-}
-
 /// Validates a page size: 0 means the default, larger sizes are capped, negative ones are an error.
 fn page_size(size: i32) -> Result<u32, Error> {
     match size {
