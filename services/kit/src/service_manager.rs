@@ -131,8 +131,8 @@ mod tests {
         tokio::spawn(manager.accompany(shutdown.clone()));
         let next = async || {
             let systemd = systemd.try_clone().unwrap();
-            let heard = tokio::task::spawn_blocking(move || received(&systemd));
-            heard.await.unwrap()
+            let received = tokio::task::spawn_blocking(move || received(&systemd));
+            received.await.unwrap()
         };
         assert_eq!(next().await, "READY=1");
         assert_eq!(next().await, "WATCHDOG=1");

@@ -1,4 +1,4 @@
-//! Which calls and events are audited, and what their records say: names, kinds and outcomes.
+//! Audited calls and events, and the contents of their records: names, kinds and outcomes.
 //!
 //! Calls that change something are recorded by the edge before and after; actions, function calls and approvals by the journal
 //! of a run, before their events are stored. Texts, values of secrets and images are never part of a record. The files are

@@ -140,7 +140,7 @@ pub struct Settings {
     pub hooks: Vec<HookSettings>,
     /// Records requests and responses with each step so that a task can be replayed: `on` or `off`.
     pub recording: String,
-    /// How long tasks and their parts are kept: see docs/operations.md.
+    /// Times for which tasks and their parts are kept: see docs/operations.md.
     pub retention: RetentionSettings,
 }
 

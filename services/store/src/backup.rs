@@ -173,7 +173,7 @@ fn copy_blobs_and_describe(
     Ok(manifest)
 }
 
-/// What a restoration has done.
+/// Outcome of a restoration.
 #[derive(Debug, Clone)]
 pub struct Restored {
     pub manifest: Manifest,

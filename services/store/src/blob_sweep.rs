@@ -23,7 +23,7 @@ const LOCK_FILE: &str = ".lock";
 /// File that is locked while no blob may be removed.
 const SWEEP_LOCK_FILE: &str = ".sweep.lock";
 
-/// What a sweep has removed.
+/// Numbers of files that a sweep has removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RemovedBlobs {
     pub count: u64,

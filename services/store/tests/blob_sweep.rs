@@ -57,7 +57,7 @@ async fn only_old_blobs_are_removed() {
 }
 
 #[tokio::test]
-async fn what_an_interrupted_write_left_is_removed_once_it_is_old() {
+async fn a_file_of_an_interrupted_write_is_removed_once_it_is_old() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let id = store.put(Bytes::from_static(b"x")).await.unwrap();

@@ -115,8 +115,8 @@ async fn a_page_that_does_not_come_is_no_success() {
     let run = ["run", "--server", &up.url, "--on-approval", "approve", goal];
     let ended = up.setup.motorium(&run).await;
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    let said = format!("{}{}", ended.stdout, ended.stderr);
-    assert!(said.contains("Welcome"), "{said}");
+    let output = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(output.contains("Welcome"), "{output}");
 }
 
 /// Returns whether the page has reached its goal. Its reports arrive after its reactions, so a claimed success is waited for.

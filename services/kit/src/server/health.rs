@@ -97,7 +97,7 @@ impl Conditions {
     }
 }
 
-/// What is known of a service.
+/// Health of a service, as far as it is known.
 #[derive(Debug, Default)]
 struct ServiceHealth {
     /// It is not ready yet, or never will be.

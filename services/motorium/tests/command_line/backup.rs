@@ -52,7 +52,7 @@ async fn a_store_is_backed_up_while_it_is_open_and_restored_once_it_is_closed() 
 }
 
 #[test]
-fn what_is_not_backed_up_or_deleted_is_explained() {
+fn refused_backups_and_deletions_are_explained() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     let postgres = "store.tasks=postgres://localhost/m";

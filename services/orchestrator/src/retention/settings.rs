@@ -19,7 +19,7 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(3600);
 // A sweep looks at every task and every file.
 const MIN_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How long tasks and their parts are kept, counted from the end of the task. Without a setting, they are kept until they are
+/// Times for which tasks and their parts are kept, counted from the end of the task. Without a setting, they are kept until they are
 /// deleted by a user (`motorium delete`, `motorium purge`). Tasks that have not ended are always kept.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -57,7 +57,7 @@ impl Default for RetentionSettings {
     }
 }
 
-/// How long tasks and their parts are kept. `None` is for ever.
+/// Times for which tasks and their parts are kept. `None` is for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionPolicy {
     pub tasks: Option<Duration>,

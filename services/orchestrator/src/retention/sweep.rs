@@ -29,7 +29,7 @@ const EVENT_BATCH_SIZE: u32 = 100;
 // A removal blocks one of two disk threads, for about a millisecond per hundred files.
 const BLOB_BATCH_SIZE: usize = 100;
 
-/// What a sweep has deleted.
+/// Numbers of things that a sweep has deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
     pub tasks: u64,

@@ -295,7 +295,7 @@ pub(super) fn perform_request(
 ) -> RunResult<PerformRequest> {
     let (display, epoch) = leased_display(run)?;
     let owner = &run.task().spec.owner;
-    let told = run.config.authenticated_creator;
+    let is_sent = run.config.authenticated_creator;
     Ok(PerformRequest {
         display,
         epoch,
@@ -303,8 +303,8 @@ pub(super) fn perform_request(
         retry_of,
         action,
         named_hosts: named_hosts(run),
-        creator: told.then(|| owner.creator.clone()),
-        tenant: told.then(|| owner.tenant.clone()),
+        creator: is_sent.then(|| owner.creator.clone()),
+        tenant: is_sent.then(|| owner.tenant.clone()),
     })
 }
 

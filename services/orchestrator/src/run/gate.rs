@@ -395,7 +395,7 @@ impl Gate {
         rules: &Policy,
         concern: &ApprovalReasons,
     ) -> RunResult<bool> {
-        let changed = what_changed(run, screen, given, scope, rules).await?;
+        let changed = differences_to_approval(run, screen, given, scope, rules).await?;
         let wants_more = concern
             .names()
             .iter()
@@ -561,7 +561,7 @@ async fn read_context(
 }
 
 /// Returns what has changed since approval was requested, in words; `None` if nothing that matters has.
-async fn what_changed(
+async fn differences_to_approval(
     run: &mut RunContext,
     screen: &mut Screen,
     given: &Approval,

@@ -20,7 +20,7 @@ use motorium_policy::ActionContext;
 use motorium_task::ApprovalContext;
 use motorium_task::approval_context::{Comparison, JudgedPlace, dialog_area, harmless_motion};
 
-/// What was read of the surroundings of an action.
+/// Surroundings of an action, as they were read.
 struct Judged {
     situation: ActionContext,
     contexts: Vec<ApprovalContext>,

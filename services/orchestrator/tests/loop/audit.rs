@@ -134,7 +134,7 @@ async fn actions_and_approvals_are_recorded_without_what_is_typed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_recorded_does_not_happen() {
+async fn a_call_that_cannot_be_recorded_is_not_made() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("plan");
     let name = cluster.create().await;

@@ -97,7 +97,7 @@ async fn known(client: &Client<Channel>) -> Vec<(String, State)> {
 }
 
 #[tokio::test]
-async fn what_one_changes_of_the_desktops_the_other_sees_at_once() {
+async fn each_orchestrator_sees_changes_of_the_desktops_at_once() {
     let server = LocalPostgres::start();
     let cluster = Cluster::start_two(vec![act([click(1)])], server.database().await).await;
     let other = cluster.other_client();

@@ -22,7 +22,7 @@ const AFTER_HASH: &str = "\"}";
 /// Length of a hash in hexadecimal.
 const HASH_CHARS: usize = 64;
 
-/// Whether something is about to happen or has happened.
+/// Part of an audited event: its beginning or its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {

@@ -1,4 +1,4 @@
-//! What voids an approval, and what does not.
+//! Changes that void an approval, and changes that do not.
 
 use std::time::SystemTime;
 
@@ -171,7 +171,7 @@ fn values_that_change_places_void() {
 }
 
 #[test]
-fn what_has_no_meaning_voids_nothing() {
+fn a_change_without_meaning_voids_nothing() {
     let shown = context(&[
         ("Total 100 EUR", NEAR),
         ("12:30", [700, 400, 740, 420]),

@@ -50,7 +50,7 @@ impl Pressable {
     }
 }
 
-/// What a driver holds and has changed on its display.
+/// Keys and buttons that a driver holds, and changes that it has made to the keyboard of its display.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct HeldInput {
     keys: Bitmap,
