@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::caller::{Caller, random_secret};
+use crate::config::Surroundings;
 use crate::error::Error;
 use crate::json::JsonBody;
 use crate::login::{CODE_LIFETIME, LoginCodes};
@@ -52,18 +53,19 @@ pub(crate) struct GatewayUrl {
 /// The token of programs on this machine.
 #[derive(Debug)]
 pub(crate) enum LocalToken {
-    /// The services demand a token and check it.
-    OfServices(Secret),
+    /// The services demand a token and check it. `None` if only callers with names have one.
+    OfServices(Option<Secret>),
     /// The services demand none, so the gateway has one of its own: pages and other users must not use it all the same.
     Own(Secret),
 }
 
 impl LocalToken {
-    /// Returns the token of the services, or else that of the gateway in `folder`, which is created if there is none.
-    pub(crate) fn open(of_services: Option<Secret>, folder: &Path) -> io::Result<Self> {
-        if let Some(token) = of_services {
-            return Ok(Self::OfServices(token));
+    /// Returns the token of the services, or that of the gateway in `folder` if they demand none. It is created if there is none.
+    pub(crate) fn open(surroundings: &Surroundings) -> io::Result<Self> {
+        if surroundings.services_demand_token {
+            return Ok(Self::OfServices(surroundings.token.clone()));
         }
+        let folder = &surroundings.folder;
         if let Some(token) = read_own_token(folder)? {
             return Ok(Self::Own(token));
         }
@@ -103,13 +105,13 @@ impl Access {
         }
     }
 
-    /// Creates a login link for the caller that programs on this machine are.
-    pub(crate) fn local_login_link(&self) -> String {
+    /// Creates a login link for the caller that programs on this machine are. `None` if the services know only callers with names.
+    pub(crate) fn local_login_link(&self) -> Option<String> {
         let token = match &self.local {
-            LocalToken::OfServices(token) => Some(token.clone()),
+            LocalToken::OfServices(token) => Some(token.clone()?),
             LocalToken::Own(_) => None,
         };
-        self.login_link(Caller::new(token))
+        Some(self.login_link(Caller::new(token)))
     }
 
     fn login_link(&self, caller: Caller) -> String {
@@ -133,7 +135,9 @@ impl Access {
     async fn check_token(&self, token: &str) -> Result<Caller, Error> {
         match &self.local {
             LocalToken::Own(own) if own.matches(token) => Ok(Caller::new(None)),
-            LocalToken::OfServices(own) if own.matches(token) => Ok(Caller::new(Some(own.clone()))),
+            LocalToken::OfServices(Some(own)) if own.matches(token) => {
+                Ok(Caller::new(Some(own.clone())))
+            }
             LocalToken::Own(_) => {
                 self.quotas.count_login()?;
                 Err(Error::TokenRejected)

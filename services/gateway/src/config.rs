@@ -90,8 +90,10 @@ pub struct Surroundings {
     pub executor: String,
     /// Configuration of connections to services, without a token: each call has that of its caller.
     pub client: client::Config,
-    /// Token of the services that callers on this machine have, if the services demand one.
+    /// Token of the services that callers on this machine have.
     pub token: Option<Secret>,
+    /// The services know their callers by tokens.
+    pub services_demand_token: bool,
     /// Folder for the sessions.
     pub folder: PathBuf,
 }

@@ -19,14 +19,18 @@ async fn run() -> Result<(), Error> {
     telemetry::init(&common.log)?;
     let settings: Settings = loaded.section()?;
     let config = settings.resolve().map_err(Error::service)?;
-    let client = common.client("");
+    let client = common.client(&settings.orchestrator);
+    // Not there yet if the Orchestrator has never run: callers then make login links with their own.
+    let token = client.effective_token().map_err(Error::service)?;
     let surroundings = Surroundings {
         orchestrator: settings.orchestrator,
         perception: settings.perception,
         executor: settings.executor,
-        token: client.token.clone(),
+        token,
+        services_demand_token: true,
         client: ClientConfig {
             token: None,
+            loopback_token: None,
             ..client
         },
         folder: common.data()?.join("gateway"),

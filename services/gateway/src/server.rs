@@ -126,9 +126,10 @@ impl Gateway {
         self.address
     }
 
-    /// Creates a link that logs a browser in, once and within ten minutes, as the programs of this machine's user.
+    /// Creates a link that logs a browser in, once and within ten minutes, as the programs of this machine's user. `None` if the
+    /// services know only callers with names: each of them makes a link with its own token.
     #[must_use]
-    pub fn login_link(&self) -> String {
+    pub fn login_link(&self) -> Option<String> {
         self.access.local_login_link()
     }
 
@@ -187,7 +188,7 @@ fn app(
     shutdown: &Shutdown,
 ) -> Result<App, StartError> {
     let folder = surroundings.folder.clone();
-    let local = LocalToken::open(surroundings.token.clone(), &folder);
+    let local = LocalToken::open(&surroundings);
     let local = local.map_err(StartError::Folder)?;
     let upstream = Arc::new(Upstream::new(surroundings));
     let quotas = Arc::new(Quotas::default());

@@ -274,7 +274,7 @@ impl Process {
     /// Creates a link that logs a browser in; `None` if the gateway is not enabled.
     #[must_use]
     pub(crate) fn login_link(&self) -> Option<String> {
-        self.gateway.as_ref().map(Gateway::login_link)
+        self.gateway.as_ref().and_then(Gateway::login_link)
     }
 
     /// Waits for the shutdown signal and shuts down in order: tasks release their desktops, calls finish, the desktop
@@ -322,6 +322,7 @@ async fn gateway(
         return Ok(None);
     }
     let common = loaded.common()?;
+    let server = common.server(orchestrator.listen)?;
     let scheme = if loaded.is_set("server.tls_certificate") {
         "https"
     } else {
@@ -338,9 +339,11 @@ async fn gateway(
         executor: url("executor"),
         client: ClientConfig {
             token: None,
+            loopback_token: None,
             ..orchestrator.with_audiences(common.client(""))
         },
-        token: common.token().cloned(),
+        token: server.token_of_user().map_err(start_error)?,
+        services_demand_token: server.demands_token(),
         folder: gateway_folder(data),
     };
     let config = settings.resolve().map_err(start_error)?;

@@ -68,7 +68,7 @@ async fn nothing_is_served_without_a_session_or_a_token() {
 #[tokio::test]
 async fn a_link_opens_one_session_and_the_caller_is_passed_on() {
     let gateway = TestGateway::start().await;
-    let link = gateway.gateway.login_link();
+    let link = gateway.gateway.login_link().unwrap();
     let preview = gateway.client.head(&link).send().await.unwrap();
     assert_eq!(
         preview.status(),

@@ -112,7 +112,7 @@ impl TestGateway {
     pub(crate) async fn log_in(&self) -> String {
         let response = self
             .client
-            .get(self.gateway.login_link())
+            .get(self.gateway.login_link().unwrap())
             .send()
             .await
             .unwrap();
@@ -149,6 +149,7 @@ async fn start_gateway(
         executor: uri,
         client: ClientConfig::new(""),
         token: services.token.map(Secret::new),
+        services_demand_token: services.token.is_some(),
         folder: folder.join("gateway"),
     };
     let shutdown = Shutdown::new();

@@ -125,6 +125,30 @@ impl Config {
         Err(Error::Exposed { address })
     }
 
+    /// Returns the token that programs of this user call the server with: the configured one, or that of the user, which is created
+    /// if there is none. `None` if the server demands none, or only those of callers with names.
+    ///
+    /// # Errors
+    /// If the token of the user cannot be created or must not be used.
+    pub fn token_of_user(&self) -> Result<Option<Secret>, Error> {
+        if self.authenticates() {
+            return Ok(self.token.clone());
+        }
+        let ListenAddress(address) = self.listen;
+        let of_user = self.loopback_token.as_ref();
+        let of_user = of_user.filter(|_| address.ip().is_loopback());
+        Ok(of_user.map(LoopbackToken::find_or_create).transpose()?)
+    }
+
+    /// Returns true if callers are known by tokens.
+    #[must_use]
+    pub fn demands_token(&self) -> bool {
+        let ListenAddress(address) = self.listen;
+        let of_user =
+            self.loopback_token.is_some() && address.ip().is_loopback() && !self.authenticates();
+        of_user || self.token.is_some() || self.callers.is_some() || self.jwt.is_some()
+    }
+
     /// Returns true if the settings name a way to authenticate clients.
     fn authenticates(&self) -> bool {
         let tls = self.tls.as_ref();

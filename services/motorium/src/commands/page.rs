@@ -25,7 +25,7 @@ const MINUTES: u64 = 10;
 /// Asks the gateway for a link and prints it.
 pub(crate) async fn page(loaded: &LayeredConfig, args: Page) -> Result<ExitCode, Error> {
     let url = gateway_url(loaded, args.gateway.as_deref())?;
-    let token = token(loaded, &args)?;
+    let token = token(loaded, &args, &url)?;
     let answer = request_link(&url, token.as_ref()).await;
     let link = answer.map_err(|problem| {
         let (url, problem) = (url.as_str(), problem.as_str());
@@ -55,8 +55,8 @@ fn gateway_url(loaded: &LayeredConfig, given: Option<&str>) -> Result<String, Er
     Ok(format!("http://{address}"))
 }
 
-/// Returns the token of the flags or the configuration, or else that of the gateway of this data folder.
-fn token(loaded: &LayeredConfig, args: &Page) -> Result<Option<Secret>, Error> {
+/// Returns the token of the flags or the configuration, or else that of the user or of the gateway of this data folder.
+fn token(loaded: &LayeredConfig, args: &Page, url: &str) -> Result<Option<Secret>, Error> {
     if let Some(path) = &args.token_file {
         let read = std::fs::read_to_string(path).map_err(|source| Error::File {
             path: path.clone(),
@@ -65,7 +65,8 @@ fn token(loaded: &LayeredConfig, args: &Page) -> Result<Option<Secret>, Error> {
         return Ok(Some(Secret::new(read?.trim())));
     }
     let common = loaded.common()?;
-    if let Some(token) = common.client("").token {
+    let of_user = common.client(url).effective_token();
+    if let Some(token) = of_user.map_err(|error| Error::Usage(error.to_string()))? {
         return Ok(Some(token));
     }
     let folder = gateway_folder(common.data()?);
