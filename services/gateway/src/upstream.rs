@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use motorium_kit::client::{Channel, Config};
 use motorium_proto::error::{ErrorReport, reason};
+use motorium_proto::limits::MAX_IMAGE_MESSAGE_BYTES;
 use motorium_proto::v1::common::Desktop;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::orchestrator_service_client::OrchestratorServiceClient;
@@ -71,9 +72,8 @@ impl Upstream {
 
     /// Returns the client of the Orchestrator on behalf of a caller.
     pub(crate) fn orchestrator(&self, caller: &Caller) -> Result<OrchestratorClient, Error> {
-        Ok(OrchestratorServiceClient::new(
-            self.orchestrator_channel(caller)?,
-        ))
+        let client = OrchestratorServiceClient::new(self.orchestrator_channel(caller)?);
+        Ok(client.max_decoding_message_size(MAX_IMAGE_MESSAGE_BYTES))
     }
 
     /// Returns the channel to the Orchestrator on behalf of a caller.

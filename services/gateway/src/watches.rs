@@ -10,7 +10,6 @@ use axum::response::Response;
 use futures::{Stream, StreamExt as _};
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::error::ErrorReport;
-use motorium_proto::limits::MAX_IMAGE_MESSAGE_BYTES;
 use motorium_proto::v1::orchestrator as wire;
 use serde::Deserialize;
 use serde_json::json;
@@ -42,8 +41,7 @@ pub(crate) async fn watch_task(
         name: format!("tasks/{task}"),
         resume_token: query.resume_token,
     };
-    let client = context.upstream.orchestrator(&caller)?;
-    let mut client = client.max_decoding_message_size(MAX_IMAGE_MESSAGE_BYTES);
+    let mut client = context.upstream.orchestrator(&caller)?;
     let responses = client.watch_task(request).await?.into_inner();
     Ok(upgrade.on_upgrade(move |socket| forward(socket, responses, context.shutdown, permit)))
 }
@@ -61,8 +59,7 @@ pub(crate) async fn watch_session(
         name: format!("sessions/{session}"),
         resume_token: query.resume_token,
     };
-    let client = context.upstream.orchestrator(&caller)?;
-    let mut client = client.max_decoding_message_size(MAX_IMAGE_MESSAGE_BYTES);
+    let mut client = context.upstream.orchestrator(&caller)?;
     let responses = client.watch_session(request).await?.into_inner();
     Ok(upgrade.on_upgrade(move |socket| forward(socket, responses, context.shutdown, permit)))
 }

@@ -15,7 +15,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use motorium_kit::shutdown::Shutdown;
-use motorium_proto::limits::{HEARTBEAT_INTERVAL, MAX_IMAGE_MESSAGE_BYTES};
+use motorium_proto::limits::HEARTBEAT_INTERVAL;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::watch_session_response::Content;
 use serde::Deserialize;
@@ -58,8 +58,7 @@ pub(crate) async fn follow(
 ) -> Result<Response, Error> {
     let permit = context.quotas.open_stream(caller.identity())?;
     let session = session_name(&query.session_id)?;
-    let client = context.upstream.orchestrator(&caller)?;
-    let mut client = client.max_decoding_message_size(MAX_IMAGE_MESSAGE_BYTES);
+    let mut client = context.upstream.orchestrator(&caller)?;
     ensure_session(&mut client, &session).await?;
     let request = wire::WatchSessionRequest {
         name: session,
