@@ -1,8 +1,10 @@
 import { Dialog as Drawer } from "@base-ui/react/dialog";
 import { Menu as MenuIcon, PenLine } from "lucide-react";
 import { useCallback, useEffect, useState, type ReactNode } from "react";
+import { keepSession } from "./api/session.ts";
 import { Conversation } from "./components/chat/conversation.tsx";
 import { ConnectionBar } from "./components/layout/connection-bar.tsx";
+import { ErrorBoundary } from "./components/layout/error-boundary.tsx";
 import { Shortcuts, useShortcuts } from "./components/layout/shortcuts.tsx";
 import { Sidebar } from "./components/layout/sidebar.tsx";
 import { SignedOut } from "./components/layout/signed-out.tsx";
@@ -29,6 +31,7 @@ export function App(): ReactNode {
   const search = useCallback(() => setDrawer(true), []);
   useShortcuts({ onHelp: openHelp, onSearch: search });
   useEffect(startRefreshing, []);
+  useEffect(keepSession, []);
   useEffect(() => {
     if (route.view === "new") closeConversation();
   }, [route]);
@@ -51,7 +54,7 @@ export function App(): ReactNode {
         <div className="flex min-w-0 flex-1 flex-col">
           {!wide && <TopBar onMenu={() => setDrawer(true)} />}
           <ConnectionBar />
-          <main id="main" tabIndex={-1} className="flex min-h-0 flex-1 flex-col outline-none"><View route={route} /></main>
+          <main id="main" tabIndex={-1} className="flex min-h-0 flex-1 flex-col outline-none"><ErrorBoundary key={JSON.stringify(route)}><View route={route} /></ErrorBoundary></main>
         </div>
       </div>
       {!wide && (

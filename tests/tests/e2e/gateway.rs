@@ -57,7 +57,7 @@ impl Browser {
 
     async fn watch_screen(&self) -> LiveScreen {
         let address = self.base.replace("http:", "ws:");
-        let url = format!("{address}/api/desktops/local/live?width=640&height=360");
+        let url = format!("{address}/api/desktops/local/live");
         let mut request = url.into_client_request().unwrap();
         request
             .headers_mut()
@@ -132,14 +132,14 @@ fn changed_pixels(before: &RgbaImage, after: &RgbaImage) -> usize {
 async fn a_browser_runs_a_task_and_watches_it() {
     let mut desktop = TestDesktop::start().await;
     let site = PageServer::serve().await;
-    site.show("form.html", &mut desktop).await;
+    site.show("requests.html", &mut desktop).await;
     let up = AllInOne::start(TestSetup::on(&desktop), &[]).await;
     let browser = Browser::log_in(&up).await;
     assert_eq!(browser.get("/api/session").await.status(), 200);
     let mut screen = browser.watch_screen().await;
     let first = screen.next_frame().await;
 
-    let text = "type \"Ada Lovelace\" into \"Name\"";
+    let text = "type \"The figures look good, as far as I can see\" into \"Comment\"";
     let message = json!({"session_id": "browser", "text": text, "attachments": []});
     let sent = browser.post("/api/chat/send", message).await;
     let events = browser.events_until("browser", "task.completed").await;

@@ -162,7 +162,10 @@ async fn no_chord_and_no_menu_starts_a_program() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(processes_of(&up), started);
+    let mut running = processes_of(&up);
+    // The process of Motorium itself that releases held input.
+    running.remove("exe");
+    assert_eq!(running, started);
     // No menu either: nothing is written on an empty screen.
     let menu = [
         "check that \"Terminal\" is not shown",

@@ -17,6 +17,16 @@ export async function readSession(): Promise<Session | undefined> {
   }
 }
 
+// Reading the session renews its cookie, which lasts for days.
+const RENEWAL_MS = 12 * 60 * 60 * 1_000;
+
+/** Renews the session now and while the page is open. Returns the function that stops it. */
+export function keepSession(): () => void {
+  void readSession();
+  const timer = setInterval(() => void readSession(), RENEWAL_MS);
+  return () => clearInterval(timer);
+}
+
 export async function logOut(): Promise<void> {
   await fetch("/api/logout", { method: "POST", credentials: "same-origin" });
 }

@@ -126,6 +126,7 @@ export const english = {
   "problem.invalid": "The server did not accept this.",
   "problem.notFound": "This does not exist, or no longer.",
   "problem.offline": "The server cannot be reached. Check that Motorium runs; the page goes on trying.",
+  "problem.page": "This part of the page cannot be shown. Load the page again; the task goes on.",
   "problem.server": "Something went wrong on the server.",
   "problem.short.offline": "Unreachable",
   "problem.short.signedOut": "Not logged in",

@@ -128,6 +128,7 @@ export const chinese: Readonly<Record<Key, string>> = {
   "problem.invalid": "服务器没有接受。",
   "problem.notFound": "不存在，或已不存在。",
   "problem.offline": "无法连接服务器。请检查 Motorium 是否在运行，页面会继续尝试。",
+  "problem.page": "页面的这一部分无法显示。请重新加载页面，任务会继续执行。",
   "problem.server": "服务器出错了。",
   "problem.short.offline": "无法连接",
   "problem.short.signedOut": "未登录",

@@ -22,6 +22,10 @@ test.each([
   expect(html).not.toMatch(/href="(?!https:|http:|mailto:)/i);
 });
 
+test.each([">".repeat(4_000) + " deep", "- ".repeat(4_000) + "deep", "> ".repeat(60) + "deep"])("a text that nests without end is shown as it is", (text) => {
+  expect(rendered(text)).toContain("deep");
+});
+
 test("HTML is shown as it was written", () => {
   expect(rendered("use <b>bold</b> & \"quotes\"")).toContain("use &lt;b&gt;bold&lt;/b&gt; &amp; &quot;quotes&quot;");
 });

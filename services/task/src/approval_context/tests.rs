@@ -228,7 +228,7 @@ fn differences_are_told_in_chinese_as_well() {
     let change = shown.difference(&now, Comparison::Full).unwrap();
     let text = change.text(Language::Chinese);
     assert!(
-        text.contains("金额已发生变化") && text.contains("“1000”"),
+        text.contains("金额已发生变化") && text.contains("1000"),
         "{text}"
     );
 }

@@ -1,5 +1,5 @@
 import { ChevronDown, CircleCheck, CircleSlash, CircleX, Download, FileText, Info } from "lucide-react";
-import { useState, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { artifactUrl } from "@/api/client.ts";
 import { DetailsButton } from "@/components/run/run-details.tsx";
 import { RunCard } from "@/components/run/run-card.tsx";
@@ -7,6 +7,7 @@ import { useText, type Key } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { formatBytes, formatDuration } from "@/lib/format.ts";
 import { hasEnded, TaskState, type FileEntry, type TaskView } from "@/model/task.ts";
+import { showRun, useIsRunShown } from "@/store/selection.ts";
 import { Extractions } from "./extractions.tsx";
 import { Markdown } from "./markdown.tsx";
 
@@ -95,7 +96,7 @@ export function Files({ files }: { readonly files: readonly FileEntry[] }): Reac
 /** Shows or hides the run behind an answer or a question. */
 export function RunRecord({ task }: { readonly task: TaskView }): ReactNode {
   const t = useText();
-  const [open, setOpen] = useState(false);
+  const open = useIsRunShown(task.name);
   if (task.steps.length === 0) return null;
   return (
     <div className="space-y-3">
@@ -103,7 +104,7 @@ export function RunRecord({ task }: { readonly task: TaskView }): ReactNode {
         <button
           type="button"
           aria-expanded={open}
-          onClick={() => setOpen(!open)}
+          onClick={() => showRun(task.name, !open)}
           className="-ml-2 inline-flex h-8 items-center gap-1.5 rounded-lg px-2 text-[0.8125rem] font-medium text-muted-foreground hover:bg-accent hover:text-accent-foreground"
         >
           <ChevronDown className={cn("size-4 transition-transform", !open && "-rotate-90")} />

@@ -9,6 +9,7 @@ import { hasEnded, TaskState } from "@/model/task.ts";
 import { send } from "@/store/commands.ts";
 import { dismissMissed, openConversation, removeSending, tasksInOrder, useConversation, type Sending } from "@/store/conversation.ts";
 import { usePrompt } from "@/store/prompt.ts";
+import { ErrorBoundary } from "@/components/layout/error-boundary.tsx";
 import { PromptBox } from "./prompt-box.tsx";
 import { TaskBlock } from "./task-block.tsx";
 import { UserMessage } from "./user-message.tsx";
@@ -40,7 +41,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
           {link.kind === "failed" && name !== undefined && <ProblemNotice problem={link.problem} />}
           {name !== undefined && link.kind === "connecting" && ordered.length === 0 && <Loading />}
           <div className="space-y-10">
-            {ordered.map((task) => <TaskBlock key={task.name} task={task} />)}
+            {ordered.map((task) => <ErrorBoundary key={task.name}><TaskBlock task={task} /></ErrorBoundary>)}
             {sending.map((entry) => <BeingSent key={entry.id} entry={entry} />)}
           </div>
         </div>

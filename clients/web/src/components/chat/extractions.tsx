@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { useText } from "@/i18n/index.ts";
 import type { Extraction, TaskView } from "@/model/task.ts";
-import { select } from "@/store/selection.ts";
+import { select, showRun } from "@/store/selection.ts";
 
 /** The data that a task has read, each value with the step in which it was read. */
 export function Extractions({ task }: { readonly task: TaskView }): ReactNode {
@@ -24,7 +24,10 @@ export function Extractions({ task }: { readonly task: TaskView }): ReactNode {
               <td className="px-3.5 py-2 text-muted-foreground">{row.name}</td>
               <td className="px-3.5 py-2 wrap-anywhere">{row.value}</td>
               <td className="px-3.5 py-2 whitespace-nowrap">
-                <button type="button" className="font-medium text-primary hover:underline" onClick={() => select(task.name, { kind: "step", number: row.step })}>
+                <button type="button" className="font-medium text-primary hover:underline" onClick={() => {
+                  select(task.name, { kind: "step", number: row.step });
+                  showRun(task.name, true);
+                }}>
                   {t("step.number", { number: row.step })}
                 </button>
               </td>

@@ -7,9 +7,32 @@ import { Lexer, type Token, type Tokens } from "marked";
 import { memo, useMemo, type ReactNode } from "react";
 
 export const Markdown = memo(function Markdown({ text }: { readonly text: string }): ReactNode {
-  const tokens = useMemo(() => new Lexer({ gfm: true, breaks: true }).lex(text), [text]);
+  const tokens = useMemo(() => tokensOf(text), [text]);
   return <div className="space-y-3 leading-relaxed wrap-anywhere">{blocks(tokens)}</div>;
 });
+
+// Deeper than any answer that a person reads. Both the parser and React descend by recursion.
+const DEEPEST = 24;
+
+/** The tokens of a text; the text as it is if it nests without end, as a hostile page may have it. */
+function tokensOf(text: string): readonly Token[] {
+  const plain: Token = { type: "plain", raw: text };
+  try {
+    const tokens = new Lexer({ gfm: true, breaks: true }).lex(text);
+    return isDeeper(tokens, DEEPEST) ? [plain] : tokens;
+  } catch {
+    return [plain];
+  }
+}
+
+function isDeeper(tokens: readonly Token[], levels: number): boolean {
+  if (levels === 0) return true;
+  return tokens.some((token) => {
+    const items = token.type === "list" ? (token as Tokens.List).items : [];
+    const inner = "tokens" in token ? token.tokens ?? [] : [];
+    return inner.length > 0 && isDeeper(inner, levels - 1) || items.some((item) => isDeeper(item.tokens, levels - 1));
+  });
+}
 
 /** The address if following it is harmless, otherwise undefined. */
 export function safeAddress(href: string): string | undefined {

@@ -32,13 +32,20 @@ export function LiveScreen({ desktop, label, className, aspect = 16 / 10 }: Live
 
   useEffect(() => {
     if (!visible) return;
+    // Two frames may be decoded at once, and the smaller one is done first.
+    let newest = -1;
     const opened = openLive(desktop, size.current, {
-      onState: setState,
+      onState: (next) => {
+        // Another connection counts its frames anew.
+        if (next.kind !== "open") newest = -1;
+        setState(next);
+      },
       onStatistics: (statistics) => reportLive(desktop, statistics),
       onFrame: async ({ header, image }) => {
         const bitmap = await createImageBitmap(image);
         const target = canvas.current;
-        if (target) {
+        if (target && header.index > newest) {
+          newest = header.index;
           if (target.width !== bitmap.width || target.height !== bitmap.height) {
             target.width = bitmap.width;
             target.height = bitmap.height;

@@ -230,6 +230,10 @@ impl UrlFilter {
 
     /// Has the responses of a page reported, in one of its sessions.
     fn observe(&mut self, attached: Attached) {
+        // A window that a page opens waits for this, although it is attached to without a wait (Chromium 156).
+        let session = CallTarget::Session(&attached.session_id);
+        self.connection
+            .notify(session, "Runtime.runIfWaitingForDebugger", json!({}));
         let target = attached.target_info;
         let is_observed = |other: &BrowserTarget| other.target_id == target.target_id;
         if is_behind_proxy() || !target.is_page() || self.observed.values().any(is_observed) {

@@ -105,7 +105,8 @@ fn symbols(key: Key) -> Vec<u32> {
         Key::Enter => symbols.push(key::KP_Enter),
         Key::Tab => symbols.extend([key::KP_Tab, key::ISO_Left_Tab]),
         Key::Space => symbols.push(key::KP_Space),
-        Key::Delete => symbols.push(key::KP_Delete),
+        // The keypad's key deletes unless Num Lock is on, which each program and the system read for themselves.
+        Key::Delete => symbols.extend([key::KP_Delete, key::KP_Decimal]),
         Key::Insert => symbols.push(key::KP_Insert),
         Key::Home => symbols.push(key::KP_Home),
         Key::End => symbols.push(key::KP_End),
