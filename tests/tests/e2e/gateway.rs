@@ -162,7 +162,7 @@ async fn a_browser_runs_a_task_and_watches_it() {
     let screenshot = browser
         .get(line.1["screenshot_url"].as_str().unwrap())
         .await;
-    assert_eq!(screenshot.headers()["content-type"], "image/png");
+    assert_eq!(screenshot.headers()["content-type"], "image/webp");
     let screenshot = image::load_from_memory(&screenshot.bytes().await.unwrap()).unwrap();
     assert_eq!(line.1["width"], screenshot.width());
 
