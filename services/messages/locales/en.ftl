@@ -787,7 +787,7 @@ up-pages-not-isolated = web pages are NOT isolated from the browser: the system 
 
 error-line = error: { $error }
 store-not-in-files =
-    only a store in files (`sqlite://`, `file://`) is backed up by this command; for PostgreSQL, see docs/operations.md
+    only a store in files (`sqlite://`, `file://`) is backed up by this command; for PostgreSQL, see `docs/operations.md`
 not-deletable = `{ $name }` is neither a task nor a session; give a name such as `tasks/NAME` or `sessions/NAME`
 orchestrator-unreachable = cannot reach the Orchestrator at { $server } ({ $report }); start one with `motorium up`, or add --in-process to `motorium run`
 virtual-desktop-failed = the virtual desktop did not start: { $problem }

@@ -723,7 +723,7 @@ up-pages-not-isolated = 网页没有与浏览器隔离：系统不允许浏览�
 ## 命令行：错误
 
 error-line = 错误：{ $error }
-store-not-in-files = 此命令只备份文件形式的存储（`sqlite://`、`file://`）；PostgreSQL 请参见 docs/operations.md
+store-not-in-files = 此命令只备份文件形式的存储（`sqlite://`、`file://`）；`PostgreSQL` 请参见 `docs/operations.md`
 not-deletable = `{ $name }` 既不是任务也不是会话；请给出 `tasks/NAME` 或 `sessions/NAME` 这样的名称
 orchestrator-unreachable = 无法连接 { $server } 处的任务服务（{ $report }）；请用 `motorium up` 启动一个，或在 `motorium run` 后加上 `--in-process`
 virtual-desktop-failed = 虚拟桌面没有启动：{ $problem }
