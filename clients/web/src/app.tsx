@@ -54,7 +54,7 @@ export function App(): ReactNode {
         <div className="flex min-w-0 flex-1 flex-col">
           {!wide && <TopBar onMenu={() => setDrawer(true)} />}
           <ConnectionBar />
-          <main id="main" tabIndex={-1} className="flex min-h-0 flex-1 flex-col outline-none"><ErrorBoundary key={JSON.stringify(route)}><View route={route} /></ErrorBoundary></main>
+          <main id="main" tabIndex={-1} className="flex min-h-0 flex-1 flex-col outline-none"><ErrorBoundary key={partOf(route)}><View route={route} /></ErrorBoundary></main>
         </div>
       </div>
       {!wide && (
@@ -73,6 +73,11 @@ export function App(): ReactNode {
       <Shortcuts open={help} onOpenChange={setHelp} />
     </TooltipProvider>
   );
+}
+
+/** The part of the page that a route shows. A conversation that begins is the empty page that it began on, and keeps the focus. */
+function partOf(route: Route): string {
+  return route.view === "new" || route.view === "conversation" ? "chat" : route.view;
 }
 
 function View({ route }: { readonly route: Route }): ReactNode {

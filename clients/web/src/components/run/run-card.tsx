@@ -117,7 +117,7 @@ function ProgressHeader({ task, unfolded, onToggle }: ProgressHeaderProps): Reac
 function useHeadline(task: TaskView): string {
   const t = useText();
   if (task.stopping) return t("run.stopping");
-  if (task.takenOverBy !== undefined) return task.takenOverBy ? t("takeOver.by", { user: task.takenOverBy }) : t("takeOver.active");
+  if (task.takenOverBy !== undefined) return t("takeOver.active");
   switch (task.state) {
     case TaskState.PENDING:
       return task.wait?.queuePosition ? t("wait.queue", { position: task.wait.queuePosition }) : task.wait?.message || t("run.starting");
