@@ -339,7 +339,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
   });
 
   test("after a restart of the server in mid-task, the page shows what it missed", async (context) => {
-    if (!stack.owned) context.skip("the stack is not ours to restart");
+    if (!stack.owned) context.skip("MOTORIUM_PAGE names a running server, which a test may not restart");
     const { page, send } = bound(await open());
     await send('wait 3 seconds, then press ctrl+a, then wait 40 seconds');
     await page.getByRole("button", { name: "Pause" }).waitFor();

@@ -1,11 +1,11 @@
-//! Deletes what the retention settings say is too old, and files that no task uses.
+//! Deletes tasks and their parts once they are older than the retention settings allow, and files that no task uses.
 //!
 //! - [`settings`]: how long tasks and their parts are kept
 //! - `references`: the blobs that stored events name
 //! - [`sweep`]: one pass over the store
 //!
-//! Of several orchestrators on a store, one sweeps at a time and once per interval, however often they restart: both are duties
-//! in the store. Nothing of a task that has not ended is touched.
+//! If several orchestrators share a store, one of them sweeps at a time, once per interval. The store records who sweeps and when
+//! the last sweep was, so that restarts cause no further one. A task that has not ended is not touched.
 
 mod references;
 pub mod settings;

@@ -6,7 +6,8 @@
 //! focus is looked at. If nothing has changed, that is one comparison; otherwise the screen is parsed again. A difference that
 //! matters has the action judged anew. Harmless actions are not looked at again.
 //!
-//! What remains is the moment between the look and the input. Nothing is performed here except moving the pointer.
+//! Changes between this look and the input, a few milliseconds later, are not noticed. The only action performed here is moving
+//! the pointer.
 
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};

@@ -1,7 +1,7 @@
 //! The generation of a store: an identifier of its content, renewed after a restore from a backup.
 //!
-//! A copy of a store has the key `copy` beside it: backups set it, and whoever restores a database with other tools. A copy
-//! that is opened first gets a new generation; the key stays until its tasks are settled.
+//! A restored store has the key `copy`. `motorium restore` sets it; after a restore with other tools, the operator does. When such
+//! a store is opened for the first time, it gets a new generation. The key stays until its tasks are settled.
 
 use uuid::Uuid;
 

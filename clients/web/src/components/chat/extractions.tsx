@@ -46,12 +46,12 @@ interface Row {
 }
 
 // An extraction can be a whole table; the rest is in the export.
-const MOST_ROWS = 50;
+const MAX_ROWS = 50;
 
 function rowsOf(extraction: Extraction): readonly Row[] {
   const rows: Row[] = [];
   const walk = (value: unknown, name: string): void => {
-    if (rows.length >= MOST_ROWS) return;
+    if (rows.length >= MAX_ROWS) return;
     if (value !== null && typeof value === "object") {
       for (const [key, member] of Object.entries(value)) walk(member, name === "" ? key : `${name}.${key}`);
     } else {

@@ -63,11 +63,11 @@ const SHOWN: Partial<Record<NoticeKind, Key>> = {
   hook: "notice.hook",
 };
 // Older ones are in the export.
-const MOST_NOTICES = 4;
+const MAX_NOTICES = 4;
 
 function Notices({ notices }: { readonly notices: readonly Notice[] }): ReactNode {
   const t = useText();
-  const shown = notices.filter((notice) => SHOWN[notice.kind] !== undefined && (notice.serious || notice.kind === "recovered")).slice(-MOST_NOTICES);
+  const shown = notices.filter((notice) => SHOWN[notice.kind] !== undefined && (notice.serious || notice.kind === "recovered")).slice(-MAX_NOTICES);
   if (shown.length === 0) return null;
   return (
     <ul className="space-y-2">

@@ -139,8 +139,8 @@ function StateMark({ task }: { readonly task: TaskView }): ReactNode {
 const SPEEDS = ["0.5", "1", "2", "4"] as const;
 type Speed = (typeof SPEEDS)[number];
 // A step is shown as long as it took, within what a viewer can follow.
-const SHORTEST_MS = 700;
-const LONGEST_MS = 2_500;
+const MIN_STEP_MS = 700;
+const MAX_STEP_MS = 2_500;
 
 interface PlaybackProps {
   readonly task: TaskView;
@@ -162,8 +162,8 @@ function Playback({ task, position, onMove }: PlaybackProps): ReactNode {
       return;
     }
     const step = task.steps[position];
-    const taken = step?.endedAt === undefined ? SHORTEST_MS : step.endedAt - step.startedAt;
-    const pause = Math.max(SHORTEST_MS, Math.min(LONGEST_MS, taken)) / Number(speed);
+    const taken = step?.endedAt === undefined ? MIN_STEP_MS : step.endedAt - step.startedAt;
+    const pause = Math.max(MIN_STEP_MS, Math.min(MAX_STEP_MS, taken)) / Number(speed);
     const timer = setTimeout(() => onMove(position + 1), pause);
     return () => clearTimeout(timer);
   }, [playing, position, count, speed, task, onMove]);
