@@ -271,13 +271,14 @@ impl TestDesktop {
     }
 }
 
-/// Returns the slots for desktops: one per two cores, because a browser and four services keep two cores busy.
+/// Returns the slots for desktops: one per core. A browser and four services can keep two cores busy, but a test waits for
+/// half of its time: for a screen to settle, or for a time limit.
 fn desktop_slots() -> &'static Semaphore {
-    static SEATS: OnceLock<Semaphore> = OnceLock::new();
+    static SLOTS: OnceLock<Semaphore> = OnceLock::new();
 
-    SEATS.get_or_init(|| {
+    SLOTS.get_or_init(|| {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Semaphore::new((cores / 2).max(1))
+        Semaphore::new(cores)
     })
 }
 

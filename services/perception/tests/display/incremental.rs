@@ -11,7 +11,7 @@ use crate::session::{CHANGES, Session, agreement};
 use crate::text_reading::reader;
 
 /// Number of changes, unless `MOTORIUM_SESSION_STEPS` is set; after each one the same image is parsed both ways.
-const STEPS: usize = 27;
+const STEPS: usize = 18;
 
 /// Text detection sees the whole image, so a word far from a change may be joined with its neighbour on one image and
 /// not on the next. Results are therefore compared by characters and by covered area, with a small tolerance.
