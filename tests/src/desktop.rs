@@ -3,10 +3,12 @@
 //! Invariant: programs on it reach no other display, bus or home folder.
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -56,11 +58,13 @@ pub struct TestDesktop {
     /// Name of the display (`:7`).
     pub display: String,
     environment: BTreeMap<String, String>,
+    /// Keeps the display's number from another test's server once this one's was killed.
+    reserved_number: Option<OwnedFd>,
     _slot: Option<SemaphorePermit<'static>>,
 }
 
 impl TestDesktop {
-    /// Starts a desktop for applications. Waits for a slot: there is one desktop per two cores at a time.
+    /// Starts a desktop for applications. Waits for a slot: there is one desktop per core at a time.
     ///
     /// # Panics
     /// If a program is not installed or does not become ready.
@@ -106,6 +110,7 @@ impl TestDesktop {
             home,
             display,
             environment,
+            reserved_number: None,
             _slot: None,
         }
     }
@@ -246,9 +251,13 @@ impl TestDesktop {
         PointerDisturbance::on(&self.display, push)
     }
 
-    /// Kills the display server, as a crash would.
+    /// Kills the display server, as a crash would. No other server takes its number while this desktop exists.
+    ///
+    /// # Panics
+    /// If another server took the number at that moment.
     pub fn kill_server(&mut self) {
         self.server.kill();
+        self.reserved_number = Some(reserve_number(&self.display));
     }
 
     /// Stops the display server: it accepts connections but does not reply.
@@ -269,6 +278,18 @@ impl TestDesktop {
             .expect("xprop is installed");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
+}
+
+/// Takes the address of a display's server without listening, so that connections are refused and servers that choose a
+/// free number take another one.
+fn reserve_number(display: &str) -> OwnedFd {
+    let number = display.trim_start_matches(':');
+    let address = SocketAddrUnix::new_abstract_name(format!("/tmp/.X11-unix/X{number}").as_bytes())
+        .expect("the name is short");
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)
+        .expect("a socket can be created");
+    rustix::net::bind(&socket, &address).expect("the number is free");
+    socket
 }
 
 /// Returns the slots for desktops: one per core. A browser and four services can keep two cores busy, but a test waits for

@@ -47,7 +47,8 @@ const KINDS: &[(&str, &str)] = &[
     ("reorder", "drag \"Alpha\" to \"Gamma\""),
     ("renamed", "change \"Full name\" to \"Eva Langer\" and save"),
 ];
-/// Kinds of which nothing may tell whether the goal is reached: a page that moves at the time of a click. A person is asked then.
+/// Kinds of which nothing may tell whether the goal is reached: a page that moves at the time of a click, and shows no reaction
+/// to it. A person is asked then, or is told that nothing was seen to change.
 const UNCLEAR: &[&str] = &["late"];
 /// Kinds on which the goal can be reached.
 const REACHABLE: &[&str] = &[
@@ -87,8 +88,13 @@ async fn success_is_claimed_only_where_it_is_so() {
         let is_done = ended.code == Some(0);
         let is_reached = is_reached(&site, is_done).await;
         let outcome = format!("done {is_done}, so {is_reached}");
-        let is_asked = ended.code == Some(3) && UNCLEAR.contains(&kind);
-        if is_done && !is_reached || !is_done && !is_asked && REACHABLE.contains(&kind) {
+        let leaves_it_open = match ended.code {
+            Some(3) => true,
+            Some(1) => ended.stdout.contains("nothing on the screen changed"),
+            _ => false,
+        };
+        let is_left_open = leaves_it_open && UNCLEAR.contains(&kind);
+        if is_done && !is_reached || !is_done && !is_left_open && REACHABLE.contains(&kind) {
             failures.push(format!("{kind} {seed}: {outcome}\n{ended:?}"));
         }
         outcomes.entry(kind).or_default().push(outcome);

@@ -86,13 +86,13 @@ pub(crate) struct Desktop {
     _slot: SemaphorePermit<'static>,
 }
 
-/// Limits concurrent desktops: a browser uses two cores, and on an overloaded machine it sometimes loses keys.
+/// Limits concurrent desktops to one per core: a test waits for half of its time.
 fn desktop_slots() -> &'static Semaphore {
     static SLOTS: OnceLock<Semaphore> = OnceLock::new();
 
     SLOTS.get_or_init(|| {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Semaphore::new((cores / 2).max(1))
+        Semaphore::new(cores)
     })
 }
 
