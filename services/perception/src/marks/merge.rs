@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 use motorium_proto::domain::element::{ElementKind, ElementSource, ElementState};
 use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 
+use super::captioned_panels::is_captioned_panel;
 use super::line_split;
 use super::merged_element::MergedElement;
 use super::reading_order::{canonical_order, rows};
@@ -40,7 +41,8 @@ pub fn merge(
     frame: CaptureSize,
 ) -> Vec<MergedElement> {
     let frame = CaptureRect::from_size(frame);
-    let controls = controls(detections, frame);
+    let boxes: Vec<CaptureRect> = lines.iter().map(|line| line.bounds).collect();
+    let controls = without_captioned_panels(controls(detections, frame), &boxes);
     let sharing: Vec<CaptureRect> = controls
         .iter()
         .filter(|control| has_label(control.kind) && !has_external_label(control.kind))
@@ -92,6 +94,14 @@ fn controls(detections: &[Detection], frame: CaptureRect) -> Vec<MergedElement> 
         }
     }
     controls
+}
+
+fn without_captioned_panels(
+    controls: Vec<MergedElement>,
+    lines: &[CaptureRect],
+) -> Vec<MergedElement> {
+    let is_kept = |control: &&MergedElement| !is_captioned_panel(control, &controls, lines);
+    controls.iter().filter(is_kept).cloned().collect()
 }
 
 /// Returns the name of the only icon on a control; empty if there are none or several.
@@ -446,6 +456,27 @@ mod tests {
             &lines[..1],
             &[(Dialog, "", Detector), (Label, "line", Ocr)],
         );
+    }
+
+    /// Boxes of a Tk form on a real screen: everything below the first field was detected as a field.
+    #[test]
+    fn rest_of_a_form_is_no_field_with_the_captions_as_its_text() {
+        let rest = seen(TextField, rect(64, 163, 886, 460));
+        let second = seen(TextField, rect(169, 163, 886, 193));
+        let caption = read("Second", rect(81, 168, 151, 190));
+        check(
+            &[rest.clone(), second.clone()],
+            std::slice::from_ref(&caption),
+            &[(Label, "Second", Ocr), (TextField, "", Detector)],
+        );
+        // An editor, of which one line was detected as a field as well, or a field that contains its own text only.
+        let line = read("total = 0", rect(175, 168, 260, 190));
+        check(
+            &[rest.clone(), second],
+            std::slice::from_ref(&line),
+            &[(TextField, "", Detector), (TextField, "total = 0", Both)],
+        );
+        check(&[rest], &[caption], &[(TextField, "Second", Both)]);
     }
 
     #[test]

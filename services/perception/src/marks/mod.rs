@@ -1,6 +1,7 @@
 //! From detections and text to a numbered scene.
 //!
-//! [`merge`] turns boxes and lines of text into elements; [`line_split`] splits lines that span several controls.
+//! [`merge`] turns boxes and lines of text into elements; [`line_split`] splits lines that span several controls, and
+//! [`captioned_panels`] tells a form from an editor.
 //! [`reading_order`] sorts the elements, then [`tracking`] assigns stable ids. [`json`] is the output for programs.
 //! [`relations`] finds related elements, and [`radio_groups`] groups radio buttons; [`paragraphs`] joins lines on
 //! request. Drawing, prompt lines and selection are in `motorium_imaging::marks`, because the planner needs them too.
@@ -9,6 +10,7 @@
 //!
 //! Invariant: the scene depends on what was detected, not on the order of detection; no input makes it fail.
 
+mod captioned_panels;
 pub mod json;
 mod line_split;
 pub mod merge;
