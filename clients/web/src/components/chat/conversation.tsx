@@ -6,9 +6,10 @@ import { RunPlaceholder } from "@/components/run/run-placeholder.tsx";
 import { useText } from "@/i18n/index.ts";
 import { useStickToBottom } from "@/lib/use-stick-to-bottom.ts";
 import { hasEnded, TaskState } from "@/model/task.ts";
-import { send } from "@/store/commands.ts";
-import { dismissMissed, openConversation, removeSending, tasksInOrder, useConversation, type Sending } from "@/store/conversation.ts";
-import { usePrompt } from "@/store/prompt.ts";
+import { editAgain, send, sendAgain } from "@/store/commands.ts";
+import { dismissMissed, openConversation, tasksInOrder, useConversation } from "@/store/conversation.ts";
+import { NEW } from "@/store/prompt.ts";
+import { useSending, type Sending } from "@/store/sending.ts";
 import { ErrorBoundary } from "@/components/layout/error-boundary.tsx";
 import { PromptBox } from "./prompt-box.tsx";
 import { TaskBlock } from "./task-block.tsx";
@@ -18,7 +19,8 @@ import { Welcome } from "./welcome.tsx";
 /** A conversation, or the empty page on which the next one begins. */
 export function Conversation({ name }: { readonly name: string | undefined }): ReactNode {
   const t = useText();
-  const { tasks, sending, link, missedEvents } = useConversation();
+  const { tasks, link, missedEvents } = useConversation();
+  const sending = useSending((state) => state.entries).filter((entry) => entry.conversation === (name ?? NEW));
   const empty = name === undefined && sending.length === 0;
   const { scroller, content, atEnd, toEnd } = useStickToBottom(!empty);
   useEffect(() => {
@@ -61,6 +63,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
           </div>
         )}
         <PromptBox
+          conversation={name ?? NEW}
           placeholder={running ? t("prompt.running") : ordered.length > 0 ? t("prompt.followUp") : t("prompt.new")}
           onSend={onSend}
         />
@@ -80,15 +83,18 @@ function useTitle(goal: string | undefined, waiting: boolean): void {
 }
 
 function BeingSent({ entry }: { readonly entry: Sending }): ReactNode {
-  const retry = (): void => {
-    removeSending(entry.id);
-    usePrompt.getState().setText(entry.text);
-  };
+  const { id, problem } = entry;
   return (
     <div className="space-y-5">
-      <UserMessage text={entry.text} files={entry.files} faded={entry.problem === undefined} />
-      {entry.problem && <ProblemNotice problem={entry.problem} onRetry={retry} />}
-      {!entry.problem && !entry.asMessage && <RunPlaceholder />}
+      <UserMessage text={entry.text} files={entry.files.map((file) => file.name)} faded={problem === undefined} />
+      {problem && (
+        <ProblemNotice
+          problem={problem}
+          onRetry={() => void sendAgain(id)}
+          {...(entry.refused ? { onEdit: () => editAgain(id) } : {})}
+        />
+      )}
+      {!problem && entry.request.kind === "task" && <RunPlaceholder />}
     </div>
   );
 }

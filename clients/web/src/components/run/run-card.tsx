@@ -8,6 +8,7 @@ import { cn } from "@/lib/class-names.ts";
 import { toneOfStep } from "@/model/actions.ts";
 import { positionAfterKey, positionOf, selectionAt, shareOf } from "@/model/scrubber.ts";
 import { hasEnded, newestLine, TaskState, type TaskView } from "@/model/task.ts";
+import { actorOf } from "@/store/actor.ts";
 import { select, useSelection } from "@/store/selection.ts";
 import { RunControls } from "./run-controls.tsx";
 import { ScreenWindow } from "./screen-window.tsx";
@@ -117,7 +118,9 @@ function ProgressHeader({ task, unfolded, onToggle }: ProgressHeaderProps): Reac
 function useHeadline(task: TaskView): string {
   const t = useText();
   if (task.stopping) return t("run.stopping");
-  if (task.takenOverBy !== undefined) return t("takeOver.active");
+  const actor = actorOf(task);
+  if (actor.kind === "you") return t("takeOver.active");
+  if (actor.kind === "person") return actor.name === "" ? t("takeOver.someone") : t("takeOver.by", { user: actor.name });
   switch (task.state) {
     case TaskState.PENDING:
       return task.wait?.queuePosition ? t("wait.queue", { position: task.wait.queuePosition }) : task.wait?.message || t("run.starting");
