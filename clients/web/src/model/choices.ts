@@ -35,12 +35,19 @@ export function choicesOf(text: string): ChoiceQuestion {
     };
   }
   const found = CANDIDATES.exec(message);
-  const candidates = found ? candidatesIn(found[2] ?? found[4] ?? "", Number(found[1] ?? found[3])) : [];
-  return { message, choices: candidates.map((candidate, index) => ({ answer: String(index + 1), label: { candidate } })) };
+  const list = found?.[2] ?? found?.[4] ?? "";
+  const candidates = candidatesIn(list, Number(found?.[1] ?? found?.[3]));
+  if (candidates.length === 0) return { message, choices: [] };
+  return {
+    // Without the list, which the choices say.
+    message: message.replace(`: ${list}. Which`, ". Which").replace(`：${list}。指的`, "。指的"),
+    choices: candidates.map((candidate, index) => ({ answer: String(index + 1), label: { candidate } })),
+  };
 }
 
 /** Candidates by their numbers; none unless all are found, so that no number stands for another element. */
 function candidatesIn(list: string, count: number): readonly string[] {
+  if (list === "") return [];
   const found: string[] = [];
   let rest = list;
   for (let number = 1; number <= count; number++) {

@@ -40,6 +40,7 @@ export function openConversation(name: string): void {
       const only = useConversation.getState().tasks.get(name);
       if (link.kind === "lost" && only && hasEnded(only)) end();
       else useConversation.setState({ link });
+      if (link.kind === "open") listsChanged();
     },
     onRestart: () => {
       queue.clear();

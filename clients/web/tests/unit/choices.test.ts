@@ -30,7 +30,9 @@ test.each([
   // Texts of the screen that look like the list do not shift the numbers.
   ['`x`: 2 elements match: (1) button "a, (3) b", top, (2) button "c", top. Which one do you mean?', ['button "a, (3) b", top', 'button "c", top']],
 ])("%s is answered by a number", (text, candidates) => {
-  expect(choicesOf(text).choices).toEqual(candidates.map((candidate, index) => ({ answer: String(index + 1), label: { candidate } })));
+  const question = choicesOf(text);
+  expect(question.choices).toEqual(candidates.map((candidate, index) => ({ answer: String(index + 1), label: { candidate } })));
+  expect(question.message).toMatch(/^(`.+`: 2 elements match\. Which one do you mean\?|“.+”：有 2 处符合。指的是哪一个？)$/);
 });
 
 test.each([

@@ -5,6 +5,7 @@ import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
 import { RunPlaceholder } from "@/components/run/run-placeholder.tsx";
 import { useText } from "@/i18n/index.ts";
 import { useStickToBottom } from "@/lib/use-stick-to-bottom.ts";
+import { titleOf } from "@/model/conversations.ts";
 import { hasEnded, TaskState } from "@/model/task.ts";
 import { editAgain, send, sendAgain } from "@/store/commands.ts";
 import { dismissMissed, openConversation, tasksInOrder, useConversation } from "@/store/conversation.ts";
@@ -38,7 +39,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto [scrollbar-gutter:stable_both-edges]">
-        <div ref={content} className="mx-auto flex min-h-full w-full max-w-[56rem] flex-col px-3 pt-6 pb-8 sm:px-6">
+        <div ref={content} className="mx-auto flex min-h-full w-full max-w-[56rem] flex-col px-3 pt-4 pb-4 sm:px-6">
           {empty ? <Welcome /> : <h1 className="sr-only">{ordered[0]?.goal ?? t("conversations")}</h1>}
           {link.kind === "failed" && name !== undefined && <ProblemNotice problem={link.problem} />}
           {name !== undefined && link.kind === "connecting" && ordered.length === 0 && <Loading />}
@@ -49,7 +50,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
         </div>
       </div>
       <div className="relative mx-auto w-full max-w-[56rem] px-3 pb-[max(0.75rem,env(safe-area-inset-bottom))] sm:px-6 sm:pb-5">
-        <div className="pointer-events-none absolute inset-x-0 -top-8 h-8 bg-linear-to-t from-background to-transparent" />
+        <div className="pointer-events-none absolute inset-x-0 -top-4 h-4 bg-linear-to-t from-background to-transparent" />
         {!atEnd && !empty && (
           <Button size="small" className="absolute -top-11 left-1/2 -translate-x-1/2 rounded-full shadow-raised" onClick={toEnd}>
             <ArrowDown />{t("toEnd")}
@@ -75,7 +76,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
 /** Names the browser's tab after the conversation, with a mark while it waits for the user. */
 function useTitle(goal: string | undefined, waiting: boolean): void {
   useEffect(() => {
-    document.title = goal === undefined ? "Motorium" : `${waiting ? "● " : ""}${goal} – Motorium`;
+    document.title = goal === undefined ? "Motorium" : `${waiting ? "● " : ""}${titleOf(goal)} – Motorium`;
     return () => {
       document.title = "Motorium";
     };

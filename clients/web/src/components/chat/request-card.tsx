@@ -62,6 +62,7 @@ function Question({ task, choices }: { readonly task: TaskView; readonly choices
   const problem = answering.problem ?? stopping.problem;
   return (
     <div className="space-y-3.5">
+      {choices.some((choice) => choice.label === "done") && <p className="font-semibold">{t("choice.question")}</p>}
       {choices.length > 0 && (
         <div className="flex flex-wrap gap-2">
           {choices.map((choice, index) => (
