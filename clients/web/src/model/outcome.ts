@@ -14,7 +14,8 @@ const COUNTED: ReadonlySet<EffectVerdict> = new Set([EffectVerdict.CONFIRMED, Ef
 const COUNT = /^\d|\d+ 个像素/;
 
 export function outcomeOf(step: StepView): StepOutcome {
-  if (step.outcome === "") return undefined;
+  // A line that was corrected ends with what came of the step.
+  if (step.outcome === "" || step.progress.includes(step.outcome)) return undefined;
   const effect = lastEffect(step)?.effect;
   if (!effect || effect.explanation !== step.outcome || !COUNTED.has(effect.verdict) || !COUNT.test(step.outcome)) return { text: step.outcome };
   return effect.verdict === EffectVerdict.CONFIRMED ? undefined : { verdict: effect.verdict };

@@ -82,7 +82,7 @@ export function replayOf(task: TaskView, words: (verdict: EffectVerdict) => stri
     failure: task.failure?.message ?? task.cancelReason,
     results: task.results.map((file) => file.name),
     extractions: task.extractions.map(({ step, json }) => ({ step, json })),
-    usage: { calls: usage.calls, tokens: usage.inputTokens + usage.outputTokens, ...(usage.cost === undefined ? {} : { cost: usage.cost }) },
+    usage: { calls: usage.calls, tokens: usage.inputTokens + usage.outputTokens, ...(usage.isCostComplete ? { cost: usage.cost } : {}) },
   };
   return { replay, artifacts };
 }

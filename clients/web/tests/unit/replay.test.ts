@@ -95,6 +95,11 @@ test.each([
   expect(outcomeOf(judged(verdict, explanation))).toEqual(expected);
 });
 
+test("an outcome that the line of progress has is not repeated", () => {
+  const step = { ...judged(EffectVerdict.NO_EFFECT, "nothing changed"), progress: "press Enter: nothing changed" };
+  expect(outcomeOf(step)).toBeUndefined();
+});
+
 test("an outcome that is not the effect's is told as it is", () => {
   expect(outcomeOf(judged(EffectVerdict.CONFIRMED, "3 pixels changed at the target", "3 files found"))).toEqual({ text: "3 files found" });
 });
@@ -120,7 +125,8 @@ test("the usage of a run is that of all its model calls, also of those whose res
   expect(modelCalls.map(({ purpose, step, backend }) => [purpose, step, backend])).toEqual([
     ["skipped", 1, "a"], ["decide", 1, "b"], ["extract", 2, ""], ["summary", 0, ""],
   ]);
-  expect(usageOf(modelCalls)).toMatchObject({ calls: 4, inputTokens: 111, outputTokens: 5, cost: undefined });
-  expect(usageOf(modelCalls.slice(1)).cost).toBeCloseTo(11e-6);
-  expect(usageOf([]).cost).toBe(0);
+  expect(usageOf(modelCalls)).toMatchObject({ calls: 4, inputTokens: 111, outputTokens: 5, isCostComplete: false });
+  expect(usageOf(modelCalls).cost).toBeCloseTo(11e-6);
+  expect(usageOf(modelCalls.slice(1)).isCostComplete).toBe(true);
+  expect(usageOf([])).toMatchObject({ cost: 0, isCostComplete: true });
 });

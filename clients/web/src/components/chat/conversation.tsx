@@ -84,6 +84,7 @@ function useTitle(goal: string | undefined, waiting: boolean): void {
 }
 
 function BeingSent({ entry }: { readonly entry: Sending }): ReactNode {
+  const t = useText();
   const { id, problem } = entry;
   return (
     <div className="space-y-5">
@@ -91,6 +92,7 @@ function BeingSent({ entry }: { readonly entry: Sending }): ReactNode {
       {problem && (
         <ProblemNotice
           problem={problem}
+          note={entry.refused ? t("send.refused") : t("send.uncertain")}
           onRetry={() => void sendAgain(id)}
           {...(entry.refused ? { onEdit: () => editAgain(id) } : {})}
         />

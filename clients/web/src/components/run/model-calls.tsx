@@ -100,7 +100,7 @@ export function useUsageWords(usage: UsageSum): string {
     usage.inputTokens + usage.outputTokens > 0
       ? t("call.tokens", { sent: formatNumber(usage.inputTokens, language), received: formatNumber(usage.outputTokens, language) })
       : "",
-    usage.cost === undefined || usage.cost === 0 ? "" : formatCost(usage.cost, language),
+    usage.cost === 0 ? "" : formatCost(usage.cost, language),
     usage.waited > 0 ? formatDuration(usage.waited) : "",
   ];
   return parts.filter((part) => part !== "").join(" · ");

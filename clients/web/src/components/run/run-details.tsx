@@ -116,7 +116,7 @@ const StepRow = memo(function StepRow({ step, calls, latency, longest }: StepRow
       >
         <span className="flex items-baseline gap-3 text-[0.8125rem]">
           <span className="w-6 shrink-0 text-muted-foreground tabular-nums">{step.number}</span>
-          <span className="min-w-0 flex-1 truncate" title={step.progress}>{step.progress || t("step.looking")}</span>
+          <span className="min-w-0 flex-1 truncate" title={step.progress}>{step.progress || t(step.endedAt === undefined ? "step.looking" : "step.number", { number: step.number })}</span>
           <span className="hidden shrink-0 text-xs text-muted-foreground sm:inline">{step.model || step.backend}</span>
           <span className="w-16 shrink-0 text-right tabular-nums">{formatDuration(totalOf(latency))}</span>
           <ChevronDown className={cn("size-3.5 shrink-0 self-center text-muted-foreground transition-transform", open && "rotate-180")} />
@@ -208,7 +208,7 @@ function Facts({ task, latency }: { readonly task: TaskView; readonly latency: L
     [t("details.working"), formatDuration(totalOf(latency))],
     [t("details.calls"), formatNumber(usage.calls, language)],
     [t("details.tokens"), formatNumber(usage.inputTokens + usage.outputTokens, language)],
-    [t("details.cost"), usage.cost === undefined ? t("details.unknownCost") : formatCost(usage.cost, language)],
+    [t("details.cost"), usage.isCostComplete || usage.cost > 0 ? `${usage.isCostComplete ? "" : "≥ "}${formatCost(usage.cost, language)}` : t("details.unknownCost")],
   ];
   return (
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-xl border bg-border sm:grid-cols-3">

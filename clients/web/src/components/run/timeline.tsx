@@ -96,7 +96,7 @@ const TimelineRow = memo(function TimelineRow({ step, first, last, selected, ton
         <StepMark tone={tone} />
       </span>
       <span className="min-w-0 flex-1">
-        <span className="line-clamp-2 text-sm leading-5.5 wrap-anywhere">{step.progress || t("step.looking")}</span>
+        <span className="line-clamp-2 text-sm leading-5.5 wrap-anywhere">{step.progress || t(step.endedAt === undefined ? "step.looking" : "step.number", { number: step.number })}</span>
         {outcome !== "" && (
           <span className={cn("line-clamp-2 text-xs wrap-anywhere", step.problem ? "text-destructive" : "text-muted-foreground")}>{outcome}</span>
         )}
