@@ -476,6 +476,8 @@ describe.skipIf(missing !== undefined)("the page", () => {
       .add({ case: "actionIntended", value: { actionId: "a", targetLabel: evil, planned: { intent: evil } } }, 1)
       .add({ case: "extracted", value: { json: JSON.stringify({ [evil]: evil }) } }, 1)
       .add({ case: "injectionSuspected", value: { suspectedInjections: [{ quote: evil }] } }, 1)
+      .add({ case: "decided", value: { decision: { thought: evil, backend: evil, model: evil, usage: { calls: 1 } } } }, 1)
+      .add({ case: "functionCalled", value: { call: { callId: "1", name: evil, argumentsJson: evil } } }, 1)
       .add({ case: "resultFetched", value: { name: evil, artifact: { name: 'tasks/t/artifacts/"><script>' } } }, 1)
       .add({ case: "succeeded", value: { answer: `${evil}\n\n[click](javascript:window.hacked=1) ![x](https://evil.example/x.png)` } }, 1, TaskState.SUCCEEDED);
     await replay(page, log);
@@ -486,6 +488,10 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByRole("slider").press("Home");
     await page.getByRole("button", { name: /Unfold the steps/ }).click();
     await page.getByRole("img", { name: /Screen in step 1/ }).waitFor();
+    await page.getByRole("button", { name: "Run details" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: /onerror/ }).click();
+    expect((await page.getByRole("dialog").textContent())!.split(evil).length).toBeGreaterThan(4);
+    await page.keyboard.press("Escape");
     expect(await page.evaluate(() => "hacked" in window)).toBe(false);
     expect(await page.locator("main script, main a[href^=javascript]").count()).toBe(0);
     expect(await page.getByRole("article").textContent()).toContain(evil);
@@ -554,6 +560,20 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByRole("slider").waitFor();
     await page.getByRole("slider").press("Home");
     await page.getByRole("button", { name: /Unfold the steps|展开步骤/ }).click();
+    await expectFine(page);
+    if (end === "asking") {
+      const approval = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).step(1);
+      approval.add({ case: "approvalRequested", value: { approval: {
+        name: "tasks/t/approvals/1", reason: "it pays", action: { intent: "press Pay" }, rules: ["pay"], evidence: { name: "tasks/t/artifacts/1" },
+        context: { pageOrigin: `https://${"long.".repeat(40)}example`, amounts: ["100€"] },
+      } } }, 1, TaskState.AWAITING_USER);
+      await replay(page, approval);
+      await page.reload();
+      await page.getByText("100€").waitFor();
+    } else {
+      await page.getByRole("button", { name: /Run details|运行详情/ }).click();
+      await page.getByRole("dialog").getByRole("button", { name: /step 1/ }).click();
+    }
     await expectFine(page);
   });
 

@@ -8,12 +8,12 @@ import { cn } from "@/lib/class-names.ts";
 import { toneOfStep } from "@/model/actions.ts";
 import { positionAfterKey, positionOf, selectionAt, shareOf } from "@/model/scrubber.ts";
 import { hasEnded, isThinking, newestLine, TaskState, type TaskView } from "@/model/task.ts";
-import { actorOf } from "@/store/actor.ts";
 import { select, useSelection } from "@/store/selection.ts";
 import { RunControls } from "./run-controls.tsx";
 import { ScreenWindow } from "./screen-window.tsx";
 import { Scrubber } from "./scrubber.tsx";
 import { StepMark, Timeline } from "./timeline.tsx";
+import { useActorLine } from "./use-actor-line.ts";
 
 /** A task at work, or the record of one that has ended: progress above, the screen below, and the scrubber under it. */
 export function RunCard({ task }: { readonly task: TaskView }): ReactNode {
@@ -132,10 +132,9 @@ function Thinking(): ReactNode {
 
 function useHeadline(task: TaskView): string {
   const t = useText();
+  const actorLine = useActorLine(task);
   if (task.stopping) return t("run.stopping");
-  const actor = actorOf(task);
-  if (actor.kind === "you") return t("takeOver.active");
-  if (actor.kind === "person") return actor.name === "" ? t("takeOver.someone") : t("takeOver.by", { user: actor.name });
+  if (actorLine !== undefined) return actorLine;
   switch (task.state) {
     case TaskState.PENDING:
       return task.wait?.queuePosition ? t("wait.queue", { position: task.wait.queuePosition }) : task.wait?.message || t("run.starting");
