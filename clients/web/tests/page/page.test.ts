@@ -4,6 +4,8 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { SceneSchema } from "@gen/common/v1/element_pb.ts";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { RequestKind, TaskState } from "../../src/model/task.ts";
@@ -117,6 +119,29 @@ describe.skipIf(missing !== undefined)("the page", () => {
     }
     expect(rules[0]!.top).toBeGreaterThan(marks[0]!.top);
     expect(rules.at(-1)!.bottom).toBeLessThan(marks.at(-1)!.bottom);
+  });
+
+  test("numbers of all elements are drawn over the screenshot", async () => {
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).step(1);
+    log.add({ case: "observed", value: {
+      frame: { size: { width: 200, height: 100 } }, image: { name: "tasks/t/artifacts/2" }, scene: { name: "tasks/t/artifacts/scene" },
+    } }, 2).add({ case: "succeeded", value: { answer: "done" } }, 2, TaskState.SUCCEEDED);
+    await replay(page, log);
+    const scene = create(SceneSchema, { elements: [
+      { id: 1, interactable: true, bounds: { x1: 0.1, y1: 0.2, x2: 0.5, y2: 0.4 } },
+      { id: 23, bounds: { x1: 0.6, y1: 0.5, x2: 0.9, y2: 0.9 } },
+    ] });
+    await page.route("**/api/artifacts/tasks/t/artifacts/scene", (route) =>
+      route.fulfill({ contentType: "application/x-protobuf", body: Buffer.from(toBinary(SceneSchema, scene)) }));
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.getByRole("button", { name: "Show the run" }).click();
+    await page.getByRole("slider").press("ArrowLeft");
+    await page.getByRole("img", { name: /^Screen in step 2/ }).waitFor();
+    await page.getByRole("button", { name: "Numbers of all elements" }).click();
+    await expect.poll(() => page.locator("main svg text").allTextContents()).toEqual(["1", "23"]);
+    const box = await page.locator("main svg:has(text) rect").first().evaluate((rect: SVGRectElement) => [rect.x, rect.y, rect.width, rect.height].map((length) => length.baseVal.value));
+    expect(box.map(Math.round)).toEqual([20, 20, 80, 20]);
   });
 
   test("thinking is shown until the agent has decided", async () => {
