@@ -15,13 +15,6 @@ export interface Problem {
   readonly detail: string;
 }
 
-/** A file that cannot be given to a task. */
-export class UploadError extends Error {
-  constructor(readonly kind: ProblemKind, message: string) {
-    super(message);
-  }
-}
-
 export function problemOf(error: unknown): Problem {
   if (error instanceof UploadError) return { kind: error.kind, reason: "", detail: error.message };
   const failure = ConnectError.from(error);
@@ -74,4 +67,11 @@ export function isRefusal(problem: Problem): boolean {
 
 export function isAborted(error: unknown): boolean {
   return ConnectError.from(error).code === Code.Canceled;
+}
+
+/** A file that cannot be given to a task. */
+export class UploadError extends Error {
+  constructor(readonly kind: ProblemKind, message: string) {
+    super(message);
+  }
 }
