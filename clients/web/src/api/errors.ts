@@ -7,7 +7,7 @@ import { BinaryReader } from "@bufbuild/protobuf/wire";
 
 export type ProblemKind =
   | "offline" | "signedOut" | "denied" | "notFound" | "ended" | "wrongState" | "invalid" | "tooLarge" | "busy" | "timeout"
-  | "unsupported" | "server";
+  | "unsupported" | "unreadable" | "server";
 
 export interface Problem {
   readonly kind: ProblemKind;
@@ -16,6 +16,7 @@ export interface Problem {
 }
 
 export function problemOf(error: unknown): Problem {
+  if (error instanceof UploadError) return { kind: error.kind, reason: "", detail: error.message };
   const failure = ConnectError.from(error);
   const reason = reasonOf(failure);
   return { kind: kindOf(failure, reason), reason, detail: failure.rawMessage };
@@ -56,6 +57,21 @@ function reasonOf(failure: ConnectError): string {
   return "";
 }
 
+// Failures of a connection or in the middle of a call: the server may have carried it out all the same.
+const UNCERTAIN: ReadonlySet<ProblemKind> = new Set(["offline", "timeout", "server"]);
+
+/** True if the server has answered that it does not do it. */
+export function isRefusal(problem: Problem): boolean {
+  return !UNCERTAIN.has(problem.kind);
+}
+
 export function isAborted(error: unknown): boolean {
   return ConnectError.from(error).code === Code.Canceled;
+}
+
+/** A file that cannot be given to a task. */
+export class UploadError extends Error {
+  constructor(readonly kind: ProblemKind, message: string) {
+    super(message);
+  }
 }

@@ -16,7 +16,7 @@ export function conversationsOf(sessions: readonly Session[], tasks: readonly Ta
   // Tasks come with the newest first.
   for (const task of tasks) {
     if (task.session === "") {
-      entries.push({ name: task.name, title: task.displayName || task.goal, at: milliseconds(task.updateTime), state: task.state });
+      entries.push({ name: task.name, title: task.displayName || titleOf(task.goal), at: milliseconds(task.updateTime), state: task.state });
       continue;
     }
     if (!newest.has(task.session)) newest.set(task.session, task);
@@ -26,12 +26,25 @@ export function conversationsOf(sessions: readonly Session[], tasks: readonly Ta
     const last = newest.get(session.name);
     entries.push({
       name: session.name,
-      title: session.displayName || first.get(session.name)?.goal || session.name.slice("sessions/".length),
+      title: session.displayName || titleOf(first.get(session.name)?.goal ?? "") || session.name.slice("sessions/".length),
       at: Math.max(milliseconds(session.updateTime), milliseconds(last?.updateTime)),
       state: last?.state ?? TaskState.UNSPECIFIED,
     });
   }
   return entries.sort((a, b) => b.at - a.at);
+}
+
+// The server limits display names.
+const MAX_TITLE_LENGTH = 80;
+const POLITENESS = /^(?:(?:please|could you|can you|would you|i want you to|i would like you to)\b[\s,]*|请(?:你|您)?(?:帮我)?|帮我|麻烦(?:你|您)?)+/i;
+
+/** A title that people recognise in a narrow list: the goal without politeness, and addresses by their host alone. */
+export function titleOf(goal: string): string {
+  const words = goal.replace(/\s+/g, " ").trim();
+  const direct = words.replace(POLITENESS, "") || words;
+  const short = direct.replace(/\bhttps?:\/\/([^\s/"'”’，。、,]+)[^\s"'”’，。、,]*/gi, "$1");
+  const letters = [...short.charAt(0).toLocaleUpperCase() + short.slice(1)];
+  return letters.length <= MAX_TITLE_LENGTH ? letters.join("") : `${letters.slice(0, MAX_TITLE_LENGTH - 1).join("").trimEnd()}…`;
 }
 
 /** Entries whose title contains every word of the query, in any order and case. */

@@ -62,7 +62,6 @@ export interface StepView {
   readonly elementCount: number;
   readonly scene?: string;
   readonly annotated?: string;
-  readonly responses?: string;
   readonly thought: string;
   readonly progress: string;
   readonly progressSequence: bigint;
@@ -73,7 +72,6 @@ export interface StepView {
   readonly actions: readonly ActionView[];
   readonly calls: readonly CallView[];
   readonly timings: readonly StageTime[];
-  readonly usage?: Usage;
   /** True if the step arrived after a lost connection was restored, although it had happened before. */
   readonly missed: boolean;
 }
@@ -84,6 +82,25 @@ export interface CallView {
   readonly arguments: string;
   readonly result?: string;
   readonly error?: string;
+}
+
+/** The purpose of a model call. `skipped`: its result was not used, and another backend decided. */
+export type ModelCallPurpose = "decide" | "skipped" | "extract" | "pointer" | "summary";
+
+/** A use of a backend: what it cost, and what the model's provider answered. */
+export interface ModelCall {
+  readonly sequence: bigint;
+  readonly step: number;
+  readonly purpose: ModelCallPurpose;
+  readonly backend: string;
+  readonly model: string;
+  /** Explanation of a call whose result was not used. */
+  readonly note: string;
+  readonly usage?: Usage;
+  /** Artifact with the responses of the model's provider, a JSON array. */
+  readonly responses?: string;
+  /** Artifact with the screenshot as the model received it. */
+  readonly image?: string;
 }
 
 /** A message of either side between the goal and the answer. */
@@ -146,6 +163,7 @@ export interface TaskView {
   readonly results: readonly FileEntry[];
   readonly extractions: readonly Extraction[];
   readonly unmet: readonly string[];
+  readonly modelCalls: readonly ModelCall[];
   readonly endScreen?: string;
 }
 
@@ -172,6 +190,7 @@ export function emptyTask(name: string): TaskView {
     results: [],
     extractions: [],
     unmet: [],
+    modelCalls: [],
   };
 }
 
@@ -194,6 +213,13 @@ export function newestLine(task: TaskView): string {
     if (line) return line;
   }
   return "";
+}
+
+/** True while the planner decides: the newest step has been observed, and nothing of it is known yet. */
+export function isThinking(task: TaskView): boolean {
+  const last = task.steps.at(-1);
+  return task.state === TaskState.RUNNING && !task.stopping && last !== undefined && last.endedAt === undefined
+    && last.screen !== undefined && last.backend === "" && last.progress === "" && last.actions.length === 0;
 }
 
 /** Artifact with the screen after a step: its last action's own screenshot, the next observation, or the end screen. */
@@ -262,6 +288,20 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
     ...task,
     notices: [...task.notices, { sequence: event.sequence, at, step: event.step, kind: noticeKind, text, serious }],
   });
+  const called = (
+    view: TaskView, purpose: ModelCallPurpose, value: { readonly usage?: Usage; readonly responses?: Artifact },
+    more: Partial<Pick<ModelCall, "backend" | "model" | "note" | "image">> = {},
+  ): TaskView => {
+    const { usage, responses } = value;
+    // A backend without a model uses nothing, and there is nothing to show of it.
+    if (!responses && (usage?.calls ?? 0) === 0) return view;
+    const call: ModelCall = {
+      sequence: event.sequence, step: event.step, purpose, backend: "", model: "", note: "", ...more,
+      ...(usage ? { usage } : {}),
+      ...(responses ? { responses: responses.name } : {}),
+    };
+    return { ...view, modelCalls: [...view.modelCalls, call] };
+  };
   switch (kind.case) {
     case "created": {
       const created = kind.value.task;
@@ -314,15 +354,13 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
     }
     case "decided": {
       const { decision, annotatedImage, responses } = kind.value;
-      return step((current) => ({
-        ...current,
-        thought: decision?.thought ?? "",
-        backend: decision?.backend ?? "",
-        model: decision?.model ?? "",
-        ...(decision?.usage ? { usage: decision.usage } : {}),
-        ...(annotatedImage ? { annotated: annotatedImage.name } : {}),
-        ...(responses ? { responses: responses.name } : {}),
+      const { backend = "", model = "", thought = "", usage } = decision ?? {};
+      const decided = step((current) => ({
+        ...current, thought, backend, model, ...(annotatedImage ? { annotated: annotatedImage.name } : {}),
       }));
+      return called(decided, "decide", { ...(usage ? { usage } : {}), ...(responses ? { responses } : {}) }, {
+        backend, model, ...(annotatedImage ? { image: annotatedImage.name } : {}),
+      });
     }
     case "progressAdded":
       return step((current) => ({ ...current, progress: kind.value.text, progressSequence: event.sequence }));
@@ -332,7 +370,10 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
         steps: task.steps.map((current) =>
           current.progressSequence === kind.value.sequence ? { ...current, progress: kind.value.text } : current),
       };
-    case "backendSkipped": return note("backend", kind.value.message || kind.value.reason);
+    case "backendSkipped": {
+      const { backend, message, reason } = kind.value;
+      return called(note("backend", message || reason), "skipped", kind.value, { backend, note: message || reason });
+    }
 
     case "actionIntended": {
       const intended = kind.value;
@@ -361,11 +402,12 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
     }
     case "pointerChecked": {
       const { actionId, corrections, pointer } = kind.value;
-      return step((current) => changeAction(current, actionId, (action) => ({
+      const checked = step((current) => changeAction(current, actionId, (action) => ({
         ...action,
         corrections,
         ...(pointer ? { pointer } : {}),
       })));
+      return called(checked, "pointer", kind.value);
     }
     case "stepFinished": {
       const finished = kind.value;
@@ -400,11 +442,10 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
         calls: current.calls.map((call) => (call.id === result.callId ? { ...call, ...outcome } : call)),
       }));
     }
-    case "extracted":
-      return {
-        ...task,
-        extractions: [...task.extractions, { step: event.step, json: kind.value.json, sources: kind.value.sources }],
-      };
+    case "extracted": {
+      const { json, sources } = kind.value;
+      return called({ ...task, extractions: [...task.extractions, { step: event.step, json, sources }] }, "extract", kind.value);
+    }
 
     case "userAsked": {
       const request = kind.value.request;
@@ -438,7 +479,7 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
     }
     case "transientFailure": return note("transient", kind.value.message || kind.value.reason);
     case "hookIntervened": return note("hook", `${kind.value.hook}: ${kind.value.message}`, kind.value.denied);
-    case "summarized": return { ...task, answer: kind.value.text };
+    case "summarized": return called({ ...task, answer: kind.value.text }, "summary", kind.value);
     case "endScreenCaptured": return kind.value.image ? { ...task, endScreen: kind.value.image.name } : task;
 
     case "succeeded": return { ...task, answer: kind.value.answer || task.answer };

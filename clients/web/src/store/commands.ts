@@ -1,61 +1,118 @@
 /** What the user can do to tasks. Each function is one call; its effect arrives as events. */
+import type { Desktop } from "@gen/common/v1/desktop_pb.ts";
 import type { Approval } from "@gen/orchestrator/v1/task_pb.ts";
 import { orchestrator, requestId } from "@/api/client.ts";
-import { problemOf } from "@/api/errors.ts";
-import { attach } from "@/api/uploads.ts";
-import { hasEnded, RequestKind, TaskState, type TaskView } from "@/model/task.ts";
-import { addSending, changeSending, openConversation, removeSending, tasksInOrder, useConversation } from "./conversation.ts";
+import { isRefusal, problemOf } from "@/api/errors.ts";
+import { attach, type AttachmentInit } from "@/api/uploads.ts";
+import { titleOf } from "@/model/conversations.ts";
+import { hasEnded, RequestKind, TaskState } from "@/model/task.ts";
+import { forgetTakeOver, rememberTakeOver } from "./actor.ts";
+import { openConversation, tasksInOrder, useConversation } from "./conversation.ts";
 import { refreshLists } from "./lists.ts";
+import { changeDraft, draftOf, moveDraft, NEW } from "./prompt.ts";
 import { go } from "./route.ts";
-import { useSettings } from "./settings.ts";
-
-// The server limits display names; the list shows one line anyway.
-const TITLE_LENGTH = 80;
+import { addSending, beginTry, changeSending, removeSending, sendingOf, type Request, type Sending } from "./sending.ts";
+import { useSettings, type Language } from "./settings.ts";
 
 /**
  * Sends what the user wrote: the answer to a question, a message to a task that runs, or the next task of the conversation.
  */
 export async function send(text: string, files: readonly File[]): Promise<void> {
-  const { name, tasks } = useConversation.getState();
-  const last = tasksInOrder(tasks).at(-1);
-  const running = last && !hasEnded(last) ? last : undefined;
+  const { name } = useConversation.getState();
   const id = requestId();
-  addSending({ id, text, files: files.map((file) => file.name), asMessage: running !== undefined });
+  addSending({
+    id, text, files, request: requestNow(files), conversation: name ?? NEW, sessionRequest: requestId(), underWay: false, refused: false,
+  });
+  await attempt(id);
+}
+
+/** Tries again to send an entry. If the server may have carried it out, the request stays the same, and is done once. */
+export async function sendAgain(id: string): Promise<void> {
+  const entry = sendingOf(id);
+  if (!entry || entry.underWay) return;
+  // What was refused, such as a message to a task that had just ended, is sent for what there is now.
+  if (!entry.refused) return attempt(id);
+  const anew = requestId();
+  changeSending(id, { id: anew, request: requestNow(entry.files) });
+  await attempt(anew);
+}
+
+/** Puts an entry that the server has refused back into the prompt, with its files. */
+export function editAgain(id: string): void {
+  const entry = sendingOf(id);
+  if (!entry || entry.underWay || !entry.refused) return;
+  const draft = draftOf(entry.conversation);
+  const text = draft.text.trim() === "" ? entry.text : `${entry.text}\n${draft.text}`;
+  changeDraft(entry.conversation, { text, files: [...entry.files, ...draft.files] });
+  removeSending(id);
+}
+
+function requestNow(files: readonly File[]): Request {
+  const last = tasksInOrder(useConversation.getState().tasks).at(-1);
+  if (!last || hasEnded(last)) return { kind: "task", language: useSettings.getState().language };
+  const asks = last.state === TaskState.AWAITING_USER && last.request?.kind === RequestKind.QUESTION;
+  return { kind: asks && files.length === 0 ? "answer" : "message", task: last.name };
+}
+
+async function attempt(id: string): Promise<void> {
+  beginTry(id);
+  let begun = false;
   try {
-    if (running) {
-      await sendMessage(running, text, files, id);
-      removeSending(id);
-      return;
-    }
-    const attachments = await attach(files);
-    const session = name?.startsWith("sessions/") ? name : await createSession(text);
-    const created = await orchestrator.createTask({
-      task: { goal: text, session, attachments, language: useSettings.getState().language },
-      requestId: id,
-    });
-    changeSending(id, { task: created.task?.name ?? "" });
-    if (session !== name && useConversation.getState().name === name) {
-      openConversation(session, useConversation.getState().sending);
-      go({ view: "conversation", name: session });
-    }
-    void refreshLists();
+    const attachments = await attachOnce(id);
+    const entry = sendingOf(id);
+    if (!entry) return;
+    begun = true;
+    await (entry.request.kind === "task"
+      ? createTask(entry, entry.request.language, attachments)
+      : sendMessage(entry, entry.request, attachments));
   } catch (error) {
-    changeSending(id, { problem: problemOf(error) });
+    const problem = problemOf(error);
+    changeSending(id, { problem, underWay: false, refused: !begun || isRefusal(problem) });
   }
 }
 
-async function createSession(goal: string): Promise<string> {
-  const title = [...goal.replace(/\s+/g, " ").trim()].slice(0, TITLE_LENGTH).join("");
-  const response = await orchestrator.createSession({ session: { displayName: title }, requestId: requestId() });
+/** Reads and uploads the files of an entry, in its first try that comes so far. */
+async function attachOnce(id: string): Promise<readonly AttachmentInit[]> {
+  const entry = sendingOf(id);
+  if (!entry) return [];
+  const attachments = entry.attachments ?? (await attach(entry.files));
+  changeSending(id, { attachments });
+  return attachments;
+}
+
+async function createTask(entry: Sending, language: Language, attachments: readonly AttachmentInit[]): Promise<void> {
+  const before = entry.conversation;
+  const session = entry.session ?? (before.startsWith("sessions/") ? before : await createSession(entry));
+  changeSending(entry.id, { session });
+  const created = await orchestrator.createTask({
+    task: { goal: entry.text, session, attachments: [...attachments], language },
+    requestId: entry.id,
+  });
+  changeSending(entry.id, { conversation: session, task: created.task?.name ?? "", underWay: false });
+  const open = useConversation.getState().name;
+  if (session !== before && (open ?? NEW) === before) {
+    moveDraft(before, session);
+    openConversation(session);
+    go({ view: "conversation", name: session });
+  } else if (open !== session) {
+    // Nothing shows this conversation now; its events will.
+    removeSending(entry.id);
+  }
+  void refreshLists();
+}
+
+async function createSession({ text, sessionRequest }: Sending): Promise<string> {
+  const displayName = titleOf(text);
+  const response = await orchestrator.createSession({ session: { displayName }, requestId: sessionRequest });
   return response.session?.name ?? "";
 }
 
-async function sendMessage(task: TaskView, text: string, files: readonly File[], id: string): Promise<void> {
-  if (task.state === TaskState.AWAITING_USER && task.request?.kind === RequestKind.QUESTION && files.length === 0) {
-    await orchestrator.acknowledgeUserAction({ name: task.name, message: text, requestId: id });
-    return;
-  }
-  await orchestrator.sendMessage({ name: task.name, text, attachments: await attach(files), requestId: id });
+async function sendMessage(
+  { id, text }: Sending, { kind, task }: Extract<Request, { task: string }>, attachments: readonly AttachmentInit[],
+): Promise<void> {
+  if (kind === "answer") await orchestrator.acknowledgeUserAction({ name: task, message: text, requestId: id });
+  else await orchestrator.sendMessage({ name: task, text, attachments: [...attachments], requestId: id });
+  removeSending(id);
 }
 
 /** Sends exactly the words of the button, in the user's language. */
@@ -77,10 +134,12 @@ export async function resume(task: string): Promise<void> {
 
 export async function takeOver(task: string): Promise<void> {
   await orchestrator.takeOver({ name: task, requestId: requestId() });
+  rememberTakeOver(task);
 }
 
 export async function handBack(task: string, note: string): Promise<void> {
   await orchestrator.handBack({ name: task, message: note, requestId: requestId() });
+  forgetTakeOver(task);
 }
 
 export async function resolveApproval(approval: Approval, approve: boolean, message: string): Promise<void> {
@@ -90,5 +149,12 @@ export async function resolveApproval(approval: Approval, approve: boolean, mess
 
 export async function drainDesktop(name: string): Promise<void> {
   await orchestrator.drainDesktop({ name, requestId: requestId() });
+  void refreshLists();
+}
+
+/** Ends the drain of a desktop: registering it unchanged does. */
+export async function undrainDesktop({ name, perceptionEndpoint, executorEndpoint, display, platform, labels }: Desktop): Promise<void> {
+  const desktop = { name, perceptionEndpoint, executorEndpoint, display, platform, labels };
+  await orchestrator.registerDesktop({ desktop, requestId: requestId() });
   void refreshLists();
 }

@@ -1,22 +1,14 @@
 /**
  * The open conversation: the tasks of a session (or one task without a session), computed from the events that the server
- * streams. The only things in here that are not from events are what the user is just sending, and the connection.
+ * streams. The only thing in here that is not from events is the connection.
  */
 import { create } from "zustand";
 import type { Event } from "@gen/orchestrator/v1/event_pb.ts";
-import type { Problem } from "@/api/errors.ts";
 import { watch, type LinkState } from "@/api/watch.ts";
 import { emptyTask, foldEvent, hasEnded, type TaskView } from "@/model/task.ts";
-
-export interface Sending {
-  readonly id: string;
-  readonly text: string;
-  readonly files: readonly string[];
-  readonly problem?: Problem;
-  /** Events of this task, or the message itself, replace the entry. */
-  readonly task?: string;
-  readonly asMessage: boolean;
-}
+import { changesLists } from "@/model/list-events.ts";
+import { listsChanged } from "./lists.ts";
+import { removeArrived } from "./sending.ts";
 
 interface Conversation {
   readonly name: string | undefined;
@@ -24,7 +16,6 @@ interface Conversation {
   readonly link: LinkState;
   /** Number of events that were received after a lost connection, and have not been dismissed. */
   readonly missedEvents: number;
-  readonly sending: readonly Sending[];
 }
 
 export const useConversation = create<Conversation>(() => ({
@@ -32,17 +23,15 @@ export const useConversation = create<Conversation>(() => ({
   tasks: new Map(),
   link: { kind: "connecting" },
   missedEvents: 0,
-  sending: [],
 }));
 
 let close: (() => void) | undefined;
 
-/** Opens a conversation; what is being sent is kept only if this conversation was created for it. */
-export function openConversation(name: string, sending: readonly Sending[] = []): void {
+export function openConversation(name: string): void {
   if (useConversation.getState().name === name) return;
   closeConversation();
   const queue = new EventQueue();
-  useConversation.setState({ name, tasks: new Map(), link: { kind: "connecting" }, missedEvents: 0, sending });
+  useConversation.setState({ name, tasks: new Map(), link: { kind: "connecting" }, missedEvents: 0 });
   const end = watch(name, {
     onEvent: (event, missedBefore) => queue.push(event, missedBefore),
     onLink: (link) => {
@@ -51,6 +40,7 @@ export function openConversation(name: string, sending: readonly Sending[] = [])
       const only = useConversation.getState().tasks.get(name);
       if (link.kind === "lost" && only && hasEnded(only)) end();
       else useConversation.setState({ link });
+      if (link.kind === "open") listsChanged();
     },
     onRestart: () => {
       queue.clear();
@@ -66,25 +56,11 @@ export function openConversation(name: string, sending: readonly Sending[] = [])
 export function closeConversation(): void {
   close?.();
   close = undefined;
-  useConversation.setState({ name: undefined, tasks: new Map(), missedEvents: 0, link: { kind: "connecting" }, sending: [] });
+  useConversation.setState({ name: undefined, tasks: new Map(), missedEvents: 0, link: { kind: "connecting" } });
 }
 
 export function dismissMissed(): void {
   useConversation.setState({ missedEvents: 0 });
-}
-
-export function addSending(entry: Sending): void {
-  useConversation.setState((state) => ({ sending: [...state.sending, entry] }));
-}
-
-export function changeSending(id: string, change: Partial<Sending>): void {
-  useConversation.setState((state) => ({
-    sending: state.sending.map((entry) => (entry.id === id ? { ...entry, ...change } : entry)),
-  }));
-}
-
-export function removeSending(id: string): void {
-  useConversation.setState((state) => ({ sending: state.sending.filter((entry) => entry.id !== id) }));
 }
 
 /** Tasks in the order of their creation. */
@@ -122,9 +98,10 @@ class EventQueue {
         if (after !== before && missedBefore !== undefined && isBefore(event, missedBefore)) missedEvents += 1;
         tasks.set(event.task, after);
       }
-      const sending = state.sending.filter((entry) => !(entry.task && !entry.asMessage && tasks.has(entry.task)));
-      return { tasks, missedEvents, sending };
+      return { tasks, missedEvents };
     });
+    removeArrived(useConversation.getState().tasks);
+    if (batch.some(({ event }) => changesLists(event))) listsChanged();
   }
 }
 

@@ -1,9 +1,15 @@
-/** Lists that the server keeps: sessions, tasks, desktops and pending approvals. Read again while the page is visible. */
+/**
+ * Lists that the server keeps: sessions, tasks, desktops and pending approvals.
+ *
+ * They are read again at once after an event of the open conversation that changes them, and after a command. What others
+ * start is found by asking: often while something is at work, seldom while nothing is, and never while the page is hidden.
+ */
 import { create } from "zustand";
 import type { Desktop } from "@gen/common/v1/desktop_pb.ts";
 import type { Approval, Session, Task } from "@gen/orchestrator/v1/task_pb.ts";
 import { orchestrator } from "@/api/client.ts";
 import { problemOf, type Problem } from "@/api/errors.ts";
+import { pauseBeforeRefresh } from "@/model/refresh.ts";
 
 interface Lists {
   readonly loaded: boolean;
@@ -26,7 +32,8 @@ export const useLists = create<Lists>(() => ({
   roundTripMs: undefined,
 }));
 
-const REFRESH_MS = 4_000;
+// Events come in groups: a task that ends releases its desktop, too.
+const GROUP_MS = 150;
 // More would make the page slow to open; older conversations are found over the command line.
 const LIST_SIZE = 200;
 
@@ -61,15 +68,35 @@ async function readLists(): Promise<void> {
   }
 }
 
-export function startRefreshing(): () => void {
-  const tick = (): void => {
+let grouped: ReturnType<typeof setTimeout> | undefined;
+
+/** Reads the lists soon, once for all events until then. */
+export function listsChanged(): void {
+  grouped ??= setTimeout(() => {
+    grouped = undefined;
     if (document.visibilityState === "visible") void refreshLists();
+  }, GROUP_MS);
+}
+
+/** Keeps the lists fresh while the page is visible. Returns the function that stops it. */
+export function startRefreshing(): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let stopped = false;
+  const tick = async (): Promise<void> => {
+    clearTimeout(timer);
+    if (stopped || document.visibilityState !== "visible") return;
+    await refreshLists();
+    clearTimeout(timer);
+    if (!stopped) timer = setTimeout(() => void tick(), pauseBeforeRefresh(useLists.getState()));
   };
-  tick();
-  const timer = setInterval(tick, REFRESH_MS);
-  document.addEventListener("visibilitychange", tick);
+  const begin = (): void => void tick();
+  begin();
+  document.addEventListener("visibilitychange", begin);
+  window.addEventListener("online", begin);
   return () => {
-    clearInterval(timer);
-    document.removeEventListener("visibilitychange", tick);
+    stopped = true;
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", begin);
+    window.removeEventListener("online", begin);
   };
 }

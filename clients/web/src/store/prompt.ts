@@ -1,20 +1,53 @@
-/** What the user is writing. Kept while they look at another view. */
+/** What the user is writing, for each conversation of its own. Kept while they look at another view or conversation. */
 import { create } from "zustand";
 
-interface Prompt {
+export interface Draft {
   readonly text: string;
   readonly files: readonly File[];
-  setText(text: string): void;
-  addFiles(files: readonly File[]): void;
-  removeFile(index: number): void;
-  clear(): void;
 }
 
-export const usePrompt = create<Prompt>((set) => ({
-  text: "",
-  files: [],
-  setText: (text) => set({ text }),
-  addFiles: (files) => set((state) => ({ files: [...state.files, ...files] })),
-  removeFile: (index) => set((state) => ({ files: state.files.filter((_, at) => at !== index) })),
-  clear: () => set({ text: "", files: [] }),
-}));
+const EMPTY: Draft = { text: "", files: [] };
+
+/** The draft of the page on which the next conversation begins. */
+export const NEW = "";
+
+const useDrafts = create<{ readonly byConversation: Readonly<Record<string, Draft>> }>(() => ({ byConversation: {} }));
+
+export function useDraft(conversation: string): Draft {
+  return useDrafts((state) => state.byConversation[conversation] ?? EMPTY);
+}
+
+export function draftOf(conversation: string): Draft {
+  return useDrafts.getState().byConversation[conversation] ?? EMPTY;
+}
+
+export function changeDraft(conversation: string, change: Partial<Draft>): void {
+  setDraft(conversation, { ...draftOf(conversation), ...change });
+}
+
+export function addFiles(conversation: string, files: readonly File[]): void {
+  changeDraft(conversation, { files: [...draftOf(conversation).files, ...files] });
+}
+
+export function removeFile(conversation: string, index: number): void {
+  changeDraft(conversation, { files: draftOf(conversation).files.filter((_, at) => at !== index) });
+}
+
+export function clearDraft(conversation: string): void {
+  setDraft(conversation, EMPTY);
+}
+
+/** Gives a conversation that has just begun what was written on the page of a new one meanwhile. */
+export function moveDraft(from: string, to: string): void {
+  const draft = draftOf(from);
+  if (draft === EMPTY || to === from) return;
+  setDraft(to, draft);
+  clearDraft(from);
+}
+
+function setDraft(conversation: string, draft: Draft): void {
+  useDrafts.setState(({ byConversation }) => {
+    const { [conversation]: _, ...others } = byConversation;
+    return { byConversation: draft.text === "" && draft.files.length === 0 ? others : { ...others, [conversation]: draft } };
+  });
+}

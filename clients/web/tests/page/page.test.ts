@@ -1,11 +1,16 @@
 /** The page as a person uses it: Chromium against a real stack on a virtual desktop. */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { SceneSchema } from "@gen/common/v1/element_pb.ts";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { RequestKind, TaskState } from "../../src/model/task.ts";
 import { Log } from "../unit/events.ts";
+import { Network } from "./proxy.ts";
 import { replay } from "./recording.ts";
 import { missing, Stack, type Tab } from "./stack.ts";
 
@@ -90,6 +95,280 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByRole("button", { name: "Play the run" }).click();
     await expectStep(1);
     await expectStep(2);
+  });
+
+  test("unfolded, the timeline has a vertical rule through all its steps", async () => {
+    const { page } = await open({}, BLANK);
+    await replay(page, endedLog(6));
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.getByRole("button", { name: "Show the run" }).click();
+    expect(await page.locator("[data-rule]").count()).toBe(0);
+    await page.getByRole("button", { name: /Unfold the steps/ }).click();
+    await expect.poll(() => page.locator("[data-rule]").count()).toBe(6);
+    const { rules, marks } = await page.evaluate(() => {
+      const boxes = (selector: string) => [...document.querySelectorAll(selector)].map((element) => element.getBoundingClientRect())
+        .map(({ left, right, top, bottom, width }) => ({ left, right, top, bottom, width }))
+        .sort((a, b) => a.top - b.top);
+      return { rules: boxes("[data-rule]"), marks: boxes("[data-rule] + span > span") };
+    });
+    for (const [index, rule] of rules.entries()) {
+      expect(rule.width).toBeCloseTo(1, 0);
+      // One line: each piece begins where the one above ends, and runs through the middle of the step's mark.
+      if (index > 0) expect(rule.top).toBeLessThanOrEqual(rules[index - 1]!.bottom + 0.5);
+      expect(Math.abs((rule.left + rule.right) / 2 - (marks[index]!.left + marks[index]!.right) / 2)).toBeLessThan(1.5);
+    }
+    expect(rules[0]!.top).toBeGreaterThan(marks[0]!.top);
+    expect(rules.at(-1)!.bottom).toBeLessThan(marks.at(-1)!.bottom);
+  });
+
+  test("numbers of all elements are drawn over the screenshot", async () => {
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).step(1);
+    log.add({ case: "observed", value: {
+      frame: { size: { width: 200, height: 100 } }, image: { name: "tasks/t/artifacts/2" }, scene: { name: "tasks/t/artifacts/scene" },
+    } }, 2).add({ case: "succeeded", value: { answer: "done" } }, 2, TaskState.SUCCEEDED);
+    await replay(page, log);
+    const scene = create(SceneSchema, { elements: [
+      { id: 1, interactable: true, bounds: { x1: 0.1, y1: 0.2, x2: 0.5, y2: 0.4 } },
+      { id: 23, bounds: { x1: 0.6, y1: 0.5, x2: 0.9, y2: 0.9 } },
+    ] });
+    await page.route("**/api/artifacts/tasks/t/artifacts/scene", (route) =>
+      route.fulfill({ contentType: "application/x-protobuf", body: Buffer.from(toBinary(SceneSchema, scene)) }));
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.getByRole("button", { name: "Show the run" }).click();
+    await page.getByRole("slider").press("ArrowLeft");
+    await page.getByRole("img", { name: /^Screen in step 2/ }).waitFor();
+    await page.getByRole("button", { name: "Numbers of all elements" }).click();
+    await expect.poll(() => page.locator("main svg text").allTextContents()).toEqual(["1", "23"]);
+    const box = await page.locator("main svg:has(text) rect").first().evaluate((rect: SVGRectElement) => [rect.x, rect.y, rect.width, rect.height].map((length) => length.baseVal.value));
+    expect(box.map(Math.round)).toEqual([20, 20, 80, 20]);
+  });
+
+  test("thinking is shown until the agent has decided", async () => {
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).step(1);
+    log.add({ case: "observed", value: { frame: { size: { width: 100, height: 50 } }, image: { name: "tasks/t/artifacts/2" } } }, 2);
+    await replay(page, log);
+    await page.goto(`${stack.address}/#/tasks/t`);
+    const run = page.getByRole("region", { name: "Run" });
+    await run.getByText("Thinking", { exact: true }).waitFor();
+    await run.getByText("step 1").waitFor();
+    log.add({ case: "decided", value: { decision: { backend: "model", thought: "press Save" } } }, 2)
+      .add({ case: "progressAdded", value: { text: "step 2" } }, 2);
+    await replay(page, log);
+    await page.reload();
+    await run.getByText("step 2").waitFor();
+    expect(await run.getByText("Thinking", { exact: true }).count()).toBe(0);
+  });
+
+  test("live is shown again from the last knot", async () => {
+    const { page, send } = bound(await open());
+    await send("press ctrl+a, then wait 30 seconds");
+    await page.getByRole("button", { name: /wait 30 seconds/ }).waitFor();
+    const live = page.getByRole("img", { name: "Live screen" });
+    const slider = page.getByRole("slider");
+    await slider.press("Home");
+    await page.getByRole("img", { name: /^Screen in step 1/ }).waitFor();
+    expect(await live.count()).toBe(0);
+    const box = (await slider.boundingBox())!;
+    await page.mouse.click(box.x + box.width - 12, box.y + box.height / 2);
+    await live.waitFor();
+    expect(await slider.getAttribute("aria-valuetext")).toBe("Live");
+    expect(await page.getByRole("img", { name: /^Screen in step/ }).count()).toBe(0);
+    await expect.poll(() => live.evaluate((canvas: HTMLCanvasElement) => canvas.width)).toBeGreaterThan(300);
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
+  test("conversation stays at its end while it grows, unless the reader has scrolled up", async () => {
+    const writer = await open();
+    await writer.send("wait 60 seconds");
+    await writer.page.getByRole("button", { name: "Pause" }).waitFor();
+    const { page } = await open({}, new URL(writer.page.url()).hash);
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    const note = async (name: string): Promise<void> => {
+      await writer.send(Array.from({ length: 14 }, (_, line) => `${name} ${line}`).join(", and then "));
+      await page.getByText(new RegExp(`^${name} 0`)).waitFor();
+    };
+    const scroller = page.locator("main div.overflow-y-auto").first();
+    const below = (): Promise<number> => scroller.evaluate((view) => view.scrollHeight - view.scrollTop - view.clientHeight);
+    for (const name of ["first", "second", "third"]) {
+      await note(name);
+      await expect.poll(below).toBeLessThan(4);
+    }
+    await scroller.evaluate((view) => view.scrollTo({ top: 0 }));
+    await page.getByRole("button", { name: "To the end" }).waitFor();
+    await note("fourth");
+    expect(await scroller.evaluate((view) => view.scrollTop)).toBe(0);
+    await page.getByRole("button", { name: "To the end" }).click();
+    await expect.poll(below).toBeLessThan(4);
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
+  test("dropped files are attached to the task", async () => {
+    const { page, send } = bound(await open());
+    await page.locator("#prompt").waitFor();
+    await page.evaluate(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["total: 100"], "bill.txt"));
+      transfer.items.add(new File(["total: 200"], "账单.txt"));
+      const target = document.querySelector("#prompt")!.parentElement!;
+      target.dispatchEvent(new DragEvent("dragover", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+      target.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    });
+    await page.getByRole("button", { name: "Remove bill.txt" }).waitFor();
+    await page.getByRole("button", { name: "Remove 账单.txt" }).waitFor();
+    await send("wait 1 second");
+    await page.getByText("Done", { exact: true }).waitFor();
+    // From the events alone: nothing of the drop is left in the page.
+    await page.reload();
+    await page.getByRole("article").getByText("bill.txt").waitFor();
+    await page.getByRole("article").getByText("账单.txt").waitFor();
+  });
+
+  test("sent once, with its files, though the response to the first try was lost", async () => {
+    const { page, send } = bound(await open());
+    let tries = 0;
+    await page.route("**/motorium.orchestrator.v1.OrchestratorService/CreateTask", async (route) => {
+      tries += 1;
+      if (tries > 1) return route.continue();
+      // It reaches the server; its answer does not reach the page.
+      await route.fetch();
+      return route.abort("connectionreset");
+    });
+    await page.locator("input[type=file]").setInputFiles([{ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("hello") }]);
+    await send("wait 1 second");
+    await page.getByRole("alert").getByText(/The server cannot be reached/).waitFor();
+    expect(await page.getByRole("alert").getByRole("button").allTextContents()).toEqual(["Try again"]);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByText(/^(Done|Not done)$/).waitFor();
+    await page.reload();
+    await page.getByText(/^(Done|Not done)$/).waitFor();
+    expect(tries).toBe(2);
+    expect(await page.getByRole("article").count()).toBe(1);
+    await page.getByRole("article").getByText("notes.txt").waitFor();
+  });
+
+  test("a draft stays in its conversation", async () => {
+    const { page } = await open({}, BLANK);
+    await replay(page, endedLog(1));
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.locator("#prompt").fill("and now print it");
+    await page.evaluate(() => { window.location.hash = "#/"; });
+    await page.getByRole("heading", { name: "What should be done?" }).waitFor();
+    expect(await page.locator("#prompt").inputValue()).toBe("");
+    await page.evaluate(() => { window.location.hash = "#/tasks/t"; });
+    await expect.poll(() => page.locator("#prompt").inputValue()).toBe("and now print it");
+  });
+
+  test("a desktop is drained and used again", async () => {
+    const { page } = await open({}, "#/desktops");
+    await page.getByRole("button", { name: "Drain" }).click();
+    await page.getByText("Draining", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Use again" }).click();
+    await page.getByText("Available", { exact: true }).waitFor();
+  });
+
+  test("what a task waits for is said, and answered by a press", async () => {
+    const { page } = await open({}, BLANK);
+    const show = async (add: (log: Log) => void): Promise<void> => {
+      const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).step(1);
+      add(log);
+      await replay(page, log);
+      await page.goto(`${stack.address}/#/tasks/t`);
+      await page.reload();
+    };
+    await show((log) => log.add({ case: "takenOver", value: { user: "ann@example.org" } }, 1, TaskState.AWAITING_USER));
+    await page.getByRole("button", { name: /^ann@example\.org has the desktop/ }).waitFor();
+
+    await show((log) => log.add({ case: "userAsked", value: { request: { kind: RequestKind.QUESTION, message:
+      "Interrupted while performing `press Save`; it is unknown whether it took effect. Check the screen, then answer `done` if it did or `retry` if it did not." } } }, 1, TaskState.AWAITING_USER));
+    const question = page.getByRole("region", { name: "A question for you" });
+    await question.getByText("did it take effect?").waitFor();
+    expect(await question.textContent()).not.toMatch(/answer .?done/);
+    const answered = page.waitForRequest(/AcknowledgeUserAction/);
+    await question.getByRole("button", { name: "No, try again" }).click();
+    expect((await answered).postDataBuffer()!.toString("utf8")).toContain("\u0012\u0005retry");
+
+    await show((log) => log
+      .add({ case: "approvalRequested", value: { approval: {
+        name: "tasks/t/approvals/1", action: { intent: "press Pay" }, rules: ["pay"], context: { pageOrigin: "https://shop.example", amounts: ["100€"] },
+      } } }, 1)
+      .add({ case: "userAsked", value: { request: { kind: RequestKind.APPROVAL } } }, 1, TaskState.AWAITING_USER));
+    const approval = page.getByRole("region", { name: "Approval needed" });
+    await approval.getByText("https://shop.example").waitFor();
+    await approval.getByText("100€").waitFor();
+    const stopped = page.waitForRequest(/CancelTask/);
+    await approval.getByRole("button", { name: "Stop" }).click();
+    expect((await stopped).postDataBuffer()!.toString("utf8")).toContain("tasks/t");
+  });
+
+  test("run details have the times, the model's responses, usage and cost of each step", async () => {
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).step(1);
+    log.add({ case: "decided", value: {
+      decision: { backend: "claude", model: "some-model", thought: "Save is at the top.", usage: { calls: 1, inputTokens: 1200n, outputTokens: 34n, costMicrosUsd: 5600n } },
+      responses: { name: "tasks/t/artifacts/responses" },
+    } }, 2);
+    log.add({ case: "stepFinished", value: { outcome: "12 pixels changed at the target", timings: [
+      { stage: "observe", elapsed: { nanos: 120_000_000 } }, { stage: "decide", elapsed: { seconds: 2n } }, { stage: "settle", elapsed: { nanos: 300_000_000 } },
+    ] } }, 2);
+    log.add({ case: "succeeded", value: { answer: "done" } }, 2, TaskState.SUCCEEDED);
+    await replay(page, log);
+    await page.route("**/api/artifacts/tasks/t/artifacts/responses", (route) =>
+      route.fulfill({ contentType: "application/json", body: '[{"content":"<b>press Save</b>"}]' }));
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.getByRole("button", { name: "Run details" }).click();
+    const dialog = page.getByRole("dialog");
+    expect(await dialog.textContent()).toContain("1,234");
+    expect(await dialog.textContent()).toContain("$0.0056");
+    await dialog.getByRole("button", { name: /^2/ }).click();
+    expect(await dialog.textContent()).toMatch(/See 120 ms.*Decide 2.0 s.*Settle 300 ms/);
+    await dialog.getByText("Save is at the top.").waitFor();
+    await dialog.getByText("1,200 tokens sent, 34 received · $0.0056").waitFor();
+    await dialog.getByText("Responses of the provider").click();
+    await dialog.getByText('"content": "<b>press Save</b>"').waitFor();
+  });
+
+  test("exported, a run is one file that replays from disk without a network", async () => {
+    const evil = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>";
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: evil, attachments: [{ name: evil }] } } }, 0, TaskState.PENDING);
+    for (let number = 1; number <= 3; number++) log.step(number);
+    log.add({ case: "progressAdded", value: { text: `read ${evil}` } }, 3)
+      .add({ case: "extracted", value: { json: JSON.stringify({ [evil]: evil }) } }, 3)
+      .add({ case: "succeeded", value: { answer: `**${evil}**` } }, 3, TaskState.SUCCEEDED);
+    await replay(page, log);
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.getByRole("button", { name: "Run details" }).click();
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Replay as one file" }).click();
+    const download = await saved;
+    expect(download.suggestedFilename()).toBe("script-script-window-hacked-1-script-img-src-x-o.html");
+    const folder = mkdtempSync(join(tmpdir(), "motorium-replay-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    await download.saveAs(join(folder, "run.html"));
+
+    const offline = await open({ offline: true }, BLANK);
+    const requests: string[] = [];
+    offline.page.on("request", (request) => requests.push(request.url()));
+    await offline.page.goto(`file://${folder}/run.html`);
+    const { page: file } = offline;
+    expect(await file.getByRole("heading", { level: 1 }).textContent()).toBe(evil);
+    const image = file.locator(".screen img");
+    await expect.poll(() => image.evaluate((element: HTMLImageElement) => element.complete && element.naturalWidth > 0)).toBe(true);
+    expect(await file.getByText("Step 1 / 3").count()).toBe(1);
+    await file.keyboard.press("ArrowRight");
+    await file.getByText("Step 2 / 3").waitFor();
+    await file.getByRole("button", { name: /^read/ }).click();
+    await file.getByText("Step 3 / 3").waitFor();
+    expect(await file.locator("[aria-current=step]").textContent()).toContain(evil);
+    await file.getByRole("slider").fill("0");
+    await file.getByRole("button", { name: "Play" }).click();
+    await file.getByText("Step 2 / 3").waitFor();
+    expect(await file.evaluate(() => "hacked" in window)).toBe(false);
+    expect(requests.filter((url) => !/^(file|data):/.test(url))).toEqual([]);
   });
 
   test("a risky action waits for an approval, in words, with its target, and is denied with a reason", async () => {
@@ -222,6 +501,8 @@ describe.skipIf(missing !== undefined)("the page", () => {
       .add({ case: "actionIntended", value: { actionId: "a", targetLabel: evil, planned: { intent: evil } } }, 1)
       .add({ case: "extracted", value: { json: JSON.stringify({ [evil]: evil }) } }, 1)
       .add({ case: "injectionSuspected", value: { suspectedInjections: [{ quote: evil }] } }, 1)
+      .add({ case: "decided", value: { decision: { thought: evil, backend: evil, model: evil, usage: { calls: 1 } } } }, 1)
+      .add({ case: "functionCalled", value: { call: { callId: "1", name: evil, argumentsJson: evil } } }, 1)
       .add({ case: "resultFetched", value: { name: evil, artifact: { name: 'tasks/t/artifacts/"><script>' } } }, 1)
       .add({ case: "succeeded", value: { answer: `${evil}\n\n[click](javascript:window.hacked=1) ![x](https://evil.example/x.png)` } }, 1, TaskState.SUCCEEDED);
     await replay(page, log);
@@ -232,6 +513,10 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByRole("slider").press("Home");
     await page.getByRole("button", { name: /Unfold the steps/ }).click();
     await page.getByRole("img", { name: /Screen in step 1/ }).waitFor();
+    await page.getByRole("button", { name: "Run details" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: /onerror/ }).click();
+    expect((await page.getByRole("dialog").textContent())!.split(evil).length).toBeGreaterThan(4);
+    await page.keyboard.press("Escape");
     expect(await page.evaluate(() => "hacked" in window)).toBe(false);
     expect(await page.locator("main script, main a[href^=javascript]").count()).toBe(0);
     expect(await page.getByRole("article").textContent()).toContain(evil);
@@ -262,6 +547,14 @@ describe.skipIf(missing !== undefined)("the page", () => {
     });
     // Measured: 17 to 35 ms with one other build running. Dropped frames are felt from about 100 ms.
     expect(slowest).toBeLessThan(150);
+    const began = Date.now();
+    await page.getByRole("button", { name: "Run details" }).click();
+    await page.getByRole("dialog").getByText("step 1", { exact: true }).waitFor();
+    const opened = Date.now() - began;
+    console.log(`500 steps: ${slowest.toFixed(0)} ms for the slowest move, ${opened} ms to open the details`);
+    // With everything drawn at once it was 600 ms and more, beside other builds.
+    expect(opened).toBeLessThan(1_500);
+    await expect.poll(() => page.getByRole("dialog").getByRole("listitem").count()).toBe(500);
   });
 
   test.each([
@@ -292,6 +585,20 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByRole("slider").waitFor();
     await page.getByRole("slider").press("Home");
     await page.getByRole("button", { name: /Unfold the steps|展开步骤/ }).click();
+    await expectFine(page);
+    if (end === "asking") {
+      const approval = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).step(1);
+      approval.add({ case: "approvalRequested", value: { approval: {
+        name: "tasks/t/approvals/1", reason: "it pays", action: { intent: "press Pay" }, rules: ["pay"], evidence: { name: "tasks/t/artifacts/1" },
+        context: { pageOrigin: `https://${"long.".repeat(40)}example`, amounts: ["100€"] },
+      } } }, 1, TaskState.AWAITING_USER);
+      await replay(page, approval);
+      await page.reload();
+      await page.getByText("100€").waitFor();
+    } else {
+      await page.getByRole("button", { name: /Run details|运行详情/ }).click();
+      await page.getByRole("dialog").getByRole("button", { name: /step 1/ }).click();
+    }
     await expectFine(page);
   });
 
@@ -356,15 +663,59 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByText(/^(Stopped|Not done)$/).waitFor();
   });
 
+  test("a network that is cut for 20 seconds in mid-task loses nothing, and nothing is sent twice", { timeout: 60_000 }, async () => {
+    const network = await Network.to(stack.address);
+    onTestFinished(() => network.cut());
+    const writer = await open();
+    await writer.send("wait 4 seconds, then press ctrl+a, then wait 6 seconds, then press ctrl+a, then wait 60 seconds");
+    await writer.page.getByRole("button", { name: /wait 4 seconds/ }).waitFor();
+    const { page } = await open({}, BLANK);
+    await page.goto(`${network.address}/${new URL(writer.page.url()).hash}`);
+    await page.getByRole("button", { name: /wait 4 seconds/ }).waitFor();
+
+    const cutAt = Date.now();
+    await network.cut();
+    await page.getByText("No connection to the server.").waitFor();
+    await page.locator("#prompt").fill("write it down");
+    await page.keyboard.press("Enter");
+    await page.getByRole("main").getByRole("alert").getByText(/The server cannot be reached/).waitFor();
+    // The task goes on, as the other tab shows.
+    await writer.page.getByRole("button", { name: /wait 60 seconds/ }).waitFor({ timeout: 20_000 });
+    await page.waitForTimeout(Math.max(0, cutAt + 20_000 - Date.now()));
+    await network.restore();
+
+    await page.getByRole("button", { name: /wait 60 seconds/ }).waitFor();
+    await page.getByText(/^Reconnected\. \d+ events happened meanwhile/).waitFor();
+    await page.getByText("No connection to the server.").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: /Unfold the steps/ }).click();
+    await expect.poll(() => page.getByText("missed", { exact: true }).count()).toBeGreaterThanOrEqual(2);
+    await page.getByRole("main").getByRole("button", { name: "Try again" }).click();
+    await writer.page.getByText("write it down").waitFor();
+    expect(await writer.page.getByText("write it down").count()).toBe(1);
+    // Both tabs have the same steps, and either stops the task.
+    expect(await page.getByRole("slider").getAttribute("aria-valuemax")).toBe(await writer.page.getByRole("slider").getAttribute("aria-valuemax"));
+    await page.getByRole("button", { name: "Stop" }).click();
+    await writer.page.getByText("Stopped", { exact: true }).waitFor();
+    await page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
   test("the first load is small", () => {
     const files = readdirSync(DIST, { recursive: true }).map(String);
-    const compressed = files.filter((file) => file.endsWith(".gz"));
+    // Not the parts that are loaded when they are needed.
+    const compressed = files.filter((file) => file.endsWith(".gz") && !file.includes("replay-file"));
     const fonts = files.filter((file) => file.endsWith(".woff2"));
     const size = [...compressed, ...fonts].reduce((sum, file) => sum + statSync(DIST + file).size, 0);
     expect(size).toBeLessThan(FIRST_LOAD_LIMIT_BYTES);
     expect(readFileSync(`${DIST}index.html`, "utf8")).not.toMatch(/<script(?![^>]*\bsrc=)|\son\w+=|style=/);
   });
 });
+
+/** Events of a task that has ended after some steps. */
+function endedLog(steps: number): Log {
+  const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING);
+  for (let number = 1; number <= steps; number++) log.step(number);
+  return log.add({ case: "succeeded", value: { answer: "done" } }, steps, TaskState.SUCCEEDED);
+}
 
 function bound(tab: Tab): { page: Page; send: (text: string) => Promise<void> } {
   return { page: tab.page, send: (text) => tab.send(text) };

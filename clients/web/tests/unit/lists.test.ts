@@ -2,8 +2,11 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { SessionSchema, TaskSchema } from "@gen/orchestrator/v1/task_pb.ts";
-import { ageOf, conversationsOf, searchConversations } from "@/model/conversations.ts";
+import { ageOf, conversationsOf, searchConversations, titleOf } from "@/model/conversations.ts";
+import { changesLists } from "@/model/list-events.ts";
+import { pauseBeforeRefresh } from "@/model/refresh.ts";
 import { TaskState } from "@/model/task.ts";
+import { Log } from "./events.ts";
 import { factsOf } from "@/model/approval-facts.ts";
 
 const session = (name: string, displayName: string, at: number) =>
@@ -22,7 +25,7 @@ test("conversations have the state of their newest task, the latest first", () =
   );
   expect(entries.map(({ name, title, state }) => [name, title, state])).toEqual([
     ["sessions/a", "Reports", TaskState.RUNNING],
-    ["tasks/2", "alone", TaskState.FAILED],
+    ["tasks/2", "Alone", TaskState.FAILED],
     ["sessions/b", "b", TaskState.UNSPECIFIED],
   ]);
 });
@@ -47,4 +50,34 @@ test("an approval says which text, secret or address would be sent", () => {
   expect(factsOf({ action: { action: { case: "openUrl", value: { url: "https://a.example" } } } } as never))
     .toEqual([{ kind: "address", value: "https://a.example" }]);
   expect(factsOf(undefined)).toEqual([]);
+});
+
+test.each([
+  ["Please open  editor,\nthen type \"x\"", 'Open editor, then type "x"'],
+  ["could you please pay the bill", "Pay the bill"],
+  ["请帮我打开编辑器", "打开编辑器"],
+  ["Open http://127.0.0.1:8765/forms?id=1#a, then save", "Open 127.0.0.1:8765, then save"],
+  ["打开 https://shop.example/购物，然后付款", "打开 shop.example，然后付款"],
+  ["please", "Please"],
+  ["", ""],
+])("the goal %o has the title %o", (goal, title) => {
+  expect(titleOf(goal)).toBe(title);
+});
+
+test("a long goal is cut in the list, between characters", () => {
+  const title = titleOf("😀".repeat(200));
+  expect([...title]).toHaveLength(80);
+  expect(title).toMatch(/^(😀)+…$/u);
+});
+
+test("lists are asked for seldom while nothing is at work", () => {
+  const at = (state: TaskState) => pauseBeforeRefresh({ tasks: [task("tasks/1", "", state, 1)], approvals: [], problem: undefined });
+  expect(at(TaskState.SUCCEEDED)).toBeGreaterThan(at(TaskState.RUNNING));
+  expect(pauseBeforeRefresh({ tasks: [], approvals: [], problem: {} })).toBe(at(TaskState.AWAITING_USER));
+});
+
+test("events of a state, a desktop or an approval change the lists; the others of a step do not", () => {
+  const log = new Log().step(1).add({ case: "approvalRequested", value: {} }, 1).add({ case: "desktopReleased", value: {} }, 1)
+    .add({ case: "succeeded", value: {} }, 1, TaskState.SUCCEEDED);
+  expect(log.events.filter(changesLists).map((event) => event.kind.case)).toEqual(["approvalRequested", "desktopReleased", "succeeded"]);
 });

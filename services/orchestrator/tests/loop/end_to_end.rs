@@ -9,10 +9,11 @@ use motorium_proto::domain::frame::ImageContent;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{BackendAttempt, CaptureRequest};
-use motorium_proto::v1::common::{ActionResult, EffectVerdict};
+use motorium_proto::v1::common::{self, ActionResult, EffectVerdict};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
+use prost::Message as _;
 use tonic::Code;
 
 use crate::replay;
@@ -204,7 +205,7 @@ async fn viewers_are_shown_each_click_with_its_target() {
 async fn steps_and_screenshots_are_readable_after_the_task() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     let name = cluster.create().await;
-    cluster.follow(&name).await;
+    let story = cluster.follow(&name).await;
     let client = cluster.client();
     let steps = client.list_steps(&name).await.unwrap();
     assert_eq!(steps.len(), 2);
@@ -218,6 +219,17 @@ async fn steps_and_screenshots_are_readable_after_the_task() {
     assert_eq!(artifact.media_type, "image/webp");
     assert_eq!(artifact.size_bytes, content.len() as u64);
     assert!(content.starts_with(b"picture of frame-"));
+    let scenes = story.all(|kind| match kind {
+        Kind::Observed(observed) => observed.scene.clone(),
+        _ => None,
+    });
+    assert_eq!(scenes.len(), 2);
+    for scene in scenes {
+        let (artifact, content) = client.get_artifact(&scene.name).await.unwrap();
+        assert_eq!(artifact.media_type, "application/x-protobuf");
+        let scene = common::Scene::decode(content).unwrap();
+        assert!(!scene.elements.is_empty());
+    }
 }
 
 #[tokio::test]

@@ -54,7 +54,12 @@ function Outcome({ task }: { readonly task: TaskView }): ReactNode {
       {task.failure && (
         <div className="rounded-xl border border-danger-line bg-danger-soft px-4 py-3 text-[0.9375rem]">
           <Markdown text={repeatsFailure(task) ? task.answer : task.failure.message} />
-          <p className="mt-1.5 font-mono text-xs text-muted-foreground">{task.failure.reason}</p>
+          {task.failure.reason !== "" && (
+            <details className="mt-1.5 text-xs text-muted-foreground">
+              <summary className="w-fit rounded select-none hover:text-foreground">{t("failure.details")}</summary>
+              <p className="mt-1 font-mono">{task.failure.reason}</p>
+            </details>
+          )}
         </div>
       )}
       {task.state === TaskState.CANCELLED && task.cancelReason !== "" && <p className="text-sm text-muted-foreground wrap-anywhere">{task.cancelReason}</p>}

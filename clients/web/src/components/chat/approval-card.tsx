@@ -1,8 +1,9 @@
-import { ShieldCheck } from "lucide-react";
+import { Maximize2, ShieldCheck, Square } from "lucide-react";
 import { useState, type ReactNode } from "react";
 import type { Approval } from "@gen/orchestrator/v1/task_pb.ts";
 import { artifactUrl } from "@/api/client.ts";
 import { Button } from "@/components/ui/button.tsx";
+import { Dialog } from "@/components/ui/dialog.tsx";
 import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
 import { useText, type Key } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
@@ -11,7 +12,7 @@ import { useCommand } from "@/lib/use-command.ts";
 import { useNow } from "@/lib/use-now.ts";
 import { factsOf, type FactKind } from "@/model/approval-facts.ts";
 import { milliseconds } from "@/model/task.ts";
-import { resolveApproval } from "@/store/commands.ts";
+import { resolveApproval, stop } from "@/store/commands.ts";
 
 const FACTS: Record<FactKind, Key> = {
   text: "fact.text",
@@ -42,39 +43,78 @@ export function ApprovalCard({ approval, goal, children }: ApprovalCardProps): R
       </div>
       <div className="space-y-4 px-4 py-4">
         {goal !== undefined && <p className="truncate text-sm text-muted-foreground" title={goal}>{goal}</p>}
-        <div className="flex flex-col gap-4 sm:flex-row">
-          <div className="min-w-0 flex-1 space-y-2">
-            <p className="text-base font-semibold wrap-anywhere first-letter:uppercase">{approval.action?.intent || t("approval.unnamed")}</p>
-            {approval.reason !== "" && <p className="text-sm text-muted-foreground wrap-anywhere first-letter:uppercase">{approval.reason}</p>}
-            <dl className="space-y-1.5 pt-1 text-sm">
-              {facts.map((fact) => (
-                <div key={fact.kind} className="flex flex-wrap gap-x-2">
-                  <dt className="text-muted-foreground">{t(FACTS[fact.kind])}</dt>
-                  <dd className="max-h-32 min-w-0 overflow-y-auto font-mono text-[0.8125rem] leading-5 whitespace-pre-wrap wrap-anywhere">{fact.value}</dd>
-                </div>
-              ))}
-              {approval.rules.length > 0 && (
-                <div className="flex flex-wrap gap-x-2">
-                  <dt className="text-muted-foreground">{t("approval.rule")}</dt>
-                  <dd className="font-mono text-[0.8125rem] leading-5 wrap-anywhere">{approval.rules.join(", ")}</dd>
-                </div>
-              )}
-            </dl>
-            {approval.safetyChecks.map((check) => (
-              <p key={check.id} className="rounded-lg bg-warning-soft px-3 py-2 text-sm wrap-anywhere">{check.message || check.code}</p>
+        <div className="space-y-2">
+          <p className="text-base font-semibold wrap-anywhere first-letter:uppercase">{approval.action?.intent || t("approval.unnamed")}</p>
+          {approval.reason !== "" && <p className="text-sm text-muted-foreground wrap-anywhere first-letter:uppercase">{approval.reason}</p>}
+          <dl className="space-y-1.5 pt-1 text-sm">
+            {facts.map((fact) => (
+              <div key={fact.kind} className="flex flex-wrap gap-x-2">
+                <dt className="text-muted-foreground">{t(FACTS[fact.kind])}</dt>
+                <dd className="max-h-32 min-w-0 overflow-y-auto font-mono text-[0.8125rem] leading-5 whitespace-pre-wrap wrap-anywhere">{fact.value}</dd>
+              </div>
             ))}
-          </div>
-          {approval.evidence && (
-            <figure className="sm:w-56 sm:shrink-0">
-              <img src={artifactUrl(approval.evidence.name)} alt={t("approval.evidence")} className="max-h-44 w-full rounded-lg border bg-screen object-contain" />
-              <figcaption className="mt-1 text-xs text-muted-foreground">{t("approval.evidence")}</figcaption>
-            </figure>
-          )}
+            <Place approval={approval} />
+          </dl>
+          {approval.safetyChecks.map((check) => (
+            <p key={check.id} className="rounded-lg bg-warning-soft px-3 py-2 text-sm wrap-anywhere">{check.message || check.code}</p>
+          ))}
         </div>
+        <Evidence approval={approval} />
         <Decision approval={approval} />
+        {approval.rules.length > 0 && (
+          <details className="text-xs text-muted-foreground">
+            <summary className="w-fit rounded select-none hover:text-foreground">{t("approval.rule")}</summary>
+            <p className="mt-1 font-mono wrap-anywhere">{approval.rules.join(", ")}</p>
+          </details>
+        )}
         {children}
       </div>
     </section>
+  );
+}
+
+/** The application, page, amounts and recipients that the approval covers, as far as they are known. */
+function Place({ approval: { context } }: { readonly approval: Approval }): ReactNode {
+  const t = useText();
+  if (!context) return null;
+  const places: readonly [Key, string][] = [
+    ["approval.in", context.pageOrigin || context.windowTitle || context.application],
+    ["approval.amounts", context.amounts.join(", ")],
+    ["approval.recipients", context.recipients.join(", ")],
+  ];
+  return places.filter(([, value]) => value !== "").map(([key, value]) => (
+    <div key={key} className="flex flex-wrap gap-x-2">
+      <dt className="text-muted-foreground">{t(key)}</dt>
+      <dd className="min-w-0 wrap-anywhere">{value}</dd>
+    </div>
+  ));
+}
+
+/** The screenshot that the approval is bound to, large enough to read, and in its own size on request. */
+function Evidence({ approval: { evidence } }: { readonly approval: Approval }): ReactNode {
+  const t = useText();
+  const [enlarged, setEnlarged] = useState(false);
+  if (!evidence) return null;
+  const image = <img src={artifactUrl(evidence.name)} alt={t("approval.evidence")} className="mx-auto max-h-[min(24rem,44dvh)] max-w-full object-contain" />;
+  return (
+    <figure>
+      <button
+        type="button"
+        onClick={() => setEnlarged(true)}
+        className="group relative block w-full overflow-hidden rounded-xl border bg-screen"
+      >
+        {image}
+        <span className="absolute right-2 bottom-2 flex items-center gap-1.5 rounded-lg bg-card/95 px-2 py-1 text-xs font-medium text-foreground shadow-card">
+          <Maximize2 className="size-3.5" />{t("approval.enlarge")}
+        </span>
+      </button>
+      <figcaption className="mt-1.5 text-xs text-muted-foreground">{t("approval.evidence")}</figcaption>
+      <Dialog open={enlarged} onOpenChange={setEnlarged} title={t("approval.evidence")} className="w-[min(96vw,80rem)]">
+        <div className="overflow-auto">
+          <img src={artifactUrl(evidence.name)} alt={t("approval.evidence")} className="mx-auto max-w-none rounded-lg" />
+        </div>
+      </Dialog>
+    </figure>
   );
 }
 
@@ -83,6 +123,8 @@ function Decision({ approval }: { readonly approval: Approval }): ReactNode {
   const [denying, setDenying] = useState(false);
   const [reason, setReason] = useState("");
   const resolving = useCommand(resolveApproval);
+  const stopping = useCommand(stop);
+  const problem = resolving.problem ?? stopping.problem;
   return (
     <div className="space-y-3">
       {denying ? (
@@ -110,11 +152,19 @@ function Decision({ approval }: { readonly approval: Approval }): ReactNode {
         <div className="flex flex-wrap gap-2">
           <Button variant="primary" disabled={resolving.busy} onClick={() => resolving.run(approval, true, "")}>{t("approval.approve")}</Button>
           <Button variant="secondary" disabled={resolving.busy} onClick={() => setDenying(true)}>{t("approval.denyWith")}</Button>
+          <Button variant="danger" className="ml-auto" disabled={stopping.busy} onClick={() => stopping.run(taskOf(approval))}>
+            <Square className="fill-current" />{t("stop")}
+          </Button>
         </div>
       )}
-      {resolving.problem && <ProblemNotice problem={resolving.problem} />}
+      {problem && <ProblemNotice problem={problem} />}
     </div>
   );
+}
+
+/** Task of an approval, whose name is `tasks/{task}/approvals/{approval}`. */
+export function taskOf(approval: Approval): string {
+  return approval.name.split("/").slice(0, 2).join("/");
 }
 
 // The count turns red when there is little time left to read.

@@ -5,10 +5,12 @@ import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
 import { RunPlaceholder } from "@/components/run/run-placeholder.tsx";
 import { useText } from "@/i18n/index.ts";
 import { useStickToBottom } from "@/lib/use-stick-to-bottom.ts";
+import { titleOf } from "@/model/conversations.ts";
 import { hasEnded, TaskState } from "@/model/task.ts";
-import { send } from "@/store/commands.ts";
-import { dismissMissed, openConversation, removeSending, tasksInOrder, useConversation, type Sending } from "@/store/conversation.ts";
-import { usePrompt } from "@/store/prompt.ts";
+import { editAgain, send, sendAgain } from "@/store/commands.ts";
+import { dismissMissed, openConversation, tasksInOrder, useConversation } from "@/store/conversation.ts";
+import { NEW } from "@/store/prompt.ts";
+import { useSending, type Sending } from "@/store/sending.ts";
 import { ErrorBoundary } from "@/components/layout/error-boundary.tsx";
 import { PromptBox } from "./prompt-box.tsx";
 import { TaskBlock } from "./task-block.tsx";
@@ -18,7 +20,8 @@ import { Welcome } from "./welcome.tsx";
 /** A conversation, or the empty page on which the next one begins. */
 export function Conversation({ name }: { readonly name: string | undefined }): ReactNode {
   const t = useText();
-  const { tasks, sending, link, missedEvents } = useConversation();
+  const { tasks, link, missedEvents } = useConversation();
+  const sending = useSending((state) => state.entries).filter((entry) => entry.conversation === (name ?? NEW));
   const empty = name === undefined && sending.length === 0;
   const { scroller, content, atEnd, toEnd } = useStickToBottom(!empty);
   useEffect(() => {
@@ -36,7 +39,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto [scrollbar-gutter:stable_both-edges]">
-        <div ref={content} className="mx-auto flex min-h-full w-full max-w-[56rem] flex-col px-3 pt-6 pb-8 sm:px-6">
+        <div ref={content} className="mx-auto flex min-h-full w-full max-w-[56rem] flex-col px-3 pt-4 pb-4 sm:px-6">
           {empty ? <Welcome /> : <h1 className="sr-only">{ordered[0]?.goal ?? t("conversations")}</h1>}
           {link.kind === "failed" && name !== undefined && <ProblemNotice problem={link.problem} />}
           {name !== undefined && link.kind === "connecting" && ordered.length === 0 && <Loading />}
@@ -47,7 +50,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
         </div>
       </div>
       <div className="relative mx-auto w-full max-w-[56rem] px-3 pb-[max(0.75rem,env(safe-area-inset-bottom))] sm:px-6 sm:pb-5">
-        <div className="pointer-events-none absolute inset-x-0 -top-8 h-8 bg-linear-to-t from-background to-transparent" />
+        <div className="pointer-events-none absolute inset-x-0 -top-4 h-4 bg-linear-to-t from-background to-transparent" />
         {!atEnd && !empty && (
           <Button size="small" className="absolute -top-11 left-1/2 -translate-x-1/2 rounded-full shadow-raised" onClick={toEnd}>
             <ArrowDown />{t("toEnd")}
@@ -61,6 +64,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
           </div>
         )}
         <PromptBox
+          conversation={name ?? NEW}
           placeholder={running ? t("prompt.running") : ordered.length > 0 ? t("prompt.followUp") : t("prompt.new")}
           onSend={onSend}
         />
@@ -72,7 +76,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
 /** Names the browser's tab after the conversation, with a mark while it waits for the user. */
 function useTitle(goal: string | undefined, waiting: boolean): void {
   useEffect(() => {
-    document.title = goal === undefined ? "Motorium" : `${waiting ? "● " : ""}${goal} – Motorium`;
+    document.title = goal === undefined ? "Motorium" : `${waiting ? "● " : ""}${titleOf(goal)} – Motorium`;
     return () => {
       document.title = "Motorium";
     };
@@ -80,15 +84,20 @@ function useTitle(goal: string | undefined, waiting: boolean): void {
 }
 
 function BeingSent({ entry }: { readonly entry: Sending }): ReactNode {
-  const retry = (): void => {
-    removeSending(entry.id);
-    usePrompt.getState().setText(entry.text);
-  };
+  const t = useText();
+  const { id, problem } = entry;
   return (
     <div className="space-y-5">
-      <UserMessage text={entry.text} files={entry.files} faded={entry.problem === undefined} />
-      {entry.problem && <ProblemNotice problem={entry.problem} onRetry={retry} />}
-      {!entry.problem && !entry.asMessage && <RunPlaceholder />}
+      <UserMessage text={entry.text} files={entry.files.map((file) => file.name)} faded={problem === undefined} />
+      {problem && (
+        <ProblemNotice
+          problem={problem}
+          note={entry.refused ? t("send.refused") : t("send.uncertain")}
+          onRetry={() => void sendAgain(id)}
+          {...(entry.refused ? { onEdit: () => editAgain(id) } : {})}
+        />
+      )}
+      {!problem && entry.request.kind === "task" && <RunPlaceholder />}
     </div>
   );
 }

@@ -6,9 +6,11 @@ import { Tooltip } from "@/components/ui/tooltip.tsx";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { formatBytes } from "@/lib/format.ts";
-import { usePrompt } from "@/store/prompt.ts";
+import { addFiles, changeDraft, clearDraft, removeFile, useDraft } from "@/store/prompt.ts";
 
 interface PromptBoxProps {
+  /** Conversation whose draft is written. */
+  readonly conversation: string;
   readonly placeholder: string;
   readonly disabled?: boolean;
   onSend(text: string, files: readonly File[]): void;
@@ -17,26 +19,27 @@ interface PromptBoxProps {
 export const PROMPT_ID = "prompt";
 
 /** What the user writes, with files: chosen, dropped or pasted. Enter sends, Shift+Enter makes a new line. */
-export function PromptBox({ placeholder, disabled = false, onSend }: PromptBoxProps): ReactNode {
+export function PromptBox({ conversation, placeholder, disabled = false, onSend }: PromptBoxProps): ReactNode {
   const t = useText();
-  const { text, files, setText, addFiles, removeFile, clear } = usePrompt();
+  const { text, files } = useDraft(conversation);
   const [refused, setRefused] = useState<string>();
   const [dropping, setDropping] = useState(false);
   const area = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
   useGrowing(area, text);
+  useEffect(() => setRefused(undefined), [conversation]);
 
   const take = (taken: Iterable<File>): void => {
     const all = [...taken];
     const large = all.find((file) => file.size > UPLOAD_LIMIT_BYTES);
     setRefused(large && t("upload.tooLarge", { name: large.name, size: formatBytes(large.size), limit: formatBytes(UPLOAD_LIMIT_BYTES) }));
-    addFiles(all.filter((file) => file.size <= UPLOAD_LIMIT_BYTES));
+    addFiles(conversation, all.filter((file) => file.size <= UPLOAD_LIMIT_BYTES));
   };
   const empty = text.trim() === "";
   const submit = (): void => {
     if (empty || disabled) return;
     onSend(text.trim(), files);
-    clear();
+    clearDraft(conversation);
     setRefused(undefined);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -78,7 +81,7 @@ export function PromptBox({ placeholder, disabled = false, onSend }: PromptBoxPr
             <li key={`${index}.${file.name}`} className="flex max-w-full items-center gap-2 rounded-lg border bg-muted py-1 pr-1 pl-2.5 text-xs">
               <span className="truncate font-medium">{file.name}</span>
               <span className="shrink-0 text-muted-foreground">{formatBytes(file.size)}</span>
-              <Button variant="ghost" size="iconSmall" className="size-6" aria-label={t("upload.remove", { name: file.name })} onClick={() => removeFile(index)}>
+              <Button variant="ghost" size="iconSmall" className="size-6" aria-label={t("upload.remove", { name: file.name })} onClick={() => removeFile(conversation, index)}>
                 <X className="size-3.5" />
               </Button>
             </li>
@@ -91,7 +94,7 @@ export function PromptBox({ placeholder, disabled = false, onSend }: PromptBoxPr
         id={PROMPT_ID}
         rows={1}
         value={text}
-        onChange={(event) => setText(event.target.value)}
+        onChange={(event) => changeDraft(conversation, { text: event.target.value })}
         onKeyDown={onKeyDown}
         onPaste={onPaste}
         placeholder={placeholder}

@@ -3,8 +3,9 @@ import { useState, type FormEvent, type ReactNode } from "react";
 import { Markdown } from "./markdown.tsx";
 import { Button } from "@/components/ui/button.tsx";
 import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
-import { useText } from "@/i18n/index.ts";
+import { useText, type Key } from "@/i18n/index.ts";
 import { useCommand } from "@/lib/use-command.ts";
+import { choicesOf, type Choice } from "@/model/choices.ts";
 import { RequestKind, type TaskView } from "@/model/task.ts";
 import { acknowledge, stop, takeOver } from "@/store/commands.ts";
 
@@ -12,6 +13,7 @@ import { acknowledge, stop, takeOver } from "@/store/commands.ts";
 export function RequestCard({ task }: { readonly task: TaskView }): ReactNode {
   const t = useText();
   const manual = task.request?.kind === RequestKind.MANUAL_ACTION;
+  const { message, choices } = choicesOf(task.request?.message ?? "");
   return (
     <section
       aria-label={manual ? t("manual.label") : t("question.label")}
@@ -22,8 +24,8 @@ export function RequestCard({ task }: { readonly task: TaskView }): ReactNode {
         {manual ? t("manual.label") : t("question.label")}
       </p>
       <div className="space-y-4 px-4 py-4">
-        <div className="text-[0.9375rem]"><Markdown text={task.request?.message ?? ""} /></div>
-        {manual ? <ManualAction task={task} /> : <Question task={task} />}
+        <div className="text-[0.9375rem]"><Markdown text={manual ? task.request?.message ?? "" : message} /></div>
+        {manual ? <ManualAction task={task} /> : <Question task={task} choices={choices} />}
       </div>
     </section>
   );
@@ -47,7 +49,8 @@ function ManualAction({ task }: { readonly task: TaskView }): ReactNode {
   );
 }
 
-function Question({ task }: { readonly task: TaskView }): ReactNode {
+/** A question with answers to press, or one to be answered in words. */
+function Question({ task, choices }: { readonly task: TaskView; readonly choices: readonly Choice[] }): ReactNode {
   const t = useText();
   const [text, setText] = useState("");
   const answering = useCommand(acknowledge);
@@ -58,21 +61,46 @@ function Question({ task }: { readonly task: TaskView }): ReactNode {
   };
   const problem = answering.problem ?? stopping.problem;
   return (
-    <form onSubmit={submit} className="space-y-3">
-      <input
-        autoFocus
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-        placeholder={t("question.placeholder")}
-        aria-label={t("question.placeholder")}
-        className="h-10 w-full rounded-lg border border-input bg-background px-3 text-[0.9375rem] placeholder:text-muted-foreground"
-      />
-      <div className="flex flex-wrap gap-2">
-        <Button type="submit" variant="primary" disabled={answering.busy || text.trim() === ""}>{t("question.send")}</Button>
-        <Button disabled={answering.busy} onClick={() => answering.run(task.name, t("acknowledgement"))}>{t("acknowledgement")}</Button>
-        <Button variant="danger" disabled={stopping.busy} onClick={() => stopping.run(task.name)}>{t("stop")}</Button>
+    <div className="space-y-3.5">
+      {choices.some((choice) => choice.label === "done") && <p className="font-semibold">{t("choice.question")}</p>}
+      {choices.length > 0 && (
+        <div className="flex flex-wrap gap-2">
+          {choices.map((choice, index) => (
+            <Button
+              key={choice.answer}
+              variant={index === 0 && typeof choice.label === "string" ? "primary" : "secondary"}
+              className="h-auto min-h-9 py-1.5 text-left whitespace-normal"
+              disabled={answering.busy}
+              onClick={() => answering.run(task.name, choice.answer)}
+            >
+              {typeof choice.label === "string" ? t(CHOICES[choice.label]) : choice.label.candidate}
+            </Button>
+          ))}
+        </div>
+      )}
+      <form onSubmit={submit} className="flex flex-wrap gap-2">
+        <input
+          autoFocus={choices.length === 0}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          placeholder={choices.length === 0 ? t("question.placeholder") : t("question.otherwise")}
+          aria-label={t("question.placeholder")}
+          className="h-9 min-w-48 flex-1 rounded-lg border border-input bg-background px-3 text-sm placeholder:text-muted-foreground"
+        />
+        <Button type="submit" variant={choices.length === 0 ? "primary" : "secondary"} disabled={answering.busy || text.trim() === ""}>{t("question.send")}</Button>
+      </form>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <Button variant="danger" size="small" disabled={stopping.busy} onClick={() => stopping.run(task.name)}>{t("stop")}</Button>
+        {!choices.some((choice) => choice.label === "done") && (
+          <span className="flex items-center gap-1 text-sm text-muted-foreground sm:ml-auto">
+            {t("question.myself")}
+            <Button variant="ghost" size="small" className="text-primary" disabled={answering.busy} onClick={() => answering.run(task.name, t("acknowledgement"))}>{t("acknowledgement")}</Button>
+          </span>
+        )}
       </div>
       {problem && <ProblemNotice problem={problem} />}
-    </form>
+    </div>
   );
 }
+
+const CHOICES: Record<"done" | "retry", Key> = { done: "choice.done", retry: "choice.retry" };

@@ -14,7 +14,7 @@ export const TaskBlock = memo(function TaskBlock({ task }: { readonly task: Task
   const t = useText();
   const open = openQuestion(task);
   return (
-    <article className="space-y-5" aria-label={task.goal}>
+    <article className="space-y-4" aria-label={task.goal}>
       <UserMessage text={task.goal} files={task.attachments.map((file) => file.name)} />
       {task.messages.map((message, index) => {
         if (message.kind !== "question") {

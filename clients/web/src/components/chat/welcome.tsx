@@ -1,7 +1,7 @@
 import { FilePenLine, ListChecks, TextSearch, Type } from "lucide-react";
 import type { ReactNode } from "react";
 import { useText, type Key } from "@/i18n/index.ts";
-import { usePrompt } from "@/store/prompt.ts";
+import { changeDraft, NEW } from "@/store/prompt.ts";
 import { PROMPT_ID } from "./prompt-box.tsx";
 
 // Tasks that work on a virtual desktop without a model, a key or a network.
@@ -15,7 +15,7 @@ const SUGGESTIONS: readonly { readonly title: Key; readonly goal: Key; readonly 
 export function Welcome(): ReactNode {
   const t = useText();
   const choose = (goal: string): void => {
-    usePrompt.getState().setText(goal);
+    changeDraft(NEW, { text: goal });
     document.getElementById(PROMPT_ID)?.focus();
   };
   return (

@@ -118,13 +118,13 @@ function Entry({ entry, now, onNavigate }: { readonly entry: ConversationEntry; 
         onClick={onNavigate}
         aria-current={current ? "page" : undefined}
         className={cn(
-          "flex h-9 items-center gap-2.5 rounded-lg px-2.5 text-sm transition-colors",
+          "flex items-start gap-2.5 rounded-lg px-2.5 py-2 text-sm leading-5 transition-colors",
           current ? "bg-accent font-medium text-accent-foreground" : "hover:bg-muted dark:hover:bg-secondary/60",
         )}
       >
-        <StateDot state={entry.state} />
-        <span className="min-w-0 flex-1 truncate" title={entry.title}>{entry.title}</span>
-        <span className="shrink-0 text-xs text-muted-foreground tabular-nums">{formatMoment(entry.at, language, now)}</span>
+        <span className="flex h-5 items-center"><StateDot state={entry.state} /></span>
+        <span className="line-clamp-2 min-w-0 flex-1 wrap-anywhere" title={entry.title}>{entry.title}</span>
+        <span className="shrink-0 text-xs leading-5 font-normal text-muted-foreground tabular-nums">{formatMoment(entry.at, language, now)}</span>
       </a>
     </li>
   );

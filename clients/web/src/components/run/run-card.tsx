@@ -1,5 +1,5 @@
 import { ChevronDown, Pause, Play } from "lucide-react";
-import { useCallback, useEffect, useState, type KeyboardEvent, type ReactNode } from "react";
+import { useCallback, useEffect, useMemo, useState, type KeyboardEvent, type ReactNode } from "react";
 import { Button } from "@/components/ui/button.tsx";
 import { Menu, MenuChoice } from "@/components/ui/menu.tsx";
 import { Tooltip } from "@/components/ui/tooltip.tsx";
@@ -7,23 +7,25 @@ import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { toneOfStep } from "@/model/actions.ts";
 import { positionAfterKey, positionOf, selectionAt, shareOf } from "@/model/scrubber.ts";
-import { hasEnded, newestLine, TaskState, type TaskView } from "@/model/task.ts";
+import { hasEnded, isThinking, newestLine, TaskState, type TaskView } from "@/model/task.ts";
 import { select, useSelection } from "@/store/selection.ts";
 import { RunControls } from "./run-controls.tsx";
 import { ScreenWindow } from "./screen-window.tsx";
 import { Scrubber } from "./scrubber.tsx";
 import { StepMark, Timeline } from "./timeline.tsx";
+import { useActorLine } from "./use-actor-line.ts";
 
 /** A task at work, or the record of one that has ended: progress above, the screen below, and the scrubber under it. */
 export function RunCard({ task }: { readonly task: TaskView }): ReactNode {
   const t = useText();
   const [unfolded, setUnfolded] = useState(false);
   const ended = hasEnded(task);
-  const numbers = task.steps.map((step) => step.number);
+  const numbers = useMemo(() => task.steps.map((step) => step.number), [task.steps]);
+  const tones = useMemo(() => task.steps.map((step) => toneOfStep(step, !ended)), [task.steps, ended]);
   const position = positionOf(useSelection(task.name), numbers);
   const move = useCallback(
-    (next: number) => select(task.name, selectionAt(next, task.steps.map((step) => step.number))),
-    [task],
+    (next: number) => select(task.name, selectionAt(next, numbers)),
+    [task.name, numbers],
   );
   const shown = task.steps[position];
   const label = shown ? t("step.of", { number: shown.number, count: task.steps.length }) : ended ? t("end") : t("live");
@@ -41,7 +43,7 @@ export function RunCard({ task }: { readonly task: TaskView }): ReactNode {
       onKeyDown={onKeyDown}
       className={cn(
         "animate-rise overflow-hidden rounded-2xl border bg-card text-card-foreground shadow-card",
-        // The whole card fits into the window, with the prompt below and, unfolded, the timeline above the screen.
+        // The whole card fits into the window, with two lines of the goal above, the prompt below and, unfolded, the timeline.
         fitted(unfolded, task.takenOverBy !== undefined),
       )}
     >
@@ -52,7 +54,7 @@ export function RunCard({ task }: { readonly task: TaskView }): ReactNode {
           {ended && task.steps.length > 0 && <Playback task={task} position={position} onMove={move} />}
           <div className="min-w-0 flex-1">
             <Scrubber
-              tones={task.steps.map((step) => toneOfStep(step, !ended))}
+              tones={tones}
               position={position}
               ended={ended}
               label={label}
@@ -68,9 +70,9 @@ export function RunCard({ task }: { readonly task: TaskView }): ReactNode {
 
 /** Height that is left for the screen. The class names are whole, so that Tailwind finds them. */
 function fitted(unfolded: boolean, taken: boolean): string {
-  if (unfolded && taken) return "[--screen-height:max(12rem,calc(100dvh-43rem))]";
-  if (unfolded) return "[--screen-height:max(12rem,calc(100dvh-35.5rem))]";
-  return taken ? "[--screen-height:max(12rem,calc(100dvh-30.5rem))]" : "[--screen-height:max(12rem,calc(100dvh-23rem))]";
+  if (unfolded && taken) return "[--screen-height:max(12rem,calc(100dvh-46.25rem))]";
+  if (unfolded) return "[--screen-height:max(12rem,calc(100dvh-38.75rem))]";
+  return taken ? "[--screen-height:max(12rem,calc(100dvh-33.75rem))]" : "[--screen-height:max(12rem,calc(100dvh-26.25rem))]";
 }
 
 function isTyping(target: EventTarget): boolean {
@@ -103,6 +105,7 @@ function ProgressHeader({ task, unfolded, onToggle }: ProgressHeaderProps): Reac
       <span className="min-w-0 flex-1" aria-live="polite">
         <span className="block truncate text-sm font-medium" title={line}>{line}</span>
       </span>
+      {isThinking(task) && <Thinking />}
       {task.steps.length > 0 && (
         <>
           <span className="text-xs whitespace-nowrap text-muted-foreground tabular-nums">{t("steps", { count: task.steps.length })}</span>
@@ -114,10 +117,24 @@ function ProgressHeader({ task, unfolded, onToggle }: ProgressHeaderProps): Reac
   );
 }
 
+/** The agent looks at a screenshot and has not decided yet. */
+function Thinking(): ReactNode {
+  const t = useText();
+  return (
+    <span role="status" className="flex items-center gap-1.5 rounded-full bg-accent px-2 py-0.5 text-xs font-medium whitespace-nowrap text-accent-foreground">
+      <span aria-hidden className="flex gap-0.5">
+        {["", "[animation-delay:0.2s]", "[animation-delay:0.4s]"].map((delay) => <i key={delay} className={cn("size-1 animate-breathe rounded-full bg-current", delay)} />)}
+      </span>
+      {t("run.thinking")}
+    </span>
+  );
+}
+
 function useHeadline(task: TaskView): string {
   const t = useText();
+  const actorLine = useActorLine(task);
   if (task.stopping) return t("run.stopping");
-  if (task.takenOverBy !== undefined) return t("takeOver.active");
+  if (actorLine !== undefined) return actorLine;
   switch (task.state) {
     case TaskState.PENDING:
       return task.wait?.queuePosition ? t("wait.queue", { position: task.wait.queuePosition }) : task.wait?.message || t("run.starting");

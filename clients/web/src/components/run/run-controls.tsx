@@ -9,6 +9,7 @@ import { useNow } from "@/lib/use-now.ts";
 import { TaskState, type TaskView } from "@/model/task.ts";
 import { handBack, pause, resume, stop, takeOver } from "@/store/commands.ts";
 import { DetailsButton } from "./run-details.tsx";
+import { useActorLine } from "./use-actor-line.ts";
 
 /** Stop, pause and take over: always within reach while a task is not at its end. */
 export function RunControls({ task }: { readonly task: TaskView }): ReactNode {
@@ -52,13 +53,14 @@ function HandBackForm({ task }: { readonly task: TaskView }): ReactNode {
   const t = useText();
   const [note, setNote] = useState("");
   const handing = useCommand(handBack);
+  const actorLine = useActorLine(task);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     handing.run(task.name, note.trim());
   };
   return (
     <form onSubmit={submit} className="border-b border-warning-line bg-warning-soft px-3.5 py-3">
-      <p className="flex items-center gap-2 text-sm font-medium"><Hand className="size-4 text-warning" />{task.takenOverBy ? t("takeOver.by", { user: task.takenOverBy }) : t("takeOver.active")}</p>
+      <p className="flex items-center gap-2 text-sm font-medium"><Hand className="size-4 text-warning" />{actorLine}</p>
       <p className="mt-0.5 text-[0.8125rem] text-muted-foreground">{t("takeOver.hint")}</p>
       <div className="mt-2.5 flex flex-wrap gap-2">
         <input

@@ -1,4 +1,4 @@
-import { useRef, useState, useLayoutEffect, type KeyboardEvent, type PointerEvent, type ReactNode } from "react";
+import { memo, useRef, useState, useLayoutEffect, type KeyboardEvent, type PointerEvent, type ReactNode } from "react";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import type { Tone } from "@/model/actions.ts";
@@ -114,8 +114,8 @@ export function Scrubber({ tones, position, ended, label, onMove }: ScrubberProp
   );
 }
 
-/** All knots as one path for each colour, so that 500 steps are a handful of elements. */
-function KnotPaths({ tones, radius, width }: { readonly tones: readonly Tone[]; readonly radius: number; readonly width: number }): ReactNode {
+/** All knots as one path for each colour, so that 500 steps are a handful of elements. A move does not draw them again. */
+const KnotPaths = memo(function KnotPaths({ tones, radius, width }: { readonly tones: readonly Tone[]; readonly radius: number; readonly width: number }): ReactNode {
   const paths = new Map<string, string>();
   tones.forEach((tone, index) => {
     const x = shareOf(index, tones.length) * width;
@@ -124,7 +124,7 @@ function KnotPaths({ tones, radius, width }: { readonly tones: readonly Tone[]; 
     paths.set(fill, (paths.get(fill) ?? "") + knot);
   });
   return [...paths].map(([fill, path]) => <path key={fill} d={path} className={fill} />);
-}
+});
 
 function useWidth(element: React.RefObject<HTMLElement | null>): number {
   const [width, setWidth] = useState(0);

@@ -5,8 +5,9 @@ import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { formatDuration } from "@/lib/format.ts";
 import { toneOfStep, type Tone } from "@/model/actions.ts";
-import type { StepView, TaskView } from "@/model/task.ts";
-import { hasEnded } from "@/model/task.ts";
+import { outcomeOf } from "@/model/outcome.ts";
+import { hasEnded, type StepView, type TaskView } from "@/model/task.ts";
+import { VERDICT_WORDS } from "./verdict-words.ts";
 
 interface TimelineProps {
   readonly task: TaskView;
@@ -78,6 +79,8 @@ interface TimelineRowProps {
 const TimelineRow = memo(function TimelineRow({ step, first, last, selected, tone, onSelect }: TimelineRowProps): ReactNode {
   const t = useText();
   const elapsed = step.endedAt === undefined ? undefined : step.endedAt - step.startedAt;
+  const said = outcomeOf(step);
+  const outcome = step.problem || (said === undefined ? "" : "text" in said ? said.text : t(VERDICT_WORDS[said.verdict]));
   return (
     <button
       type="button"
@@ -88,16 +91,14 @@ const TimelineRow = memo(function TimelineRow({ step, first, last, selected, ton
         selected ? "bg-accent" : "hover:bg-muted",
       )}
     >
-      <span aria-hidden className={cn("absolute left-[1.21875rem] w-px bg-border", first ? "top-5" : "top-0", last ? "h-3" : "bottom-0")} />
+      <span aria-hidden data-rule className={cn("absolute left-[1.21875rem] w-px bg-border", first ? "top-5" : "top-0", last ? "h-3" : "bottom-0")} />
       <span className="relative mt-0.5">
         <StepMark tone={tone} />
       </span>
       <span className="min-w-0 flex-1">
-        <span className="line-clamp-2 text-sm leading-5.5 wrap-anywhere">{step.progress || t("step.looking")}</span>
-        {(step.problem || step.outcome) !== "" && (
-          <span className={cn("line-clamp-2 text-xs wrap-anywhere", step.problem ? "text-destructive" : "text-muted-foreground")}>
-            {step.problem || step.outcome}
-          </span>
+        <span className="line-clamp-2 text-sm leading-5.5 wrap-anywhere">{step.progress || t(step.endedAt === undefined ? "step.looking" : "step.number", { number: step.number })}</span>
+        {outcome !== "" && (
+          <span className={cn("line-clamp-2 text-xs wrap-anywhere", step.problem ? "text-destructive" : "text-muted-foreground")}>{outcome}</span>
         )}
       </span>
       {step.missed && <span className="mt-1 rounded-full bg-warning-soft px-1.5 text-[0.6875rem] font-medium text-warning">{t("step.missed")}</span>}

@@ -1,24 +1,13 @@
 import { ArrowRight } from "lucide-react";
 import type { ReactNode } from "react";
 import { Badge } from "@/components/ui/badge.tsx";
-import { useText, type Key } from "@/i18n/index.ts";
+import { useText } from "@/i18n/index.ts";
 import { formatDuration } from "@/lib/format.ts";
 import { lastEffect, toneOfVerdict } from "@/model/actions.ts";
 import { durationMilliseconds, type StepView } from "@/model/task.ts";
-import { EffectVerdict } from "@gen/common/v1/effect_pb.ts";
+import { VERDICT_WORDS } from "./verdict-words.ts";
 
-const WORDS: Record<EffectVerdict, Key> = {
-  [EffectVerdict.UNSPECIFIED]: "verdict.unknown",
-  [EffectVerdict.CONFIRMED]: "verdict.confirmed",
-  [EffectVerdict.CHANGED_ELSEWHERE]: "verdict.elsewhere",
-  [EffectVerdict.NO_EFFECT]: "verdict.none",
-  [EffectVerdict.UNKNOWN]: "verdict.unknown",
-  [EffectVerdict.END_REACHED]: "verdict.end",
-  [EffectVerdict.TARGET_MOVED]: "verdict.moved",
-  [EffectVerdict.TEXT_DIFFERS]: "verdict.text",
-};
-
-/** What a step did, and what came of it. */
+/** The action of a step, and what came of it. */
 export function Verdict({ step }: { readonly step: StepView }): ReactNode {
   const t = useText();
   const action = lastEffect(step) ?? step.actions.at(-1);
@@ -41,7 +30,7 @@ export function Verdict({ step }: { readonly step: StepView }): ReactNode {
             {formatDuration(durationMilliseconds(effect.settleTime))}
           </span>
         )}
-        {effect && <Badge tone={toneOfVerdict(effect.verdict)}>{t(WORDS[effect.verdict])}</Badge>}
+        {effect && <Badge tone={toneOfVerdict(effect.verdict)}>{t(VERDICT_WORDS[effect.verdict])}</Badge>}
       </span>
     </div>
   );

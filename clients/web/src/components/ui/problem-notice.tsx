@@ -7,12 +7,15 @@ import { Button } from "./button.tsx";
 
 interface ProblemNoticeProps {
   readonly problem: Problem;
+  /** Consequence of the failure, for the user. */
+  readonly note?: string;
   onRetry?(): void;
+  onEdit?(): void;
   readonly className?: string;
 }
 
 /** An error at the place where it happened: in words, with what to do next, and the server's own words below. */
-export function ProblemNotice({ problem, onRetry, className }: ProblemNoticeProps): ReactNode {
+export function ProblemNotice({ problem, note, onRetry, onEdit, className }: ProblemNoticeProps): ReactNode {
   const t = useText();
   return (
     <div role="alert" className={cn("flex items-start gap-3 rounded-xl border border-danger-line bg-danger-soft px-3.5 py-3 text-sm", className)}>
@@ -22,7 +25,13 @@ export function ProblemNotice({ problem, onRetry, className }: ProblemNoticeProp
         {problem.detail !== "" && problem.kind !== "offline" && problem.kind !== "signedOut" && (
           <p className="mt-0.5 text-[0.8125rem] wrap-anywhere text-muted-foreground">{problem.detail}</p>
         )}
-        {onRetry && <Button size="small" className="mt-2.5" onClick={onRetry}>{t("retry")}</Button>}
+        {note !== undefined && <p className="mt-0.5 text-[0.8125rem] text-muted-foreground">{note}</p>}
+        {(onRetry || onEdit) && (
+          <div className="mt-2.5 flex gap-2">
+            {onRetry && <Button size="small" onClick={onRetry}>{t("retry")}</Button>}
+            {onEdit && <Button size="small" variant="ghost" onClick={onEdit}>{t("edit")}</Button>}
+          </div>
+        )}
       </div>
     </div>
   );

@@ -1,6 +1,6 @@
 import { ShieldCheck } from "lucide-react";
 import type { ReactNode } from "react";
-import { ApprovalCard } from "@/components/chat/approval-card.tsx";
+import { ApprovalCard, taskOf } from "@/components/chat/approval-card.tsx";
 import { buttonVariants } from "@/components/ui/button.tsx";
 import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
 import { useText } from "@/i18n/index.ts";
@@ -18,7 +18,7 @@ export function ApprovalsView(): ReactNode {
       {loaded && approvals.length === 0 && <EmptyState icon={<ShieldCheck />} title={t("approvals.none")} text={t("approvals.noneText")} />}
       <ul className="space-y-5">
         {approvals.map((approval) => {
-          const name = approval.name.split("/").slice(0, 2).join("/");
+          const name = taskOf(approval);
           const task = tasks.find((candidate) => candidate.name === name);
           return (
             <li key={approval.name}>

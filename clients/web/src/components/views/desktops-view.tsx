@@ -10,7 +10,7 @@ import { WaitingScreen } from "@/components/run/waiting-screen.tsx";
 import { useText, type Key } from "@/i18n/index.ts";
 import { useCommand } from "@/lib/use-command.ts";
 import type { Tone } from "@/model/actions.ts";
-import { drainDesktop } from "@/store/commands.ts";
+import { drainDesktop, undrainDesktop } from "@/store/commands.ts";
 import { refreshLists, useLists } from "@/store/lists.ts";
 import { fragmentOf } from "@/store/route.ts";
 import { EmptyState, Page } from "./page.tsx";
@@ -40,6 +40,8 @@ const STATES: Record<DesktopState, { readonly key: Key; readonly tone: Tone }> =
 function DesktopCard({ desktop }: { readonly desktop: Desktop }): ReactNode {
   const t = useText();
   const draining = useCommand(drainDesktop);
+  const undraining = useCommand(undrainDesktop);
+  const problem = draining.problem ?? undraining.problem;
   const state = STATES[desktop.state];
   const holder = useLists((lists) => lists.tasks.find((task) => task.name === desktop.task));
   const id = desktop.name.slice("desktops/".length);
@@ -65,11 +67,11 @@ function DesktopCard({ desktop }: { readonly desktop: Desktop }): ReactNode {
           <span className="min-w-0 flex-1 truncate font-mono text-xs text-muted-foreground">
             {[desktop.display, ...labels.map(([key, value]) => `${key}=${value}`)].filter((part) => part !== "").join(" · ")}
           </span>
-          {desktop.state !== DesktopState.DRAINING && (
-            <Button size="small" disabled={draining.busy} onClick={() => draining.run(desktop.name)} title={t("desktop.drainText")}>{t("desktop.drain")}</Button>
-          )}
+          {desktop.state === DesktopState.DRAINING
+            ? <Button size="small" disabled={undraining.busy} onClick={() => undraining.run(desktop)} title={t("desktop.undrainText")}>{t("desktop.undrain")}</Button>
+            : <Button size="small" disabled={draining.busy} onClick={() => draining.run(desktop.name)} title={t("desktop.drainText")}>{t("desktop.drain")}</Button>}
         </div>
-        {draining.problem && <ProblemNotice problem={draining.problem} />}
+        {problem && <ProblemNotice problem={problem} />}
       </div>
     </li>
   );

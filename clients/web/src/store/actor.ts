@@ -1,0 +1,51 @@
+/**
+ * Who has the desktop of a task. Events name the person who took it over, as the server knows them. The name of its own
+ * session is unknown to the page, so it remembers the tasks that were taken over in this browser: those are "you".
+ */
+import type { TaskView } from "@/model/task.ts";
+
+export type Actor =
+  | { readonly kind: "agent" | "you" }
+  /** Without a name if the server does not tell persons apart. */
+  | { readonly kind: "person"; readonly name: string };
+
+const KEY = "motorium.takenOver";
+// Name of every caller on the machine of a server without accounts.
+const UNNAMED = "local";
+
+export function actorOf(task: Pick<TaskView, "name" | "takenOverBy">): Actor {
+  if (task.takenOverBy === undefined) return { kind: "agent" };
+  if (remembered().includes(task.name)) return { kind: "you" };
+  return { kind: "person", name: task.takenOverBy === UNNAMED ? "" : task.takenOverBy };
+}
+
+export function rememberTakeOver(task: string): void {
+  store([...remembered().filter((name) => name !== task), task]);
+}
+
+export function forgetTakeOver(task: string): void {
+  store(remembered().filter((name) => name !== task));
+}
+
+// More tasks than one person takes over at a time.
+const MAX_REMEMBERED = 20;
+let unstored: readonly string[] = [];
+
+function remembered(): readonly string[] {
+  try {
+    const value: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
+  } catch {
+    // Blocked storage: kept until the page is closed.
+    return unstored;
+  }
+}
+
+function store(names: readonly string[]): void {
+  unstored = names.slice(-MAX_REMEMBERED);
+  try {
+    localStorage.setItem(KEY, JSON.stringify(unstored));
+  } catch {
+    // As above.
+  }
+}

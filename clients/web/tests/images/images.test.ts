@@ -1,0 +1,176 @@
+/**
+ * Takes the images of docs/images: each view at work on a real stack, in the sizes, schemes and languages that are shown.
+ *
+ *   clients/web/tests/run images            into docs/images
+ *   MOTORIUM_IMAGES=DIR … ALL=1             every view in four variants, to look at
+ */
+import { mkdirSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
+import { RequestKind, TaskState } from "../../src/model/task.ts";
+import { replay } from "../page/recording.ts";
+import { missing, Stack, type Tab } from "../page/stack.ts";
+import { Log } from "../unit/events.ts";
+
+const FOLDER = process.env["MOTORIUM_IMAGES"] ?? fileURLToPath(new URL("../../../../docs/images/", import.meta.url));
+const ALL = process.env["ALL"] === "1";
+const WIDE = { width: 1440, height: 900 };
+const PHONE = { width: 390, height: 844 };
+
+interface Variant {
+  readonly name: string;
+  readonly size: typeof WIDE;
+  readonly scheme: "light" | "dark";
+  readonly language: "en" | "zh";
+}
+
+const VARIANTS: Readonly<Record<"wide" | "wideDark" | "phone" | "phoneDark", Variant>> = {
+  wide: { name: "wide", size: WIDE, scheme: "light", language: "en" },
+  wideDark: { name: "wide-dark-zh", size: WIDE, scheme: "dark", language: "zh" },
+  phone: { name: "phone-zh", size: PHONE, scheme: "light", language: "zh" },
+  phoneDark: { name: "phone-dark", size: PHONE, scheme: "dark", language: "en" },
+};
+
+const WORDS = {
+  en: { title: "Travel expenses", company: "Northwind Travel", heading: "Expense report", fields: ["Traveller", "Destination", "Amount", "Purpose"], main: "Save draft", preview: "Preview", shown: "Preview is ready" },
+  zh: { title: "差旅报销", company: "北风商旅", heading: "差旅报销单", fields: ["出差人", "目的地", "金额", "事由"], main: "提交报销单", preview: "预览", shown: "预览已生成" },
+};
+const form = ({ title, company, heading, fields, main, preview, shown }: typeof WORDS.en): string => `<!doctype html><meta charset="utf-8"><title>${title}</title><style>
+body{margin:0;font:15px/1.5 "DejaVu Sans","Noto Sans CJK SC",sans-serif;background:#eef1f7;color:#1d2536}
+header{background:#24396b;color:#fff;padding:18px 40px;font-weight:600}
+form{margin:26px auto;width:620px;background:#fff;border:1px solid #d9deea;border-radius:10px;padding:26px 34px;display:grid;grid-template-columns:1fr 1fr;gap:14px 26px}
+h1{grid-column:1/-1;font-size:22px;margin:0}label{display:grid;gap:4px;font-weight:600;font-size:13px}
+input{font:inherit;font-weight:400;padding:8px 10px;border:1px solid #9aa5bd;border-radius:6px}
+p{grid-column:1/-1;margin:0;display:flex;gap:12px}
+button{font:inherit;font-weight:600;padding:9px 18px;border-radius:6px;border:1px solid #24396b;background:#fff;color:#24396b}button.main{background:#24396b;color:#fff}
+output{grid-column:1/-1;color:#0b7a3e;font-weight:600}</style>
+<header>${company}</header><form onsubmit="return false"><h1>${heading}</h1>
+${fields.map((field) => `<label>${field}<input></label>`).join("")}
+<p><button class="main">${main}</button><button onclick="o.textContent='${shown}'">${preview}</button></p><output id="o"></output></form>`;
+
+describe.skipIf(missing !== undefined)("images", () => {
+  let stack: Stack;
+  let site: Server;
+  let address: string;
+  beforeAll(async () => {
+    mkdirSync(FOLDER, { recursive: true });
+    site = createServer(({ url }, response) => response.setHeader("content-type", "text/html").end(form(url === "/zh" ? WORDS.zh : WORDS.en)));
+    await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
+    address = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
+    stack = await Stack.start();
+  }, 90_000);
+  afterAll(async () => {
+    await stack?.close();
+    site?.close();
+  });
+
+  /** Opens a tab in which the variant is chosen. */
+  async function open({ size, scheme, language }: Variant, fragment = "#/", log?: Log): Promise<Tab> {
+    const tab = await stack.open({ viewport: size, deviceScaleFactor: 1, colorScheme: scheme }, "");
+    await tab.page.addInitScript(([chosen, words]) => {
+      localStorage.setItem("motorium.scheme", chosen!);
+      localStorage.setItem("motorium.language", words!);
+    }, [scheme, language]);
+    if (log) await replay(tab.page, log);
+    await tab.show(fragment);
+    return tab;
+  }
+
+  /** Takes a view in the variants that the documentation shows, or in all of them to look at. */
+  async function take(
+    name: string, variants: readonly Variant[], fragment: string, prepare: (tab: Tab) => Promise<void> = async () => {}, log?: Log,
+  ): Promise<void> {
+    for (const variant of ALL ? Object.values(VARIANTS) : variants) {
+      const tab = await open(variant, fragment, log);
+      await prepare(tab);
+      await tab.page.waitForTimeout(900);
+      await tab.page.screenshot({ path: `${FOLDER}/page-${name}${variant === variants[0] ? "" : `-${variant.name}`}.png` });
+      await tab.close();
+    }
+  }
+
+  test("all views", async () => {
+    const { wide, wideDark, phone, phoneDark } = VARIANTS;
+    const writer = await open(wide);
+    onTestFailed(() => writer.page.screenshot({ path: "/tmp/w/s9/shots/fail.png" }).then(() => {}));
+    await take("welcome", [wide], "#/");
+    await writer.show("#/");
+    await writer.send(`Open ${address}, then type "Ann Lee" into "Traveller", then type "Lisbon" into "Destination", then click "Preview", then wait 60 seconds, then wait 59 seconds`);
+    await writer.page.getByRole("button", { name: /wait 60 seconds/ }).waitFor({ timeout: 60_000 });
+    const travel = new URL(writer.page.url()).hash;
+    await take("live", [wide, phoneDark], travel, async ({ page }) => {
+      await page.getByRole("img", { name: /^(Live screen|实时画面)$/ }).waitFor();
+      await page.waitForTimeout(1_200);
+    });
+    await take("desktops", [wideDark], "#/desktops", async ({ page }) => page.waitForTimeout(1_200));
+    await take("timeline", [], travel, async ({ page }) => {
+      await page.getByRole("button", { name: /Unfold the steps|展开步骤/ }).click();
+      await page.waitForTimeout(1_200);
+    });
+    await writer.page.getByRole("button", { name: "Take over" }).click();
+    await writer.page.getByRole("button", { name: "Hand back" }).waitFor();
+    await writer.page.waitForTimeout(1_500);
+    if (ALL) await writer.page.screenshot({ path: `${FOLDER}/page-takeover.png` });
+    await writer.page.getByRole("button", { name: "Hand back" }).click();
+    await writer.page.getByRole("button", { name: "Stop" }).click();
+    await writer.page.getByText("Stopped", { exact: true }).waitFor();
+
+    await writer.show("#/");
+    await writer.send(`Open ${address}, then type "Ann Lee" into "Traveller", then type "Lisbon" into "Destination", then click "Preview"`);
+    await writer.page.getByText(/^(Done|Not done)$/).waitFor({ timeout: 60_000 });
+    const done = new URL(writer.page.url()).hash;
+    await take("answer", [], done);
+    await take("replay", [wide], done, async ({ page }) => {
+      await page.getByRole("button", { name: /Show the run|查看过程/ }).click();
+      await page.getByRole("slider").press("End");
+      await page.getByRole("slider").press("ArrowLeft");
+      await page.getByRole("slider").press("ArrowLeft");
+    });
+    await take("marks", [], done, async ({ page }) => {
+      await page.getByRole("button", { name: /Show the run|查看过程/ }).click();
+      await page.getByRole("slider").press("End");
+      await page.getByRole("slider").press("ArrowLeft");
+      await page.getByRole("slider").press("ArrowLeft");
+      await page.getByRole("button", { name: /Numbers of all|所有元素的编号/ }).click();
+    });
+    await take("details", [wide], done, async ({ page }) => {
+      await page.getByRole("button", { name: /Run details|运行详情/ }).click();
+      await page.getByRole("dialog").getByRole("button", { name: /click "Preview"/ }).first().click();
+    });
+
+    const chinese = await open(wideDark);
+    await chinese.send(`打开 ${address}zh，在“出差人”中输入“李安”，然后点击“提交报销单”`);
+    await chinese.page.getByRole("region", { name: "需要批准" }).waitFor({ timeout: 60_000 });
+    const approval = new URL(chinese.page.url()).hash;
+    await take("approval", [wideDark, phone], approval);
+    await take("approvals", [], "#/approvals", async ({ page }) => page.getByRole("region").waitFor());
+    await chinese.page.getByRole("button", { name: "停止" }).click();
+    await chinese.page.getByText("已停止", { exact: true }).waitFor();
+
+    for (const goal of ['Open editor, then type "Minutes of Monday: budget approved, next meeting on 4 May"', 'Open editor, type "first draft", select all, then type "second draft"']) {
+      await writer.show("#/");
+      await writer.send(goal);
+      await writer.page.getByText(/^(Done|Not done)$/).waitFor({ timeout: 40_000 });
+    }
+    await writer.show("#/");
+    await writer.send('点击“不存在的按钮”');
+    await writer.page.getByText(/^(Done|Not done)$/).waitFor({ timeout: 40_000 });
+    await take("failed", [], new URL(writer.page.url()).hash);
+
+    await take("diagnostics", [], "#/diagnostics");
+    const unknown = new Log().add({ case: "created", value: { task: { goal: "点击“保存”" } } }, 0, TaskState.PENDING).step(1);
+    unknown.add({ case: "userAsked", value: { request: { kind: RequestKind.QUESTION, message:
+      "执行“点击‘保存’”时被中断，无法确定是否已完成。请查看：已完成请回答“已完成”，否则回答“重试”。" } } }, 1, TaskState.AWAITING_USER);
+    await take("question", [phone], "#/tasks/t", undefined, unknown);
+    const which = new Log().add({ case: "created", value: { task: { goal: 'click "Edit"' } } }, 0, TaskState.PENDING).step(1);
+    which.add({ case: "userAsked", value: { request: { kind: RequestKind.QUESTION, message:
+      '`click "Edit"`: 2 elements match: (1) button "Edit", top right, (2) button "Edit", bottom right. Which one do you mean?' } } }, 1, TaskState.AWAITING_USER);
+    await take("which", [], "#/tasks/t", undefined, which);
+    const manual = new Log().add({ case: "created", value: { task: { goal: "Log in to the bank" } } }, 0, TaskState.PENDING).step(1);
+    manual.add({ case: "userAsked", value: { request: { kind: RequestKind.MANUAL_ACTION, message: "Please enter your **password** and press *Log in*." } } }, 1, TaskState.AWAITING_USER);
+    await take("manual", [], "#/tasks/t", undefined, manual);
+    expect(writer.problems).toEqual([]);
+  }, 400_000);
+});
