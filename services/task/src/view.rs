@@ -58,6 +58,29 @@ pub fn task(task: &Task) -> wire::Task {
     message
 }
 
+/// States in which a task has ended.
+pub const ENDED_STATES: [i32; 3] = {
+    use wire::task::State;
+
+    [
+        State::Succeeded as i32,
+        State::Failed as i32,
+        State::Cancelled as i32,
+    ]
+};
+
+/// States in which a task may go on.
+pub const UNFINISHED_STATES: [i32; 4] = {
+    use wire::task::State;
+
+    [
+        State::Pending as i32,
+        State::Running as i32,
+        State::Paused as i32,
+        State::AwaitingUser as i32,
+    ]
+};
+
 /// Returns the API state of a lifecycle.
 #[must_use]
 pub fn state(lifecycle: &Lifecycle) -> wire::task::State {
