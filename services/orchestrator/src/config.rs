@@ -530,7 +530,7 @@ fn channel_of_registered(base: &client::Config, uri: &str) -> Result<Channel, cl
 
 /// Returns a connector that reaches a desktop's services over the network when it names an address, and uses the
 /// services of this process otherwise.
-pub fn connector(base: client::Config, nearby: LocalServices) -> Arc<Connector> {
+pub fn connector(base: client::Config, services: LocalServices) -> Arc<Connector> {
     Arc::new(move |desktop: &Desktop, source: DesktopSource| {
         let reach = |field: &str, uri: &str| {
             let channel = match source {
@@ -541,21 +541,21 @@ pub fn connector(base: client::Config, nearby: LocalServices) -> Arc<Connector> 
         };
         let perception: Arc<dyn Perception> = match &desktop.perception_endpoint {
             Some(uri) => Arc::new(PerceptionClient::new(reach(PERCEPTION, uri)?)),
-            None => nearby
+            None => services
                 .perception
                 .clone()
                 .ok_or_else(|| missing_endpoint(PERCEPTION))?,
         };
         let executor: Arc<dyn Executor> = match &desktop.executor_endpoint {
             Some(uri) => Arc::new(ExecutorClient::new(reach(EXECUTOR, uri)?)),
-            None => nearby
+            None => services
                 .executor
                 .clone()
                 .ok_or_else(|| missing_endpoint(EXECUTOR))?,
         };
         Ok(Ports {
             perception,
-            planner: nearby.planner.clone(),
+            planner: services.planner.clone(),
             executor,
         })
     })
@@ -584,6 +584,6 @@ pub struct LocalServices {
 
 impl std::fmt::Debug for LocalServices {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Nearby").finish_non_exhaustive()
+        f.debug_struct("LocalServices").finish_non_exhaustive()
     }
 }

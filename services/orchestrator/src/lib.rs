@@ -35,11 +35,16 @@ pub mod run;
 mod sessions;
 pub mod storage;
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use motorium_kit::server::Builder;
 use motorium_kit::shutdown::Shutdown;
+use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::limits::HEARTBEAT_INTERVAL;
+use motorium_proto::v1::orchestrator::orchestrator_service_server::SERVICE_NAME;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -66,7 +71,60 @@ pub struct Orchestrator {
     shutdown: Shutdown,
 }
 
+/// Reason why an orchestrator cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("the id of this orchestrator cannot be read or written in {}: {error}", data.display())]
+    Instance { data: PathBuf, error: io::Error },
+    #[error(transparent)]
+    Store(#[from] motorium_store::Error),
+    #[error(transparent)]
+    Desktops(#[from] Error),
+}
+
 impl Orchestrator {
+    /// Opens the stores, with the folder `data` for those without a configured URL, and takes up what they have
+    /// ([`Orchestrator::resume`]). Its tasks are owned by the id of this process.
+    ///
+    /// # Errors
+    /// If the folder or a store cannot be used.
+    pub async fn open(
+        config: &Config,
+        stores: storage::Settings,
+        data: &Path,
+        audit: AuditLog,
+        desktops: DesktopPool,
+        shutdown: &Shutdown,
+    ) -> Result<Self, OpenError> {
+        let instance = Instance::take(data, &config.name);
+        let instance = instance.map_err(|error| OpenError::Instance {
+            data: data.to_owned(),
+            error,
+        })?;
+        let storage = Storage {
+            instance: Some(Arc::new(instance)),
+            ..stores.open(data, audit).await?
+        };
+        Self::resume(config, storage, desktops, shutdown).await
+    }
+
+    /// Creates an orchestrator that takes up what the stores have: it settles the tasks of a store that was restored from a
+    /// backup, and adds the registered desktops to the pool.
+    ///
+    /// # Errors
+    /// If the store cannot be read or written.
+    pub async fn resume(
+        config: &Config,
+        storage: Storage,
+        desktops: DesktopPool,
+        shutdown: &Shutdown,
+    ) -> Result<Self, OpenError> {
+        let tasks = storage.tasks.as_ref();
+        restored::settle(tasks).await?;
+        desktops.restore(tasks, &config.registration).await?;
+        Ok(Self::new(config, storage, desktops, shutdown))
+    }
+
     /// Creates an orchestrator on a store and a pool of desktops. It runs tasks once [`Orchestrator::start`] is called.
     pub fn new(
         config: &Config,
@@ -78,6 +136,8 @@ impl Orchestrator {
             tasks: store,
             blobs,
             notifier,
+            audit,
+            instance,
         } = storage;
         let wake = Arc::new(Notify::new());
         let edge = Edge {
@@ -92,7 +152,7 @@ impl Orchestrator {
             shutdown: shutdown.clone(),
             heartbeat: HEARTBEAT_INTERVAL,
             scope: TaskScope::All,
-            audit: AuditLog::off(),
+            audit: audit.clone(),
         };
         let sweeper = Sweeper {
             store: store.clone(),
@@ -100,7 +160,10 @@ impl Orchestrator {
             notifier: notifier.clone(),
             policy: config.retention.clone(),
         };
-        let owner = config.name.clone();
+        let owner = instance
+            .as_ref()
+            .map_or(config.name.as_str(), |instance| instance.owner())
+            .to_owned();
         let dispatcher = Dispatcher {
             store,
             blobs,
@@ -108,12 +171,12 @@ impl Orchestrator {
             desktops,
             registration: config.registration.clone(),
             owner,
-            instance: None,
+            instance,
             wake,
             run_config: config.run.clone(),
             lease_duration: config.lease_duration,
             scope: TaskScope::All,
-            audit: AuditLog::off(),
+            audit,
         };
         Self {
             edge,
@@ -131,22 +194,6 @@ impl Orchestrator {
         self
     }
 
-    /// Owns tasks by the id of this process instead of by its configured name.
-    #[must_use]
-    pub fn with_instance(mut self, instance: Instance) -> Self {
-        instance.owner().clone_into(&mut self.dispatcher.owner);
-        self.dispatcher.instance = Some(Arc::new(instance));
-        self
-    }
-
-    /// Records calls, actions and approvals in this log.
-    #[must_use]
-    pub fn with_audit(mut self, audit: AuditLog) -> Self {
-        self.edge.audit = audit.clone();
-        self.dispatcher.audit = audit;
-        self
-    }
-
     /// Restricts the orchestrator to one task, which may not exist yet. It leaves all others as they are.
     #[must_use]
     pub fn only(mut self, task: TaskName) -> Self {
@@ -160,6 +207,15 @@ impl Orchestrator {
     #[must_use]
     pub fn edge(&self) -> Edge {
         self.edge.clone()
+    }
+
+    /// Adds the gRPC service and its health check to a server.
+    #[must_use]
+    pub fn mount(&self, server: Builder) -> Builder {
+        let edge = self.edge();
+        server
+            .service(edge.clone().tonic(), FILE_DESCRIPTOR_SET)
+            .check(SERVICE_NAME, Arc::new(edge))
     }
 
     /// Starts running tasks until the shutdown passed to [`Orchestrator::new`] begins. The handle completes when all

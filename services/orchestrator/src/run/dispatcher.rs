@@ -346,7 +346,7 @@ impl DispatchLoop {
             audit,
             ..
         } = self.dispatcher.clone();
-        let journal = Journal::new(store, &notifier, task, claim.epoch, lease).audited(audit);
+        let journal = Journal::new(store, &notifier, task, claim.epoch, lease, audit);
         let stop = StopSignal::default();
         let DesktopReservation { desktop, ports, .. } = &taken;
         let assignment = Assignment {
