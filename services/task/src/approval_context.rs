@@ -43,7 +43,7 @@ const MAX_QUOTED_CHARS: usize = 60;
 
 /// The place that an action is judged at.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct JudgedPlace {
+pub struct JudgedTarget {
     /// Area of the target or, for keys and text, of the keyboard focus. `None` if it is not known: the whole window counts.
     pub area: Option<CaptureRect>,
     /// Origin of the page; empty if no browser is in front or its page is not known.
@@ -160,7 +160,7 @@ pub fn harmless_motion(
 impl ApprovalContext {
     /// Reads the surroundings of a place. `moving`: areas of motion in which nothing counts ([`harmless_motion`]).
     #[must_use]
-    pub fn of(scene: &Scene, frame: &Frame, place: &JudgedPlace, moving: &[CaptureRect]) -> Self {
+    pub fn of(scene: &Scene, frame: &Frame, place: &JudgedTarget, moving: &[CaptureRect]) -> Self {
         let window = frame.active_window();
         let shown = match place.area {
             Some(area) => evidence_area(area),

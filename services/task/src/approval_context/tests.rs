@@ -70,7 +70,7 @@ fn context(texts: &[(&str, [i32; 4])]) -> ApprovalContext {
 }
 
 fn context_in(title: &str, origin: &str, texts: &[(&str, [i32; 4])]) -> ApprovalContext {
-    let place = JudgedPlace {
+    let place = JudgedTarget {
         area: Some(rect(BUTTON.1)),
         page_origin: origin.to_owned(),
         question: Vec::new(),
