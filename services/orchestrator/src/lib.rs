@@ -6,7 +6,7 @@
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the gRPC service
 //! - [`queue`]: why a task has not started
-//! - `restored`: settles the tasks of a store that was restored from a backup
+//! - `settle_copy`: settles the tasks of a store that was restored from a backup
 //! - [`retention`]: deletes what is too old, and files that no task uses
 //! - `sessions`: what a task knows of the earlier tasks of its session
 //! - [`instance`]: the owner id of this process
@@ -29,10 +29,10 @@ pub mod hooks;
 pub mod instance;
 pub mod queue;
 pub mod replay;
-mod restored;
 pub mod retention;
 pub mod run;
 mod sessions;
+mod settle_copy;
 pub mod storage;
 
 use std::io;
@@ -120,8 +120,10 @@ impl Orchestrator {
         shutdown: &Shutdown,
     ) -> Result<Self, OpenError> {
         let tasks = storage.tasks.as_ref();
-        restored::settle(tasks).await?;
-        desktops.restore(tasks, &config.registration).await?;
+        settle_copy::settle(tasks).await?;
+        desktops
+            .sync_with_store(tasks, &config.registration)
+            .await?;
         Ok(Self::new(config, storage, desktops, shutdown))
     }
 

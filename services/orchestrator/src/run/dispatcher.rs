@@ -137,7 +137,9 @@ impl DispatchLoop {
             ..
         } = &self.dispatcher;
         match scope {
-            TaskScope::All => Ok(desktops.restore(store.as_ref(), registration).await?),
+            TaskScope::All => Ok(desktops
+                .sync_with_store(store.as_ref(), registration)
+                .await?),
             TaskScope::Only(_) => Ok(()),
         }
     }
