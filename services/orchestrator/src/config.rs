@@ -232,11 +232,11 @@ notify_at_percent = [50, 90]
 "#,
         },
         Example {
-            table: "hooks.audit",
+            table: "hooks.activity_log",
             toml: r#"
 [[orchestrator.hooks]]
-kind = "audit"
-path = "/var/log/motorium/audit.jsonl"
+kind = "activity_log"
+path = "/var/log/motorium/activity.jsonl"
 required = true
 "#,
         },
