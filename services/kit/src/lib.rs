@@ -47,7 +47,7 @@ pub mod shutdown;
 pub mod telemetry;
 mod text_format;
 mod values;
-mod watched_file;
+pub mod watched_file;
 
 use std::error::Error as StdError;
 use std::io::Write as _;
