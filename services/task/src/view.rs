@@ -6,8 +6,9 @@ use motorium_proto::convert::wire_time;
 use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::v1::orchestrator as wire;
+use motorium_text::hex;
 
-use super::artifact::{Artifact, hex, wire_artifact};
+use super::artifact::{Artifact, wire_artifact};
 use super::event::{wire_failure, wire_request, wire_timing};
 use super::fold::{Lifecycle, Task};
 use super::record::{ActionRecord, StepRecord};
@@ -161,7 +162,7 @@ fn ends_here(step: &StepRecord) -> bool {
 }
 
 fn artifact_name(task: &TaskName, artifact: &Artifact) -> String {
-    format!("{task}/artifacts/{}", hex(&artifact.sha256))
+    format!("{task}/artifacts/{}", hex::encode(&artifact.sha256))
 }
 
 fn action(action: &ActionRecord) -> wire::StepAction {
