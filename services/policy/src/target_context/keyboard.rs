@@ -61,8 +61,7 @@ impl TargetContext<'_> {
         };
         match (submits, in_terminal) {
             (true, true) => {
-                meanings
-                    .extend(self.meanings_of_line_end(words, &self.inputs.keyboard.line));
+                meanings.extend(self.meanings_of_line_end(words, &self.inputs.keyboard.line));
             }
             (true, false) => meanings.extend(self.meanings_of_key_press(words)),
             (false, _) if !presses_chord(self.inputs.action, &HARMLESS_CHORDS) => {
@@ -78,10 +77,7 @@ impl TargetContext<'_> {
         meanings
     }
 
-    pub(super) fn meanings_of_opened_addresses(
-        &self,
-        words: &Lexicon,
-    ) -> Meanings {
+    pub(super) fn meanings_of_opened_addresses(&self, words: &Lexicon) -> Meanings {
         let addresses = self.addresses.iter();
         addresses
             .flat_map(|url| meanings_of_address(words, url.as_str()))
@@ -120,7 +116,10 @@ impl TargetContext<'_> {
 
     /// Returns the bounding box of the keyboard focus, if known.
     pub(crate) fn keyboard_target(&self, category: ActionCategory) -> Option<CaptureRect> {
-        let uses_keyboard = matches!(category, ActionCategory::KeyPress | ActionCategory::TextEntry);
+        let uses_keyboard = matches!(
+            category,
+            ActionCategory::KeyPress | ActionCategory::TextEntry
+        );
         self.bounds
             .filter(|_| uses_keyboard && !self.is_focus_unknown())
     }

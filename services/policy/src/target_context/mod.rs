@@ -70,10 +70,7 @@ impl<'a> TargetContext<'a> {
                 keyboard::focused(inputs).or(inputs.pointed_at)
             }
             // A click without a point goes to the current pointer position.
-            ActionCategory::Press => inputs
-                .target
-                .or(at_point)
-                .or(inputs.pointed_at),
+            ActionCategory::Press => inputs.target.or(at_point).or(inputs.pointed_at),
             ActionCategory::ReadOnly | ActionCategory::Drop | ActionCategory::Navigation => {
                 inputs.target.or(at_point)
             }
