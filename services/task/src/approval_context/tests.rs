@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
-use motorium_proto::domain::element::{ElementSource, ElementState};
+use motorium_messages::Language;
+use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
+use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{
     CapturePoint, CaptureSize, NormalisedPoint, NormalisedRect,
 };
