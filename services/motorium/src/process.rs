@@ -177,25 +177,8 @@ impl Process {
         };
         servers.push(("orchestrator", server));
         if served {
-            let listen = loaded.section::<PerceptionSettings>()?.listen;
-            let ready = perception.ready();
-            let service = PerceptionServer::tonic(perception.clone());
-            let server = builder(&common, listen)?
-                .service_with_readiness(service, FILE_DESCRIPTOR_SET, ready)
-                .check(perception_service_server::SERVICE_NAME, perception);
-            servers.push(("perception", server.start(&shutdown).await?));
-            let listen = loaded.section::<PlannerSettings>()?.listen;
-            let service = PlannerServer::tonic(planner.clone());
-            let server = builder(&common, listen)?
-                .service(service, FILE_DESCRIPTOR_SET)
-                .check(planner_service_server::SERVICE_NAME, planner);
-            servers.push(("planner", server.start(&shutdown).await?));
-            let listen = loaded.section::<ExecutorSettings>()?.listen;
-            let service = ExecutorServer::tonic(executor.clone());
-            let server = builder(&common, listen)?
-                .service(service, FILE_DESCRIPTOR_SET)
-                .check(executor_service_server::SERVICE_NAME, executor.clone());
-            servers.push(("executor", server.start(&shutdown).await?));
+            let others = serve_others(loaded, &shutdown, perception, planner, executor.clone());
+            servers.extend(others.await?);
         }
         let gateway = match served {
             true => gateway(loaded, &config, &servers, &data, &shutdown).await?,
@@ -293,6 +276,39 @@ impl Process {
             tracing::warn!(%error, "a server failed during shutdown");
         }
     }
+}
+
+/// Serves Perception, Planner and Executor on their configured addresses.
+async fn serve_others(
+    loaded: &LayeredConfig,
+    shutdown: &Shutdown,
+    perception: Arc<PerceptionService>,
+    planner: Arc<PlannerService>,
+    executor: Arc<ExecutorService>,
+) -> Result<Vec<(&'static str, RunningServer)>, Error> {
+    let common = loaded.common()?;
+    let listen = loaded.section::<PerceptionSettings>()?.listen;
+    let ready = perception.ready();
+    let service = PerceptionServer::tonic(perception.clone());
+    let server = builder(&common, listen)?
+        .service_with_readiness(service, FILE_DESCRIPTOR_SET, ready)
+        .check(perception_service_server::SERVICE_NAME, perception);
+    let perception = server.start(shutdown).await?;
+    let listen = loaded.section::<PlannerSettings>()?.listen;
+    let server = builder(&common, listen)?
+        .service(PlannerServer::tonic(planner.clone()), FILE_DESCRIPTOR_SET)
+        .check(planner_service_server::SERVICE_NAME, planner);
+    let planner = server.start(shutdown).await?;
+    let listen = loaded.section::<ExecutorSettings>()?.listen;
+    let server = builder(&common, listen)?
+        .service(ExecutorServer::tonic(executor.clone()), FILE_DESCRIPTOR_SET)
+        .check(executor_service_server::SERVICE_NAME, executor);
+    let executor = server.start(shutdown).await?;
+    Ok(vec![
+        ("perception", perception),
+        ("planner", planner),
+        ("executor", executor),
+    ])
 }
 
 /// Starts the gateway in front of the servers of this process, if it is enabled.
