@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use x11rb::connection::Connection as _;
@@ -249,16 +248,6 @@ impl TestDesktop {
     /// Kills the display server, as a crash would.
     pub fn kill_server(&mut self) {
         self.server.kill();
-    }
-
-    /// Stops the display server: it accepts connections but does not reply.
-    pub fn stop_server(&self) {
-        self.server.signal(Signal::STOP);
-    }
-
-    /// Continues a stopped display server.
-    pub fn continue_server(&self) {
-        self.server.signal(Signal::CONT);
     }
 
     fn property(&self, arguments: &[&str]) -> String {
