@@ -49,7 +49,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 pub use config::{Config, Settings};
-use desktops::{DesktopPool, heartbeat};
+use desktops::{DesktopPool, probe};
 use edge::Edge;
 pub use error::{Error, reason};
 use instance::Instance;
@@ -67,7 +67,7 @@ pub struct Orchestrator {
     dispatcher: Dispatcher,
     sweeper: Sweeper,
     /// Interval between reachability probes of idle desktops.
-    heartbeat_interval: Duration,
+    desktop_probe_interval: Duration,
     shutdown: Shutdown,
 }
 
@@ -78,8 +78,6 @@ pub enum OpenError {
     Instance { data: PathBuf, error: io::Error },
     #[error(transparent)]
     Store(#[from] motorium_store::Error),
-    #[error(transparent)]
-    Desktops(#[from] Error),
 }
 
 impl Orchestrator {
@@ -184,7 +182,7 @@ impl Orchestrator {
             edge,
             dispatcher,
             sweeper,
-            heartbeat_interval: config.heartbeat_interval,
+            desktop_probe_interval: config.desktop_probe_interval,
             shutdown: shutdown.clone(),
         }
     }
@@ -231,9 +229,9 @@ impl Orchestrator {
         tokio::spawn(rules.watch(self.shutdown.clone()));
         tokio::spawn(self.sweeper.run(self.shutdown.clone()));
         let on_recovery = move || wake.notify_one();
-        tokio::spawn(heartbeat::run(
+        tokio::spawn(probe::run(
             desktops,
-            self.heartbeat_interval,
+            self.desktop_probe_interval,
             on_recovery,
             self.shutdown.clone(),
         ));

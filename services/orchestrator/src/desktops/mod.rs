@@ -7,7 +7,7 @@
 //!
 //! Invariant: the services of a registered desktop are called without the token unless the operator listed their addresses.
 
-pub mod heartbeat;
+pub mod probe;
 pub mod registration;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
