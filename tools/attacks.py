@@ -1,7 +1,7 @@
 """The attacks of `tests/attacks.toml`: the list, its check, and what became of each by the results of the tests.
 
 Each attack names the test that performs it. A test that performs many of a table has a row for each, and `case` is the text
-that stands for it in the table.
+that stands for it in the table: in the test, in an item of its file that the test uses, or in a file that the test's file names.
 """
 
 import re
@@ -11,16 +11,24 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from linked_tests import ROOT, content, files, matching_files, test_problem
+from linked_tests import DECLARATIONS, matching_files, test_problem
+from repository import ROOT, content, files
 from test_programs import Program, ProgramResult
 
 LIST = ROOT / "tests/attacks.toml"
-MIN_ATTACKS = 120
 FIELDS = {"attack", "refusal", "test"}
+# A shorter text is found anywhere. One in quotes is a whole value.
+MIN_CASE = 4
 
 REFUSED = "refused"
 NOT_REFUSED = "NOT REFUSED"
 NOT_RUN = "DID NOT RUN"
+
+# An item that a test may use, at the beginning of its line.
+ITEM = re.compile(r"^[ \t]*(?:pub(?:\([\w:]+\))? |const |async |static |export )*(?:fn|struct|enum|static|const|def|function) (\w+)", re.MULTILINE)
+# A data file or a module, as code names it.
+NAMED_FILE = re.compile(r"[\w./-]+\.(?:toml|tsv|txt|html|json)")
+NAMED_MODULE = re.compile(r"::(\w+)")
 
 # A test in the output of its program, with its result.
 TEST_LINE = re.compile(r"^test (\S+) \.\.\. (\w+)", re.MULTILINE)
@@ -55,8 +63,6 @@ def attacks() -> list[Attack]:
 def problems(listed: list[Attack]) -> list[str]:
     """Returns what is wrong with the list."""
     found = []
-    if len(listed) < MIN_ATTACKS:
-        found.append(f"it has {len(listed)} attacks, and at least {MIN_ATTACKS} are wanted")
     words = Counter((row.group, row.attack) for row in listed)
     found += [f"{group}: `{attack}` is there {times} times" for (group, attack), times in words.items() if times > 1]
     for row in listed:
@@ -67,14 +73,51 @@ def problems(listed: list[Attack]) -> list[str]:
 
 
 def case_problem(row: Attack) -> str | None:
-    """Returns what is wrong with the text that stands for an attack: it has to be in the file of the test or beside it."""
+    """Returns what is wrong with the text that stands for an attack."""
     if row.case is None:
         return None
+    if len(row.case) < MIN_CASE and not row.case.startswith('"'):
+        return f"the case `{row.case}` has fewer than {MIN_CASE} characters, and may stand for anything"
     [name] = matching_files(row.path)
-    package = package_of(name)
-    if row.case in content(name) or any(row.case in text for text in texts(package)):
+    if row.case in used_code(name, row.function) or any(row.case in content(file) for file in named_files(name)):
         return None
-    return f"`{row.case}` is nowhere in {package}"
+    return f"`{row.case}` is neither in the test, nor in what it uses of {name}, nor in a file that this one names"
+
+
+@cache
+def used_code(name: str, function: str) -> str:
+    """Returns a test and the items of its file that it uses, also by way of others."""
+    text = content(name)
+    test = re.search(DECLARATIONS[PurePosixPath(name).suffix].format(re.escape(function)), text)
+    items = {match[1]: match.start(1) for match in ITEM.finditer(text)}
+    used = {function: block(text, test.start())}
+    waiting = [used[function]]
+    while waiting:
+        for word in set(re.findall(r"\w+", waiting.pop())) & items.keys() - used.keys():
+            used[word] = block(text, items[word])
+            waiting.append(used[word])
+    return "\n".join(used.values())
+
+
+def block(text: str, position: int) -> str:
+    """Returns the item at a position: up to the line that closes it, which is indented like its first one."""
+    start = text.rfind("\n", 0, position) + 1
+    first = text[start : text.find("\n", start)]
+    if first.endswith(";"):
+        return first
+    indent = first[: len(first) - len(first.lstrip())]
+    closing = re.compile(rf"^{indent}[\])}}](?!.*\{{$)", re.MULTILINE).search(text, start + len(first))
+    return text[start : closing.end()] if closing else text[start:]
+
+
+@cache
+def named_files(name: str) -> list[str]:
+    """Returns the data files and modules of a package that a file of it names."""
+    text = content(name)
+    data = {PurePosixPath(file).name for file in NAMED_FILE.findall(text)}
+    modules = {f"{module}.rs" for module in NAMED_MODULE.findall(text)}
+    package = package_of(name)
+    return [file for file in files() if file.startswith(f"{package}/") and PurePosixPath(file).name in data | modules]
 
 
 @cache
@@ -83,12 +126,6 @@ def package_of(name: str) -> str:
     known = set(files())
     parents = [str(parent) for parent in PurePosixPath(name).parents]
     return next(parent for parent in parents if f"{parent}/Cargo.toml" in known)
-
-
-@cache
-def texts(package: str) -> list[str]:
-    suffixes = (".rs", ".toml", ".tsv", ".txt")
-    return [content(name) for name in files() if name.startswith(f"{package}/") and name.endswith(suffixes)]
 
 
 def belongs(row: Attack, program: Program, test: str) -> bool:

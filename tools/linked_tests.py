@@ -2,11 +2,10 @@
 name on."""
 
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from repository import content, files
 
 # Declarations of a test function, by the kind of file.
 DECLARATIONS = {
@@ -16,17 +15,6 @@ DECLARATIONS = {
     ".tsx": r"\b(?:test|it)\(\s*[\"'`]{}\b",
     ".go": r"\bfunc {}\b",
 }
-
-
-@cache
-def files() -> list[str]:
-    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    return subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-
-
-@cache
-def content(name: str) -> str:
-    return (ROOT / name).read_text(encoding="utf-8")
 
 
 @cache

@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
+from repository import ROOT
+
 VENV = ROOT / ".tools/venv/bin"
 # Folder in which the Planner's tests store their requests.
 REQUESTS = ROOT / "target/provider-requests"
@@ -111,7 +112,7 @@ def run_program(program: Program, env: dict[str, str], tests: list[str]) -> Prog
 
 
 def run_all(
-    programs: list[Program], env: dict[str, str], ended: Callable[[ProgramResult], None], tests: dict[Program, list[str]] = {},
+    programs: list[Program], env: dict[str, str], ended: Callable[[ProgramResult], None], tests: dict[Program, list[str]] | None = None,
 ) -> None:
     """Runs programs, and calls `ended` with the result of each from the thread that ran it. Of a program for which `tests` names
     some, only these are run."""
@@ -121,7 +122,7 @@ def run_all(
     others.sort(key=lambda program: SLOW_PROGRAMS.index(program.name) if program.name in SLOW_PROGRAMS else len(SLOW_PROGRAMS))
     for group, at_once in ((others, PROGRAMS_AT_ONCE), (alone, 1)):
         with ThreadPoolExecutor(max_workers=at_once) as pool:
-            list(pool.map(lambda program: ended(run_program(program, env, tests.get(program, []))), group))
+            list(pool.map(lambda program: ended(run_program(program, env, (tests or {}).get(program, []))), group))
 
 
 def environment() -> dict[str, str]:

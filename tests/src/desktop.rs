@@ -9,7 +9,6 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
-use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use x11rb::connection::Connection as _;
@@ -258,16 +257,6 @@ impl TestDesktop {
     pub fn kill_server(&mut self) {
         self.server.kill();
         self.reserved_number = Some(reserve_number(&self.display));
-    }
-
-    /// Stops the display server: it accepts connections but does not reply.
-    pub fn stop_server(&self) {
-        self.server.signal(Signal::STOP);
-    }
-
-    /// Continues a stopped display server.
-    pub fn continue_server(&self) {
-        self.server.signal(Signal::CONT);
     }
 
     fn property(&self, arguments: &[&str]) -> String {

@@ -42,7 +42,7 @@ use watch::TaskWatch;
 
 pub use motorium_kit::client::{Channel, Config, Error as ConnectError};
 pub use session::SessionUpdate;
-pub use watch::Update;
+pub use watch::{ENDED_STATES, Update};
 
 /// Result of every call.
 pub type Result<T> = std::result::Result<T, ErrorReport>;

@@ -9,6 +9,13 @@ use tonic::Streaming;
 use crate::Transport;
 use crate::resumable::{AfterEnd, CallResult, Received, WatchedResource};
 
+/// States in which a task has ended.
+pub const ENDED_STATES: [wire::task::State; 3] = {
+    use wire::task::State;
+
+    [State::Succeeded, State::Failed, State::Cancelled]
+};
+
 /// An update of a watch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Update {
@@ -69,7 +76,7 @@ impl<C: Transport> WatchedResource for TaskWatch<C> {
             Some(Content::Snapshot(task)) => Some(Update::Snapshot(Box::new(task))),
             Some(Content::Event(event)) => {
                 self.received_event = true;
-                is_last = is_terminal(&event);
+                is_last = ENDED_STATES.contains(&event.state());
                 Some(Update::Event {
                     event: Box::new(event),
                     resume_token: resume_token.clone(),
@@ -110,13 +117,4 @@ impl<C: Transport> WatchedResource for TaskWatch<C> {
             false => AfterEnd::ReconnectAfterBackoff,
         })
     }
-}
-
-fn is_terminal(event: &wire::Event) -> bool {
-    use wire::task::State;
-
-    matches!(
-        event.state(),
-        State::Succeeded | State::Failed | State::Cancelled
-    )
 }

@@ -12,5 +12,6 @@ pub mod frame;
 pub mod geometry;
 pub mod id;
 pub mod key;
+pub mod owner;
 pub mod private_host;
 pub mod session;

@@ -10,11 +10,38 @@ const PRIVATE_NAMES: [&str; 4] = ["localhost", "local", "home.arpa", "internal"]
 /// Azure's metadata and platform service, the only one of these at a public address.
 const AZURE_PLATFORM: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
 
+/// Beginnings of the hosts of URLs that may be private, in the form that browsers give them: numbers, `[` and names of local
+/// networks, in which `*` stands for any text. A host with more than such a beginning may be public. Names without a dot have
+/// no beginning in common, so they are not among them.
+pub const URL_PATTERNS: [&str; 15] = [
+    "0.*",
+    "10.*",
+    "100.*",
+    "127.*",
+    "168.63.*",
+    "169.254.*",
+    "172.*",
+    "192.*",
+    "255.*",
+    "[*",
+    "localhost*",
+    "*.localhost*",
+    "*.local*",
+    "*.internal*",
+    "*.home.arpa*",
+];
+
+/// Returns a host in the form in which hosts are compared: in lower case, without the dot of a fully qualified name.
+#[must_use]
+pub fn normalised(host: &str) -> String {
+    host.trim_end_matches('.').to_ascii_lowercase()
+}
+
 /// Returns whether a host, as a parsed URL has it, is private: `127.0.0.1`, `[::1]`, `printer.local`, and names without a
 /// dot, which only a local network resolves. A trailing dot and letter case do not matter.
 #[must_use]
 pub fn is_private_host(host: &str) -> bool {
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let host = normalised(host);
     let literal = host
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'));
@@ -81,6 +108,15 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 mod tests {
     use super::*;
 
+    /// Returns whether a browser intercepts a URL with this host by one of the patterns.
+    fn is_in_a_pattern(host: &str) -> bool {
+        let is_in = |pattern: &&str| match pattern.strip_prefix('*') {
+            Some(part) => host.contains(part.trim_end_matches('*')),
+            None => host.starts_with(pattern.trim_end_matches('*')),
+        };
+        URL_PATTERNS.iter().any(is_in)
+    }
+
     #[test]
     fn this_machine_the_local_network_and_metadata_services_are_private() {
         for host in [
@@ -117,6 +153,9 @@ mod tests {
             "[fec0::1]",
         ] {
             assert!(is_private_host(host), "{host}");
+            let host = normalised(host);
+            let has_no_dot = !host.contains('.') && !host.starts_with('[');
+            assert!(has_no_dot || is_in_a_pattern(&host), "{host}");
         }
         for host in [
             "",

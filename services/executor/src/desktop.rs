@@ -506,6 +506,12 @@ impl Desktop {
         Ok(self.driver.pointer().await?)
     }
 
+    /// Returns true while an action is performed.
+    #[must_use]
+    pub(crate) fn is_performing(&self) -> bool {
+        self.action_lock.try_lock().is_err()
+    }
+
     /// Starts to report user input.
     ///
     /// # Errors

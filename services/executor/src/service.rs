@@ -30,9 +30,9 @@ const MIN_TTL: Duration = Duration::from_secs(1);
 /// Upper bound of a page's text: more than a model reads, and small enough for one gRPC message.
 const MAX_PAGE_CHARACTERS: usize = 1_000_000;
 
-/// Time after which a display that does not answer counts as busy with an action.
-// A long text takes that long to type. A display that is gone answers with an error.
-const BUSY_AFTER: Duration = Duration::from_secs(2);
+/// Time after which a display does not answer, unless an action is in progress: a long text takes that long to type.
+// A display answers within milliseconds; below the 5 s that a check of health may take.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The Executor of one or more displays.
 #[derive(Debug)]
@@ -98,17 +98,23 @@ impl HealthCheck for ExecutorService {
     /// Checks that a display answers.
     fn check(&self) -> BoxFuture<'_, std::result::Result<(), String>> {
         Box::pin(async move {
-            let asked = self.desktops.values().map(|desktop| async move {
-                let pointer = tokio::time::timeout(BUSY_AFTER, desktop.pointer()).await;
-                pointer.map_or(Ok(()), |pointer| pointer.map(drop))
-            });
+            let asked = self.desktops.values().map(|desktop| answers(desktop));
             let answers = join_all(asked).await;
             if answers.iter().any(std::result::Result::is_ok) {
                 return Ok(());
             }
             let problem = answers.into_iter().find_map(std::result::Result::err);
-            Err(problem.map_or_else(|| Error::NoDisplay.to_string(), |error| error.to_string()))
+            Err(problem.unwrap_or_else(|| Error::NoDisplay.to_string()))
         })
+    }
+}
+
+/// Checks that a display answers, or that an action holds it up.
+async fn answers(desktop: &Desktop) -> std::result::Result<(), String> {
+    match tokio::time::timeout(ANSWER_TIMEOUT, desktop.pointer()).await {
+        Ok(pointer) => pointer.map(drop).map_err(|error| error.to_string()),
+        Err(_) if desktop.is_performing() => Ok(()),
+        Err(_) => Err(format!("the display {} does not answer", desktop.display())),
     }
 }
 

@@ -332,12 +332,12 @@ impl Channel {
             Ok(None) => {}
             Err(report) => return error_info::response(report),
         }
-        let moment = Box::pin(async move {
+        let cutoff = Box::pin(async move {
             wait_for_deadline(deadline).await;
             deadline_exceeded(&method)
         });
         let shared = Arc::clone(&self.shared);
-        let response = with_cutoff(self.send(request), None, moment).await;
+        let response = with_cutoff(self.send(request), None, cutoff).await;
         if is_unauthenticated(&response) {
             shared.authorization.forget();
         }

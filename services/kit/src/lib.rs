@@ -12,7 +12,8 @@
 //! - [`caller`]: the connection that a call comes from
 //! - [`loopback_token`]: the token that servers on the loopback address demand, found by clients of the same user
 //! - [`principal`]: the authenticated caller of a call, its tenant and its roles
-//! - [`shutdown`]: the shutdown signal of a process
+//! - [`shutdown`], [`end_signals`]: the shutdown signal of a process, and the signals of the system that trigger it
+//! - [`watched_file`]: follows the content of files while a process runs
 //! - `service_manager`: messages to systemd
 //!
 //! This crate has no domain logic and makes no calls of its own.
@@ -32,6 +33,7 @@ pub mod client;
 pub mod clock;
 pub mod config;
 pub mod deadline;
+pub mod end_signals;
 mod error_info;
 pub mod http_client;
 pub mod jwt;
@@ -47,7 +49,7 @@ pub mod shutdown;
 pub mod telemetry;
 mod text_format;
 mod values;
-mod watched_file;
+pub mod watched_file;
 
 use std::error::Error as StdError;
 use std::io::Write as _;

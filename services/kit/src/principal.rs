@@ -8,11 +8,13 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+pub use motorium_proto::domain::owner::{DEFAULT_TENANT, LOCAL};
+
 tokio::task_local! {
     static CURRENT: Principal;
 }
 
-/// A permission of a caller. Which calls need which role says the authorisation table.
+/// A permission of a caller. The authorisation table has the roles that each call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Sees tasks, screens and approvals.
@@ -73,11 +75,6 @@ pub struct Identity {
     pub tenant: String,
     pub roles: BTreeSet<Role>,
 }
-
-/// Tenant of callers for whom the configuration names none, and of everything from before there were tenants.
-pub const DEFAULT_TENANT: &str = "default";
-/// Name of the process itself, and of callers of a server that authenticates none.
-pub const LOCAL: &str = "local";
 
 impl Principal {
     /// Creates a principal.

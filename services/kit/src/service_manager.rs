@@ -55,7 +55,7 @@ impl ServiceManager {
     }
 
     /// Tells that the service is ready, then from time to time that it is alive, and at last that it ends.
-    pub async fn accompany(self, shutdown: Shutdown) {
+    async fn run(self, shutdown: Shutdown) {
         self.send("READY=1");
         loop {
             tokio::select! {
@@ -63,18 +63,18 @@ impl ServiceManager {
                     self.send("STOPPING=1");
                     break;
                 }
-                () = self.next_sign() => self.send("WATCHDOG=1"),
+                () = self.next_watchdog_ping() => self.send("WATCHDOG=1"),
             }
         }
         // A drain may take longer than the watchdog waits.
         loop {
-            self.next_sign().await;
+            self.next_watchdog_ping().await;
             self.send("WATCHDOG=1");
         }
     }
 
     /// Waits half of the watchdog's time, as sd_watchdog_enabled(3) advises.
-    async fn next_sign(&self) {
+    async fn next_watchdog_ping(&self) {
         match self.watchdog {
             Some(watchdog) => tokio::time::sleep(watchdog / 2).await,
             None => std::future::pending().await,
@@ -85,7 +85,7 @@ impl ServiceManager {
 /// Starts to notify the service manager that started this process, if there is one.
 pub(crate) fn notify(shutdown: &Shutdown) {
     if let Some(manager) = ServiceManager::of_process() {
-        tokio::spawn(manager.accompany(shutdown.clone()));
+        tokio::spawn(manager.run(shutdown.clone()));
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
         };
         let shutdown = Shutdown::new();
         let manager = ServiceManager::of(variables).unwrap();
-        tokio::spawn(manager.accompany(shutdown.clone()));
+        tokio::spawn(manager.run(shutdown.clone()));
         let next = async || {
             let systemd = systemd.try_clone().unwrap();
             let received = tokio::task::spawn_blocking(move || received(&systemd));

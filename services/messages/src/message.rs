@@ -275,7 +275,7 @@ messages! {
     HookAmendmentMisplaced = "hook-amendment-misplaced" { point: &'a str, fields: &'a str },
     HookAmendmentInvalid = "hook-amendment-invalid" { point: &'a str, problem: &'a str },
     NoReasonGiven = "no-reason-given",
-    AuditFileUnwritable = "audit-file-unwritable" { path: &'a str, problem: &'a str },
+    ActivityLogUnwritable = "activity-log-unwritable" { path: &'a str, problem: &'a str },
     HookDeniesRun = "hook-denies-run" { denial: &'a str },
     HookDeniesModelCall = "hook-denies-model-call" { denial: &'a str },
     HookDeniesScreenshot = "hook-denies-screenshot" { denial: &'a str },

@@ -21,7 +21,6 @@ use motorium_kit::shutdown::Shutdown;
 use motorium_messages::Message;
 use motorium_orchestrator::config::{Config as OrchestratorConfig, LocalServices, connector};
 use motorium_orchestrator::desktops::DesktopPool;
-use motorium_orchestrator::instance::Instance;
 use motorium_orchestrator::{Orchestrator, Settings as OrchestratorSettings, storage};
 use motorium_perception::PerceptionService;
 use motorium_perception::config::{Config as PerceptionConfig, Settings as PerceptionSettings};
@@ -33,7 +32,6 @@ use motorium_proto::service::{
     Executor, ExecutorServer, Perception, PerceptionServer, PlannerServer,
 };
 use motorium_proto::v1::executor::executor_service_server;
-use motorium_proto::v1::orchestrator::orchestrator_service_server;
 use motorium_proto::v1::perception::perception_service_server;
 use motorium_proto::v1::planner::planner_service_server;
 use tokio::task::JoinHandle;
@@ -143,7 +141,7 @@ impl Process {
         }
         follow(loaded, started, data.clone(), virtual_desktop.as_ref());
         let display = known_display(perception.as_ref(), display).await?;
-        let nearby = LocalServices {
+        let local_services = LocalServices {
             planner: planner.clone(),
             perception: Some(Arc::clone(&perception) as Arc<dyn Perception>),
             executor: Some(Arc::clone(&executor) as Arc<dyn Executor>),
@@ -155,72 +153,43 @@ impl Process {
         let stores: storage::Settings = loaded.section()?;
         let audit = stores.open_audit(config.audit.as_deref(), &data);
         let audit = audit.map_err(start_error)?;
-        let instance = Instance::take(&data, &config.name).map_err(start_error)?;
-        let storage = stores.open(&data).await.map_err(start_error)?;
-        let desktops =
-            DesktopPool::new(connector(config.with_audiences(common.client("")), nearby));
+        let client = config.with_audiences(common.client(""));
+        let desktops = DesktopPool::new(connector(client, local_services));
         desktops
             .register(desktop(&display, options.platform))
             .map_err(start_error)?;
-        let restored = desktops
-            .restore(storage.tasks.as_ref(), &config.registration)
-            .await;
-        restored.map_err(start_error)?;
-        let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown);
-        let mut orchestrator = orchestrator.with_instance(instance).with_audit(audit);
+        let opened = Orchestrator::open(&config, stores, &data, audit, desktops, &shutdown).await;
+        let mut orchestrator = opened.map_err(start_error)?;
         if let Scope::OneTask(task) = options.scope {
             orchestrator = orchestrator.only(task);
         }
 
         let mut servers = Vec::new();
-        let builder_for = |config| {
-            let edge = orchestrator.edge();
-            Builder::new(config)
-                .service(edge.clone().tonic(), FILE_DESCRIPTOR_SET)
-                .check(orchestrator_service_server::SERVICE_NAME, Arc::new(edge))
-        };
         let mut in_process = None;
         let server = if served {
-            let server = builder_for(common.server(config.listen)?);
+            let server = orchestrator.mount(builder(&common, config.listen)?);
             server.start(&shutdown).await?
         } else {
-            let server = builder_for(ServerConfig::loopback());
+            let server = orchestrator.mount(Builder::new(ServerConfig::loopback()));
             let (running, connector) = server.start_in_memory(&shutdown).await?;
             in_process = Some(connector);
             running
         };
         servers.push(("orchestrator", server));
         if served {
-            let listen = loaded.section::<PerceptionSettings>()?.listen;
-            let ready = perception.ready();
-            let service = PerceptionServer::tonic(perception.clone());
-            let server = builder(&common, listen)?
-                .service_with_readiness(service, FILE_DESCRIPTOR_SET, ready)
-                .check(perception_service_server::SERVICE_NAME, perception);
-            servers.push(("perception", server.start(&shutdown).await?));
-            let listen = loaded.section::<PlannerSettings>()?.listen;
-            let service = PlannerServer::tonic(planner.clone());
-            let server = builder(&common, listen)?
-                .service(service, FILE_DESCRIPTOR_SET)
-                .check(planner_service_server::SERVICE_NAME, planner);
-            servers.push(("planner", server.start(&shutdown).await?));
-            let listen = loaded.section::<ExecutorSettings>()?.listen;
-            let service = ExecutorServer::tonic(executor.clone());
-            let server = builder(&common, listen)?
-                .service(service, FILE_DESCRIPTOR_SET)
-                .check(executor_service_server::SERVICE_NAME, executor.clone());
-            servers.push(("executor", server.start(&shutdown).await?));
+            let others = serve_others(loaded, &shutdown, perception, planner, executor.clone());
+            servers.extend(others.await?);
         }
         let gateway = match served {
             true => gateway(loaded, &config, &servers, &data, &shutdown).await?,
             false => None,
         };
         // Last, when every service answers: an unfinished task of an earlier process continues at once.
-        let working = orchestrator.start();
+        let run_loop = orchestrator.start();
         Ok(Self {
             servers,
             gateway,
-            run_loop: working,
+            run_loop,
             executor,
             shutdown,
             display,
@@ -307,6 +276,39 @@ impl Process {
             tracing::warn!(%error, "a server failed during shutdown");
         }
     }
+}
+
+/// Serves Perception, Planner and Executor on their configured addresses.
+async fn serve_others(
+    loaded: &LayeredConfig,
+    shutdown: &Shutdown,
+    perception: Arc<PerceptionService>,
+    planner: Arc<PlannerService>,
+    executor: Arc<ExecutorService>,
+) -> Result<Vec<(&'static str, RunningServer)>, Error> {
+    let common = loaded.common()?;
+    let listen = loaded.section::<PerceptionSettings>()?.listen;
+    let ready = perception.ready();
+    let service = PerceptionServer::tonic(perception.clone());
+    let server = builder(&common, listen)?
+        .service_with_readiness(service, FILE_DESCRIPTOR_SET, ready)
+        .check(perception_service_server::SERVICE_NAME, perception);
+    let perception = server.start(shutdown).await?;
+    let listen = loaded.section::<PlannerSettings>()?.listen;
+    let server = builder(&common, listen)?
+        .service(PlannerServer::tonic(planner.clone()), FILE_DESCRIPTOR_SET)
+        .check(planner_service_server::SERVICE_NAME, planner);
+    let planner = server.start(shutdown).await?;
+    let listen = loaded.section::<ExecutorSettings>()?.listen;
+    let server = builder(&common, listen)?
+        .service(ExecutorServer::tonic(executor.clone()), FILE_DESCRIPTOR_SET)
+        .check(executor_service_server::SERVICE_NAME, executor);
+    let executor = server.start(shutdown).await?;
+    Ok(vec![
+        ("perception", perception),
+        ("planner", planner),
+        ("executor", executor),
+    ])
 }
 
 /// Starts the gateway in front of the servers of this process, if it is enabled.

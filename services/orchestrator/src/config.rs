@@ -44,7 +44,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Default interval between reachability probes.
 // A probe costs two small calls per desktop, so every 10 s is cheap even for a large pool.
-const DEFAULT_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
+const DEFAULT_PROBE_INTERVAL: Duration = Duration::from_secs(10);
 // Bounds how long a task waits for another orchestrator after a crash; renewed every 5 s, so two renewals may fail.
 const DEFAULT_LEASE_DURATION: Duration = Duration::from_secs(15);
 /// Minimum duration of a task lease.
@@ -84,7 +84,8 @@ pub struct Settings {
     /// orchestrator takes its tasks back at once after a restart.
     pub lease_duration: HumanDuration,
     /// Interval between reachability probes of a desktop that runs no task.
-    pub heartbeat_interval: HumanDuration,
+    #[serde(alias = "heartbeat_interval")]
+    pub desktop_probe_interval: HumanDuration,
     /// Share of changed pixels, from 0 to 1, above which an action counts as effective. By default, the areas near the
     /// target, at the focus and in the active window are judged instead.
     #[schemars(extend("x-unit" = "share, 0 to 1"), example = 0.02)]
@@ -156,7 +157,7 @@ impl Default for Settings {
             max_duration: HumanDuration(DEFAULT_MAX_DURATION),
             max_limits: MaxLimitSettings::default(),
             lease_duration: HumanDuration(DEFAULT_LEASE_DURATION),
-            heartbeat_interval: HumanDuration(DEFAULT_HEARTBEAT_INTERVAL),
+            desktop_probe_interval: HumanDuration(DEFAULT_PROBE_INTERVAL),
             effect_threshold: None,
             reverse_scroll_at_end: false,
             verify_evidence: true,
@@ -232,11 +233,11 @@ notify_at_percent = [50, 90]
 "#,
         },
         Example {
-            table: "hooks.audit",
+            table: "hooks.activity_log",
             toml: r#"
 [[orchestrator.hooks]]
-kind = "audit"
-path = "/var/log/motorium/audit.jsonl"
+kind = "activity_log"
+path = "/var/log/motorium/activity.jsonl"
 required = true
 "#,
         },
@@ -304,7 +305,7 @@ pub struct Config {
     pub limits: LimitRules,
     pub run: RunConfig,
     pub lease_duration: Duration,
-    pub heartbeat_interval: Duration,
+    pub desktop_probe_interval: Duration,
     pub retention: RetentionPolicy,
 }
 
@@ -339,7 +340,7 @@ impl Settings {
             audit: self.audit,
             limits,
             lease_duration: lease(self.lease_duration.0)?,
-            heartbeat_interval: heartbeat(self.heartbeat_interval.0)?,
+            desktop_probe_interval: probe_interval(self.desktop_probe_interval.0)?,
             retention: self.retention.resolve()?,
             run: RunConfig {
                 effect_rule: effect_rule(self.effect_threshold)?,
@@ -410,14 +411,14 @@ fn screen_failures(count: u32) -> Result<u32, FieldError> {
     Err(FieldError::new("orchestrator.max_screen_failures", problem))
 }
 
-fn heartbeat(pace: Duration) -> Result<Duration, FieldError> {
-    if !pace.is_zero() {
-        return Ok(pace);
+fn probe_interval(interval: Duration) -> Result<Duration, FieldError> {
+    if !interval.is_zero() {
+        return Ok(interval);
     }
     let description =
         "the interval between probes of a desktop must not be zero; give a duration such as 10s";
     Err(FieldError::new(
-        "orchestrator.heartbeat_interval",
+        "orchestrator.desktop_probe_interval",
         description,
     ))
 }
@@ -530,7 +531,7 @@ fn channel_of_registered(base: &client::Config, uri: &str) -> Result<Channel, cl
 
 /// Returns a connector that reaches a desktop's services over the network when it names an address, and uses the
 /// services of this process otherwise.
-pub fn connector(base: client::Config, nearby: LocalServices) -> Arc<Connector> {
+pub fn connector(base: client::Config, services: LocalServices) -> Arc<Connector> {
     Arc::new(move |desktop: &Desktop, source: DesktopSource| {
         let reach = |field: &str, uri: &str| {
             let channel = match source {
@@ -541,21 +542,21 @@ pub fn connector(base: client::Config, nearby: LocalServices) -> Arc<Connector> 
         };
         let perception: Arc<dyn Perception> = match &desktop.perception_endpoint {
             Some(uri) => Arc::new(PerceptionClient::new(reach(PERCEPTION, uri)?)),
-            None => nearby
+            None => services
                 .perception
                 .clone()
                 .ok_or_else(|| missing_endpoint(PERCEPTION))?,
         };
         let executor: Arc<dyn Executor> = match &desktop.executor_endpoint {
             Some(uri) => Arc::new(ExecutorClient::new(reach(EXECUTOR, uri)?)),
-            None => nearby
+            None => services
                 .executor
                 .clone()
                 .ok_or_else(|| missing_endpoint(EXECUTOR))?,
         };
         Ok(Ports {
             perception,
-            planner: nearby.planner.clone(),
+            planner: services.planner.clone(),
             executor,
         })
     })
@@ -584,6 +585,6 @@ pub struct LocalServices {
 
 impl std::fmt::Debug for LocalServices {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Nearby").finish_non_exhaustive()
+        f.debug_struct("LocalServices").finish_non_exhaustive()
     }
 }

@@ -74,10 +74,6 @@ pub enum Error {
     ExportFailed { detail: String },
     #[error("the audit log cannot be written")]
     AuditFailed(#[source] motorium_store::Error),
-    #[error(
-        "another process has begun to sweep the store, because this one did not renew its duty in time"
-    )]
-    SweepLost,
     #[error(transparent)]
     Store(#[from] motorium_store::Error),
 }
@@ -186,12 +182,6 @@ impl Error {
                 tracing::error!(%error, "the audit log cannot be written; calls that change something fail");
                 ErrorReport::new(error.report().code, reason::AUDIT_UNWRITABLE, message)
             }
-            // Not returned by a call: a sweep has no caller.
-            Error::SweepLost => ErrorReport::new(
-                Code::Aborted,
-                motorium_proto::error::reason::INTERNAL,
-                message,
-            ),
             Error::Store(error) => error.report(),
         }
     }

@@ -3,6 +3,8 @@
 //! The id is kept in the data folder, so that an orchestrator takes its own tasks back at once after a restart. While one
 //! process has the id, which a lock on its file shows, another one on the same folder gets an id of its own. Without that,
 //! two processes of the same name would take each other's running tasks for their own.
+//!
+//! It claims no tasks: the dispatcher does.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};

@@ -6,7 +6,7 @@
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the gRPC service
 //! - [`queue`]: why a task has not started
-//! - `restored`: settles the tasks of a store that was restored from a backup
+//! - `settle_copy`: settles the tasks of a store that was restored from a backup
 //! - [`retention`]: deletes what is too old, and files that no task uses
 //! - `sessions`: what a task knows of the earlier tasks of its session
 //! - [`instance`]: the owner id of this process
@@ -29,22 +29,27 @@ pub mod hooks;
 pub mod instance;
 pub mod queue;
 pub mod replay;
-mod restored;
 pub mod retention;
 pub mod run;
 mod sessions;
+mod settle_copy;
 pub mod storage;
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use motorium_kit::server::Builder;
 use motorium_kit::shutdown::Shutdown;
+use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::limits::HEARTBEAT_INTERVAL;
+use motorium_proto::v1::orchestrator::orchestrator_service_server::SERVICE_NAME;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 pub use config::{Config, Settings};
-use desktops::{DesktopPool, heartbeat};
+use desktops::{DesktopPool, probe};
 use edge::Edge;
 pub use error::{Error, reason};
 use instance::Instance;
@@ -62,11 +67,64 @@ pub struct Orchestrator {
     dispatcher: Dispatcher,
     sweeper: Sweeper,
     /// Interval between reachability probes of idle desktops.
-    heartbeat_interval: Duration,
+    desktop_probe_interval: Duration,
     shutdown: Shutdown,
 }
 
+/// Reason why an orchestrator cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("the id of this orchestrator cannot be read or written in {}: {error}", data.display())]
+    Instance { data: PathBuf, error: io::Error },
+    #[error(transparent)]
+    Store(#[from] motorium_store::Error),
+}
+
 impl Orchestrator {
+    /// Opens the stores, with the folder `data` for those without a configured URL, and takes up what they have
+    /// ([`Orchestrator::resume`]). Its tasks are owned by the id of this process.
+    ///
+    /// # Errors
+    /// If the folder or a store cannot be used.
+    pub async fn open(
+        config: &Config,
+        stores: storage::Settings,
+        data: &Path,
+        audit: AuditLog,
+        desktops: DesktopPool,
+        shutdown: &Shutdown,
+    ) -> Result<Self, OpenError> {
+        let instance = Instance::take(data, &config.name);
+        let instance = instance.map_err(|error| OpenError::Instance {
+            data: data.to_owned(),
+            error,
+        })?;
+        let storage = Storage {
+            instance: Some(Arc::new(instance)),
+            ..stores.open(data, audit).await?
+        };
+        Self::resume(config, storage, desktops, shutdown).await
+    }
+
+    /// Creates an orchestrator that takes up what the stores have: it settles the tasks of a store that was restored from a
+    /// backup, and adds the registered desktops to the pool.
+    ///
+    /// # Errors
+    /// If the store cannot be read or written.
+    pub async fn resume(
+        config: &Config,
+        storage: Storage,
+        desktops: DesktopPool,
+        shutdown: &Shutdown,
+    ) -> Result<Self, OpenError> {
+        let tasks = storage.tasks.as_ref();
+        settle_copy::settle(tasks).await?;
+        desktops
+            .sync_with_store(tasks, &config.registration)
+            .await?;
+        Ok(Self::new(config, storage, desktops, shutdown))
+    }
+
     /// Creates an orchestrator on a store and a pool of desktops. It runs tasks once [`Orchestrator::start`] is called.
     pub fn new(
         config: &Config,
@@ -78,6 +136,8 @@ impl Orchestrator {
             tasks: store,
             blobs,
             notifier,
+            audit,
+            instance,
         } = storage;
         let wake = Arc::new(Notify::new());
         let edge = Edge {
@@ -92,7 +152,7 @@ impl Orchestrator {
             shutdown: shutdown.clone(),
             heartbeat: HEARTBEAT_INTERVAL,
             scope: TaskScope::All,
-            audit: AuditLog::off(),
+            audit: audit.clone(),
         };
         let sweeper = Sweeper {
             store: store.clone(),
@@ -100,7 +160,10 @@ impl Orchestrator {
             notifier: notifier.clone(),
             policy: config.retention.clone(),
         };
-        let owner = config.name.clone();
+        let owner = instance
+            .as_ref()
+            .map_or(config.name.as_str(), |instance| instance.owner())
+            .to_owned();
         let dispatcher = Dispatcher {
             store,
             blobs,
@@ -108,18 +171,18 @@ impl Orchestrator {
             desktops,
             registration: config.registration.clone(),
             owner,
-            instance: None,
+            instance,
             wake,
             run_config: config.run.clone(),
             lease_duration: config.lease_duration,
             scope: TaskScope::All,
-            audit: AuditLog::off(),
+            audit,
         };
         Self {
             edge,
             dispatcher,
             sweeper,
-            heartbeat_interval: config.heartbeat_interval,
+            desktop_probe_interval: config.desktop_probe_interval,
             shutdown: shutdown.clone(),
         }
     }
@@ -128,22 +191,6 @@ impl Orchestrator {
     #[must_use]
     pub fn with_hook(mut self, hook: Arc<dyn hooks::Hook>) -> Self {
         self.dispatcher.run_config.hooks.push(hook);
-        self
-    }
-
-    /// Owns tasks by the id of this process instead of by its configured name.
-    #[must_use]
-    pub fn with_instance(mut self, instance: Instance) -> Self {
-        instance.owner().clone_into(&mut self.dispatcher.owner);
-        self.dispatcher.instance = Some(Arc::new(instance));
-        self
-    }
-
-    /// Records calls, actions and approvals in this log.
-    #[must_use]
-    pub fn with_audit(mut self, audit: AuditLog) -> Self {
-        self.edge.audit = audit.clone();
-        self.dispatcher.audit = audit;
         self
     }
 
@@ -162,6 +209,15 @@ impl Orchestrator {
         self.edge.clone()
     }
 
+    /// Adds the gRPC service and its health check to a server.
+    #[must_use]
+    pub fn mount(&self, server: Builder) -> Builder {
+        let edge = self.edge();
+        server
+            .service(edge.clone().tonic(), FILE_DESCRIPTOR_SET)
+            .check(SERVICE_NAME, Arc::new(edge))
+    }
+
     /// Starts running tasks until the shutdown passed to [`Orchestrator::new`] begins. The handle completes when all
     /// tasks are released.
     pub fn start(self) -> JoinHandle<()> {
@@ -173,9 +229,9 @@ impl Orchestrator {
         tokio::spawn(rules.watch(self.shutdown.clone()));
         tokio::spawn(self.sweeper.run(self.shutdown.clone()));
         let on_recovery = move || wake.notify_one();
-        tokio::spawn(heartbeat::run(
+        tokio::spawn(probe::run(
             desktops,
-            self.heartbeat_interval,
+            self.desktop_probe_interval,
             on_recovery,
             self.shutdown.clone(),
         ));

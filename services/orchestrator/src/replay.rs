@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_proto::domain::id::TaskEpoch;
+use motorium_store::audit::AuditLog;
 use motorium_store::{BlobStore, TaskNotifier};
 
 pub use motorium_recording::replay::{Difference, ReplayReport, StepReport};
@@ -92,6 +93,8 @@ async fn replay_run(
         task,
         TaskEpoch(1),
         Duration::from_secs(3600),
+        // What happens in a replay has happened before.
+        AuditLog::off(),
     );
     let assignment = Assignment {
         journal,

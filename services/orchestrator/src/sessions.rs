@@ -5,10 +5,10 @@
 
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::domain::session::EarlierTask;
-use motorium_proto::v1::orchestrator::task::State;
 use motorium_recording::log;
 use motorium_store::{Claim, ListTasks, TaskStore};
 use motorium_task::event::Event;
+use motorium_task::view::ENDED_STATES;
 use motorium_task::{Lifecycle, session};
 
 use crate::error::Error;
@@ -38,10 +38,9 @@ async fn earlier_tasks(
     session: String,
     task: &TaskName,
 ) -> Result<Vec<EarlierTask>, Error> {
-    let ended = [State::Succeeded, State::Failed, State::Cancelled];
     let list = ListTasks {
         page_size: u32::try_from(session::MAX_EARLIER_TASKS).unwrap_or(u32::MAX),
-        states: ended.map(i32::from).to_vec(),
+        states: ENDED_STATES.to_vec(),
         session: Some(session),
         ..ListTasks::default()
     };

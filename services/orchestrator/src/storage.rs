@@ -12,7 +12,7 @@ use motorium_store::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::restored;
+use crate::instance::Instance;
 
 /// Settings of the section `[store]`, as written: storage of tasks and blobs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -79,13 +79,17 @@ impl Serialize for StoreUrl {
     }
 }
 
-/// The stores of an orchestrator.
+/// The stores of an orchestrator, its audit log, and its name among those that share the stores.
 #[derive(Clone)]
 pub struct Storage {
     pub tasks: Arc<dyn TaskStore>,
     pub blobs: BlobStore,
     /// Notifies watchers and runners of new events.
     pub notifier: TaskNotifier,
+    /// Records calls, actions and approvals.
+    pub audit: AuditLog,
+    /// Owns the tasks that this process runs. `None`: the configured name does, which no other process may have then.
+    pub instance: Option<Arc<Instance>>,
 }
 
 impl std::fmt::Debug for Storage {
@@ -137,21 +141,21 @@ impl Settings {
         })
     }
 
-    /// Opens both stores. `data` is the folder for stores without a configured URL. Settles the tasks of a store that was
-    /// restored from a backup.
+    /// Opens both stores. `data` is the folder for stores without a configured URL.
     ///
     /// # Errors
     /// If a URL is invalid, or a file or folder cannot be used.
-    pub async fn open(self, data: &Path) -> Result<Storage, Error> {
+    pub async fn open(self, data: &Path, audit: AuditLog) -> Result<Storage, Error> {
         let (tasks, blobs) = self.urls(data);
         let durability = self.durability();
         let blobs = BlobStore::open(&blobs, durability)?;
         let OpenedStore { tasks, notifier } = motorium_store::open(&tasks, durability).await?;
-        restored::settle(tasks.as_ref()).await?;
         Ok(Storage {
             tasks,
             blobs,
             notifier,
+            audit,
+            instance: None,
         })
     }
 }

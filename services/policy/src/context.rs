@@ -64,9 +64,9 @@ pub struct CallInputs<'a> {
     /// Name as offered to the planner.
     pub name: &'a str,
     /// Name within its tool.
-    pub own_name: &'a str,
+    pub function_in_tool: &'a str,
     /// True if its tool declares that it may be destructive.
-    pub may_destroy: bool,
+    pub destructive: bool,
     /// Arguments as JSON.
     pub arguments: &'a str,
     pub labels: &'a BTreeMap<String, String>,
@@ -81,50 +81,49 @@ pub const CALL_FUNCTION: &str = "call_function";
 impl ActionContext {
     /// Derives the context of an action.
     #[must_use]
-    pub fn of(words: &Lexicon, circumstances: &ActionInputs<'_>) -> Self {
-        let place = TargetContext::of(circumstances);
-        let sort = category(circumstances.action);
-        let window = circumstances.frame.active_window();
+    pub fn of(words: &Lexicon, inputs: &ActionInputs<'_>) -> Self {
+        let category = category(inputs.action);
+        let window = inputs.frame.active_window();
         let application = window.map(|window| window.application.clone());
         let application = application.unwrap_or_default();
         let applications = words.applications(&application);
-        let url = place.url();
-        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
-        let (mut argument, secret) = argument(circumstances.action);
-        if pastes(circumstances.action) {
-            circumstances
-                .pasted
-                .unwrap_or_default()
-                .clone_into(&mut argument);
+        let (mut argument, secret) = argument(inputs.action);
+        if pastes(inputs.action) {
+            inputs.pasted.unwrap_or_default().clone_into(&mut argument);
         }
-        let text = place.text();
-        let addresses = place.opened_addresses(&applications, &argument);
-        let may_navigate = !secret && place.may_open_unknown_text(&applications, &argument);
+        let target = TargetContext::of(inputs, &applications, &argument);
+        let text = target.text();
+        let url = target.url();
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        let may_navigate = !secret && target.may_open_unknown_text(&applications, &argument);
         Self {
-            kind: circumstances.action.kind().to_string(),
-            element: place
+            kind: inputs.action.kind().to_string(),
+            element: target
                 .element
                 .map(|element| element.kind.to_string())
                 .unwrap_or_default(),
-            meanings: place.meanings(words, sort, &applications, &argument),
-            sites: place.sites(words, &applications),
+            meanings: target.meanings(words, category, &applications, &argument),
+            sites: target.sites(words, &applications),
             host: host.to_owned(),
-            address_schemes: schemes(&addresses),
-            private_address: types_private_address(circumstances, sort, &addresses),
-            address_hosts: hosts(&addresses),
+            address_schemes: schemes(&target.addresses),
+            private_address: types_private_address(inputs, category, &target.addresses),
+            address_hosts: hosts(&target.addresses),
             url: url.map(String::from).unwrap_or_default(),
-            labels: as_set(circumstances.labels),
-            changes: !matches!(sort, ActionCategory::ReadOnly | ActionCategory::Navigation),
-            enters: sort == ActionCategory::TextEntry || pastes_selection(circumstances.action),
-            navigates: matches!(sort, ActionCategory::Navigation)
-                || !addresses.is_empty()
+            labels: as_set(inputs.labels),
+            changes: !matches!(
+                category,
+                ActionCategory::ReadOnly | ActionCategory::Navigation
+            ),
+            enters: category == ActionCategory::TextEntry || pastes_selection(inputs.action),
+            navigates: matches!(category, ActionCategory::Navigation)
+                || !target.addresses.is_empty()
                 || may_navigate,
             destructive: false,
-            unlabelled: sort == ActionCategory::Press && text.is_empty(),
-            tainted: circumstances.tainted,
-            suspected_injection: circumstances.suspected_injection,
-            context_texts: place.context_texts(words, sort, &applications, &argument),
-            keyboard_target: place.keyboard_target(sort),
+            unlabelled: category == ActionCategory::Press && text.is_empty(),
+            tainted: inputs.tainted,
+            suspected_injection: inputs.suspected_injection,
+            context_texts: target.context_texts(words, category, &applications, &argument),
+            keyboard_target: target.keyboard_target(category),
             window: window
                 .map(|window| window.title.clone())
                 .unwrap_or_default(),
@@ -149,7 +148,7 @@ impl ActionContext {
             labels: as_set(call.labels),
             // The effect of a function is not known, so a change is assumed.
             changes: true,
-            destructive: call.may_destroy,
+            destructive: call.destructive,
             tainted: call.tainted,
             suspected_injection: call.suspected_injection,
             ..Self::default()
@@ -191,7 +190,7 @@ fn meanings_of_call(words: &Lexicon, call: &CallInputs<'_>) -> Meanings {
         }
         meanings
     });
-    let mut meanings = words.meanings_of_function(call.own_name);
+    let mut meanings = words.meanings_of_function(call.function_in_tool);
     meanings.extend(chosen.flatten());
     meanings
 }

@@ -97,6 +97,16 @@ pub enum PolicyDecision {
     Deny(Vec<PolicyRule>),
 }
 
+/// Judgement of the policy about an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    pub decision: PolicyDecision,
+    /// True if a rule demands that the pointer is verified before the click.
+    pub verify_pointer: bool,
+    /// True if a rule demands that an approval comes from another principal than the creator of the task.
+    pub second_person: bool,
+}
+
 /// A validated policy and its lexicon.
 #[derive(Debug)]
 pub struct Policy {
@@ -190,49 +200,41 @@ impl Policy {
         &self.words
     }
 
-    /// Decides about an action of a task.
+    /// Judges an action of a task.
     #[must_use]
-    pub fn evaluate(&self, requester: Requester<'_>, what: &ActionContext) -> PolicyDecision {
-        let asked = match CedarRequest::new(requester, what, &self.schema) {
-            Ok(asked) => asked,
+    pub fn judge(&self, requester: Requester<'_>, what: &ActionContext) -> Judgement {
+        match CedarRequest::new(requester, what, &self.schema) {
+            Ok(asked) => Judgement {
+                decision: self.decision(&asked),
+                verify_pointer: self.forbids(&asked, "performUnverified"),
+                second_person: self.forbids(&asked, "performOnOwnApproval"),
+            },
             Err(error) => {
-                return PolicyDecision::Deny(vec![PolicyRule::evaluation_error(&with_causes(
-                    &*error,
-                ))]);
+                let rule = PolicyRule::evaluation_error(&with_causes(&*error));
+                Judgement {
+                    decision: PolicyDecision::Deny(vec![rule]),
+                    verify_pointer: true,
+                    second_person: true,
+                }
             }
-        };
-        let refused = self.denying_rules(&asked, "perform");
-        if let Some(rules) = refused {
+        }
+    }
+
+    fn decision(&self, asked: &CedarRequest) -> PolicyDecision {
+        if let Some(rules) = self.denying_rules(asked, "perform") {
             // Denial comes first: a person cannot approve what the policy forbids.
             return PolicyDecision::Deny(rules);
         }
-        match self.denying_rules(&asked, "performUnattended") {
+        match self.denying_rules(asked, "performUnattended") {
             Some(rules) => PolicyDecision::RequireApproval(rules),
             None => PolicyDecision::Allow,
         }
     }
 
-    /// Returns whether a rule demands that the pointer is verified before a click. A policy that permits nothing of the kind
-    /// demands nothing, because policies from before there was this action name the others only.
-    #[must_use]
-    pub fn demands_pointer_check(&self, requester: Requester<'_>, what: &ActionContext) -> bool {
-        self.forbids(requester, what, "performUnverified")
-    }
-
-    /// Returns whether a rule demands that an approval comes from another principal than the creator of the task. Like
-    /// [`Self::demands_pointer_check`], a policy that does not name the action demands nothing.
-    #[must_use]
-    pub fn demands_second_person(&self, requester: Requester<'_>, what: &ActionContext) -> bool {
-        self.forbids(requester, what, "performOnOwnApproval")
-    }
-
-    /// Returns whether a rule forbids a Cedar action, or fails to be evaluated.
-    fn forbids(&self, requester: Requester<'_>, what: &ActionContext, action: &str) -> bool {
-        let request = CedarRequest::new(requester, what, &self.schema);
-        let Ok(response) = request
-            .map_err(|error| with_causes(&*error))
-            .and_then(|request| self.authorize(&request, action))
-        else {
+    /// Returns whether a rule forbids a Cedar action, or fails to be evaluated. A policy that permits nothing of the kind forbids
+    /// nothing, because policies from before there was this action name the others only.
+    fn forbids(&self, asked: &CedarRequest, action: &str) -> bool {
+        let Ok(response) = self.authorize(asked, action) else {
             // Care that is not needed costs a moment; missing care could do harm.
             return true;
         };

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use motorium_proto::domain::private_host::is_private_host;
+use motorium_text::characters::is_east_asian;
 use url::Url;
 
 use crate::target_context::typed_address::typed_addresses;
@@ -54,17 +55,12 @@ fn words(text: &str) -> Vec<&str> {
     let is_end = |letter: char| {
         letter.is_whitespace()
             || (!letter.is_ascii() && !letter.is_alphanumeric())
-            || is_ideograph(letter)
+            || is_east_asian(letter)
     };
     text.split(is_end)
         .map(|word| word.trim_matches(AROUND))
         .filter(|word| !word.is_empty())
         .collect()
-}
-
-/// Returns whether a letter is of a script that is written without spaces: Chinese, Japanese, Korean.
-fn is_ideograph(letter: char) -> bool {
-    matches!(u32::from(letter), 0x2e80..=0x9fff | 0xac00..=0xd7af | 0xf900..=0xfaff | 0xff00..=0xffef)
 }
 
 #[cfg(test)]

@@ -6,16 +6,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, SystemTime};
 
 use motorium_kit::shutdown::Shutdown;
+use motorium_kit::watched_file;
 use serde::{Deserialize, Serialize};
 
 use super::engine::{self, Policy};
 use motorium_text::lexicon;
-
-/// Interval at which files are checked for changes. Polling also works on network and container file systems.
-const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Built-in policies by their configuration values.
 const BUILT_IN: &[(&str, &str)] = &[("careful", engine::CAREFUL), ("free", engine::FREE)];
@@ -146,26 +143,34 @@ impl PolicySource {
 
     /// Reloads the files whenever they change, until shutdown.
     pub async fn watch(self, shutdown: Shutdown) {
-        let mut known = self.modified_times();
-        if known.is_empty() {
+        let PolicyDocument {
+            policies, words, ..
+        } = self.document();
+        let rules = policies.is_some().then(|| PathBuf::from(&self.rules));
+        let files: Vec<PathBuf> = rules.into_iter().chain(self.words.clone()).collect();
+        if files.is_empty() {
             return;
         }
-        loop {
-            tokio::select! {
-                () = shutdown.draining() => return,
-                // Polling also finds a file that an editor replaced instead of writing into it.
-                () = tokio::time::sleep(POLL_INTERVAL) => {}
-            }
-            let now = self.modified_times();
-            if now != known {
-                known = now;
-                self.reload();
-            }
+        let known = policies.into_iter().chain(words).collect();
+        tokio::select! {
+            () = shutdown.draining() => {}
+            () = watched_file::follow(files, known, |contents| self.reload(contents)) => {}
         }
     }
 
-    fn reload(&self) {
-        match read(&self.rules, self.words.as_deref()) {
+    /// Loads new contents of the files.
+    fn reload(&self, contents: &[String]) {
+        let mut contents = contents.iter().cloned();
+        let policies = match is_built_in(&self.rules) {
+            true => None,
+            false => contents.next(),
+        };
+        let written = PolicyDocument {
+            name: self.rules.clone(),
+            policies,
+            words: contents.next(),
+        };
+        match checked(written, self.words.as_deref()) {
             Ok(read) => {
                 let mut current = self.active.write().unwrap_or_else(PoisonError::into_inner);
                 *current = read;
@@ -176,19 +181,6 @@ impl PolicySource {
             }
         }
     }
-
-    /// Returns the modification times of the files; `None` for a missing file.
-    fn modified_times(&self) -> Vec<Option<SystemTime>> {
-        let rules = (!is_built_in(&self.rules)).then(|| PathBuf::from(&self.rules));
-        let files = rules.iter().chain(&self.words);
-        files
-            .map(|path| {
-                std::fs::metadata(path)
-                    .and_then(|about| about.modified())
-                    .ok()
-            })
-            .collect()
-    }
 }
 
 fn is_built_in(name: &str) -> bool {
@@ -196,15 +188,21 @@ fn is_built_in(name: &str) -> bool {
 }
 
 fn read(name: &str, words: Option<&Path>) -> Result<ActivePolicy, Error> {
-    let built_in = BUILT_IN.iter().find(|(known, _)| *known == name);
     let written = PolicyDocument {
         name: name.to_owned(),
-        policies: match built_in {
-            Some(_) => None,
-            None => Some(text(Path::new(name))?),
+        policies: match is_built_in(name) {
+            true => None,
+            false => Some(text(Path::new(name))?),
         },
         words: words.map(text).transpose()?,
     };
+    checked(written, words)
+}
+
+/// Returns the policy of a text that is to be used now, with the checks that older recordings are spared.
+fn checked(written: PolicyDocument, words: Option<&Path>) -> Result<ActivePolicy, Error> {
+    let name = &written.name;
+    let built_in = BUILT_IN.iter().find(|(known, _)| known == name);
     let policies = match (&written.policies, built_in) {
         (None, Some((_, policies))) => *policies,
         (own, _) => own.as_deref().unwrap_or_default(),
@@ -241,7 +239,7 @@ fn text(path: &Path) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
+    use std::time::Duration;
 
     use tempfile::TempDir;
 
@@ -250,11 +248,13 @@ mod tests {
     const ALL: &str = "@id(\"all\") permit (principal, action, resource);";
     const NOTHING: &str = "@id(\"none\") forbid (principal, action, resource);";
 
+    /// Time within which a change is noticed and read twice.
+    const POLLED: Duration = Duration::from_secs(5);
+
     struct Followed {
         folder: TempDir,
         source: PolicySource,
         shutdown: Shutdown,
-        times: u64,
     }
 
     impl Followed {
@@ -269,7 +269,6 @@ mod tests {
                 folder,
                 source,
                 shutdown,
-                times: 0,
             }
         }
 
@@ -277,14 +276,7 @@ mod tests {
         async fn write(&mut self, policies: &str) {
             let path = self.folder.path().join("own.cedar");
             std::fs::write(&path, policies).unwrap();
-            self.times += 1;
-            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(self.times);
-            File::options()
-                .write(true)
-                .open(&path)
-                .and_then(|file| file.set_modified(time))
-                .unwrap();
-            tokio::time::sleep(POLL_INTERVAL + POLL_INTERVAL).await;
+            tokio::time::sleep(POLLED).await;
         }
 
         fn current(&self) -> ([u8; 32], Option<String>) {
@@ -309,7 +301,7 @@ mod tests {
         assert_eq!(second.1.as_deref(), Some(NOTHING));
 
         std::fs::remove_file(followed.folder.path().join("own.cedar")).unwrap();
-        tokio::time::sleep(POLL_INTERVAL + POLL_INTERVAL).await;
+        tokio::time::sleep(POLLED).await;
         assert_eq!(followed.current(), second, "a missing file is ignored");
         followed.shutdown.drain();
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use motorium_text::hex;
 use sha2::{Digest as _, Sha256};
 
 /// Identifier of a blob: the SHA-256 of its content.
@@ -17,18 +18,8 @@ impl BlobId {
 
     /// Parses a hash as [`Display`](fmt::Display) writes it; `None` for any other text.
     #[must_use]
-    pub fn parse(hex: &str) -> Option<Self> {
-        let digits: &[u8; 64] = hex.as_bytes().try_into().ok()?;
-        let mut sha256 = [0; 32];
-        for (byte, digits) in sha256.iter_mut().zip(digits.as_chunks::<2>().0) {
-            let [high, low] = digits.map(|digit| match digit {
-                b'0'..=b'9' => Some(digit - b'0'),
-                b'a'..=b'f' => Some(digit - b'a' + 10),
-                _ => None,
-            });
-            *byte = high? << 4 | low?;
-        }
-        Some(Self(sha256))
+    pub fn parse(digits: &str) -> Option<Self> {
+        hex::decode(digits).map(Self)
     }
 
     /// Returns the hash.
@@ -46,7 +37,7 @@ impl From<[u8; 32]> for BlobId {
 
 impl fmt::Display for BlobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(&self.0))
     }
 }
 

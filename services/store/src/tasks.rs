@@ -142,6 +142,12 @@ pub trait TaskStore: StoreUpkeep {
     /// # Errors
     /// `BadPageToken` if the token is malformed or belongs to other arguments.
     async fn list_resources(&self, list: ListResources) -> Result<Page<ResourceRow>, Error>;
+
+    /// Checks that the store can be read.
+    ///
+    /// # Errors
+    /// If it cannot.
+    async fn check(&self) -> Result<(), Error>;
 }
 
 /// A task to create.

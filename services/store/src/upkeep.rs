@@ -108,12 +108,6 @@ pub trait StoreUpkeep: Send + Sync + 'static {
     /// # Errors
     /// If the store cannot be written.
     async fn copy_settled(&self) -> Result<(), Error>;
-
-    /// Checks that the store can be read.
-    ///
-    /// # Errors
-    /// If it cannot.
-    async fn check(&self) -> Result<(), Error>;
 }
 
 /// Position in the tasks by the order of their creation. The default is before the first one.

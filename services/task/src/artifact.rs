@@ -4,6 +4,7 @@ use motorium_proto::convert::{optional, require};
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::orchestrator as wire;
+use motorium_text::hex;
 
 /// A stored image or file of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub struct Artifact {
 
 pub(crate) fn wire_artifact(task: &TaskName, artifact: Artifact) -> wire::Artifact {
     wire::Artifact {
-        name: format!("{task}/artifacts/{}", hex(&artifact.sha256)),
+        name: format!("{task}/artifacts/{}", hex::encode(&artifact.sha256)),
         media_type: artifact.media_type,
         size_bytes: artifact.size_bytes,
         sha256: artifact.sha256.to_vec().into(),
@@ -54,16 +55,4 @@ pub(crate) fn required_artifact(
     message: Option<wire::Artifact>,
 ) -> Result<Artifact, FieldError> {
     require(field, message.map(ArtifactMessage))
-}
-
-/// Formats bytes as lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }

@@ -31,7 +31,7 @@ mod conversion;
 #[cfg(test)]
 mod tests;
 
-pub use super::artifact::{Artifact, hex};
+pub use super::artifact::Artifact;
 pub(super) use conversion::{wire_failure, wire_request, wire_timing};
 
 /// A request of a task to its user.

@@ -682,22 +682,20 @@ mod tests {
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
     }
 
-    #[test]
-    fn task_messages_use_the_language_of_the_task() {
+    fn task(goal: &str) -> Task {
         let name = TaskName::from_segment("t").unwrap();
-        let goal = wire::Task {
-            goal: "点击“Save”".into(),
+        let message = wire::Task {
+            goal: goal.into(),
             ..Default::default()
         };
-        let spec = TaskSpec::from_wire(
-            name,
-            "u".into(),
-            Owner::default(),
-            goal,
-            LimitRules::default(),
-        )
-        .unwrap();
-        let mut task = Task::new(spec, EventSeq(1), at(0));
+        let (owner, rules) = (Owner::default(), LimitRules::default());
+        let spec = TaskSpec::from_wire(name, "u".into(), owner, message, rules).unwrap();
+        Task::new(spec, EventSeq(1), at(0))
+    }
+
+    #[test]
+    fn task_messages_use_the_language_of_the_task() {
+        let mut task = task("点击“Save”");
         let events = [
             Event::Started {
                 orchestrator: "o".into(),
@@ -735,20 +733,7 @@ mod tests {
 
     /// Applies events at the given seconds and checks the active time at the last of them.
     fn check_active_time(happened: Vec<(u64, Event)>, expected: u64) {
-        let name = TaskName::from_segment("t").unwrap();
-        let goal = wire::Task {
-            goal: "x".into(),
-            ..Default::default()
-        };
-        let spec = TaskSpec::from_wire(
-            name,
-            "u".into(),
-            Owner::default(),
-            goal,
-            LimitRules::default(),
-        )
-        .unwrap();
-        let mut task = Task::new(spec, EventSeq(1), at(0));
+        let mut task = task("x");
         let last = happened.last().map_or(0, |(second, _)| *second);
         for (seq, (second, event)) in (2..).zip(happened) {
             task.apply(&RecordedEvent {

@@ -2,12 +2,8 @@
 //!
 //! It decides nothing: the Orchestrator's edge says who may see a task, and the policy what its creator may have done.
 
+use motorium_proto::domain::owner::{DEFAULT_TENANT, LOCAL};
 use motorium_proto::v1::orchestrator as wire;
-
-/// Tenant of everything from before there were tenants.
-pub const DEFAULT_TENANT: &str = "default";
-/// Creator of everything from before there were principals, and of what callers create that no server authenticates.
-pub const LOCAL_CREATOR: &str = "local";
 
 /// The owner of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +18,7 @@ pub struct Owner {
 impl Default for Owner {
     fn default() -> Self {
         Self {
-            creator: LOCAL_CREATOR.to_owned(),
+            creator: LOCAL.to_owned(),
             tenant: DEFAULT_TENANT.to_owned(),
             roles: Vec::new(),
         }
@@ -37,7 +33,7 @@ impl Owner {
             text => text.to_owned(),
         };
         Self {
-            creator: or(&task.creator, LOCAL_CREATOR),
+            creator: or(&task.creator, LOCAL),
             tenant: or(&task.tenant, DEFAULT_TENANT),
             roles: task.creator_roles.clone(),
         }

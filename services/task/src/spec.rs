@@ -17,11 +17,11 @@ use motorium_proto::limits::{MAX_ATTACHMENT_BYTES, MAX_GOAL_CHARS};
 use motorium_proto::v1::common;
 use motorium_proto::v1::orchestrator as wire;
 
-use super::artifact::hex;
 use super::owner::Owner;
 use super::shortened::shortened;
 use super::shown_text::is_telling;
 use limit_rules::limits;
+use motorium_text::hex;
 
 pub use limit_rules::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, LimitCeilings, LimitRules, Limits};
 
@@ -56,7 +56,7 @@ const UPLOADS: &str = "uploads/";
 /// Returns the name of an upload.
 #[must_use]
 pub fn upload_name(sha256: &[u8; 32]) -> String {
-    format!("{UPLOADS}{}", hex(sha256))
+    format!("{UPLOADS}{}", hex::encode(sha256))
 }
 
 impl Attachment {

@@ -6,8 +6,9 @@ use motorium_proto::convert::wire_time;
 use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::v1::orchestrator as wire;
+use motorium_text::hex;
 
-use super::artifact::{Artifact, hex, wire_artifact};
+use super::artifact::{Artifact, wire_artifact};
 use super::event::{wire_failure, wire_request, wire_timing};
 use super::fold::{Lifecycle, Task};
 use super::record::{ActionRecord, StepRecord};
@@ -57,6 +58,29 @@ pub fn task(task: &Task) -> wire::Task {
     message.etag = task.last_seq.0.to_string();
     message
 }
+
+/// States in which a task has ended.
+pub const ENDED_STATES: [i32; 3] = {
+    use wire::task::State;
+
+    [
+        State::Succeeded as i32,
+        State::Failed as i32,
+        State::Cancelled as i32,
+    ]
+};
+
+/// States in which a task may go on.
+pub const UNFINISHED_STATES: [i32; 4] = {
+    use wire::task::State;
+
+    [
+        State::Pending as i32,
+        State::Running as i32,
+        State::Paused as i32,
+        State::AwaitingUser as i32,
+    ]
+};
 
 /// Returns the API state of a lifecycle.
 #[must_use]
@@ -138,7 +162,7 @@ fn ends_here(step: &StepRecord) -> bool {
 }
 
 fn artifact_name(task: &TaskName, artifact: &Artifact) -> String {
-    format!("{task}/artifacts/{}", hex(&artifact.sha256))
+    format!("{task}/artifacts/{}", hex::encode(&artifact.sha256))
 }
 
 fn action(action: &ActionRecord) -> wire::StepAction {

@@ -1,7 +1,8 @@
 //! Words that a browser shows of its own accord about the page that it was told to open: the address in its address bar, in the
 //! title of a tab and on its error pages. They are there whether the page came or not, so that they tell nothing about it.
 //!
-//! Pure. Where evidence is looked for, the caller decides; it also says which addresses were opened.
+//! Pure. Where evidence is looked for, the caller decides; it also says which addresses were opened. The headings of error pages are
+//! not in the lexicon, which users may replace: they are the browser's own words and not a matter of judgement.
 
 use std::borrow::Cow;
 

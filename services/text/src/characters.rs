@@ -26,6 +26,12 @@ pub const fn is_unspaced(character: char) -> bool {
     matches!(character, '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
+/// Returns true for characters of East Asian scripts, with their punctuation and full-width forms.
+#[must_use]
+pub const fn is_east_asian(character: char) -> bool {
+    is_unspaced(character) || matches!(character, '\u{ac00}'..='\u{d7af}' | '\u{ff00}'..='\u{ffef}')
+}
+
 /// Returns true for East Asian wide and full-width characters and for emoji, which are as wide as high.
 ///
 /// Source: Unicode Standard Annex 11.

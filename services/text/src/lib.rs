@@ -3,6 +3,7 @@
 //! - [`browser_words`]: words that a browser shows about a page whether it came or not
 //! - [`characters`]: classes of characters: ideographs, and characters that are not visible
 //! - [`fold`]: one plain form for texts that a person reads alike
+//! - [`hex`]: bytes as hexadecimal digits
 //! - [`lexicon`]: word lists that give texts a meaning, and that a user can change
 //! - [`commands`]: the programs that a terminal line starts
 //! - [`sensitive`]: numbers of cards and addresses of mail
@@ -17,6 +18,7 @@ pub mod commands;
 #[cfg(feature = "disguises")]
 pub mod disguises;
 pub mod fold;
+pub mod hex;
 pub mod lexicon;
 pub mod sensitive;
 pub mod values;

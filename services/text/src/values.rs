@@ -3,7 +3,8 @@
 //! Values are returned in a plain form, so that "1 000,00 €" and "€1000" differ only in where the currency stands. False positives
 //! are preferred: a value that is compared unnecessarily costs less than one that is not. Times of day and countdowns are no values.
 //!
-//! Which texts belong together is not decided here.
+//! Which texts belong together is not decided here. The captions are not in the lexicon, which users may replace: an approval is
+//! compared by what they find, and must not lose it to another list.
 
 use std::sync::LazyLock;
 

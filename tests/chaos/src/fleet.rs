@@ -16,6 +16,7 @@ use motorium_proto::domain::id::{EventSeq, TaskName};
 use motorium_proto::service::PerceptionServer;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_store::TaskStore;
+use motorium_store::audit::AuditLog;
 use motorium_store::local_postgres::LocalPostgres;
 use motorium_task::RecordedEvent;
 use motorium_tests::programs::Process;
@@ -337,7 +338,8 @@ impl Fleet {
         for sight in &mut self.perceptions {
             sight.stop().await;
         }
-        let storage = self.stores.open(&self.data).await.expect("the store opens");
+        let storage = self.stores.open(&self.data, AuditLog::off()).await;
+        let storage = storage.expect("the store opens");
         let mut events = BTreeMap::new();
         for id in ids {
             let name = TaskName::from_segment(&id).expect("a plain name");

@@ -36,6 +36,7 @@ use motorium_proto::v1::common::Effect;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_recording::ports::Ports;
+use motorium_store::audit::AuditLog;
 use motorium_tests::desktop::TestDesktop;
 use motorium_tests::services::installed_data;
 use tokio::sync::{Mutex, mpsc};
@@ -187,7 +188,7 @@ async fn serve(desktops: DesktopPool, folder: &std::path::Path) -> Client<Channe
     let config = Settings::default()
         .resolve()
         .expect("the defaults are valid");
-    let storage = StoreSettings::default().open(folder).await;
+    let storage = StoreSettings::default().open(folder, AuditLog::off()).await;
     let shutdown = Shutdown::new();
     let orchestrator = Orchestrator::new(
         &config,

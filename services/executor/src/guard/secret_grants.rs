@@ -39,7 +39,7 @@ impl Requester {
     }
 }
 
-/// Those that a secret is granted to.
+/// A principal or a tenant that a secret is granted to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grantee {
     /// A principal by its name.

@@ -302,9 +302,9 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// Strips the trailing dot of a fully qualified name.
+/// Strips the trailing dot of a fully qualified name, as [`normalised`](motorium_proto::domain::private_host::normalised) does.
 fn without_root(name: &str) -> &str {
-    name.strip_suffix('.').unwrap_or(name)
+    name.trim_end_matches('.')
 }
 
 fn as_ipv6<S>(host: &Host<S>) -> Option<Ipv6Addr> {

@@ -304,6 +304,10 @@ async fn without_its_display_the_program_is_alive_and_does_not_serve() {
         tokio::time::timeout(WAIT_TIMEOUT, reached).await.unwrap();
     };
     becomes(true).await;
+    desktop.server.signal("STOP");
+    becomes(false).await;
+    desktop.server.signal("CONT");
+    becomes(true).await;
     desktop.server.signal("KILL");
     becomes(false).await;
     assert!(is_serving(channel.clone(), LIVENESS).await.unwrap());

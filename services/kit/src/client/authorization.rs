@@ -2,6 +2,8 @@
 //!
 //! A configured token is sent with every call. Without one, calls to this machine carry the token of its user, which is read from
 //! its file when the first call is made: the server may start, and create it, after the channel.
+//!
+//! It does not know which servers may have a token: [`Audiences`](super::Audiences) do.
 
 use std::sync::{PoisonError, RwLock};
 

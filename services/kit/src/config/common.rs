@@ -285,8 +285,7 @@ impl Common {
     /// Returns the configuration of a server on `listen`.
     ///
     /// # Errors
-    /// If the address can be reached from other machines and clients need neither a token nor a certificate, or the callers file
-    /// is invalid.
+    /// If the address can be reached from other machines and clients are not authenticated, or the callers file is invalid.
     pub fn server(&self, listen: ListenAddress) -> Result<server::Config, Error> {
         // Read here and not with the other settings: commands share these, and need not be able to read the file.
         let callers = self.protection.callers_file.as_deref();

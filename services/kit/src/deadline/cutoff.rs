@@ -17,13 +17,13 @@ use crate::error_info;
 /// A future that resolves at the cutoff of a call, with the error for its caller.
 pub(crate) type CutoffFuture = Pin<Box<dyn Future<Output = ErrorReport> + Send>>;
 
-/// Runs `handler` under `deadline` and ends it when `moment` resolves.
+/// Runs `handler` under `deadline` and ends it when `cutoff` resolves.
 ///
 /// A handler that is cut off is dropped at once, so that its work stops too.
 pub(crate) async fn with_cutoff(
     handler: impl Future<Output = Response<Body>>,
     deadline: Option<Deadline>,
-    mut moment: CutoffFuture,
+    mut cutoff: CutoffFuture,
 ) -> Response<Body> {
     let scoped = async {
         match deadline {
@@ -34,15 +34,15 @@ pub(crate) async fn with_cutoff(
     tokio::select! {
         // The cutoff is polled first: tonic's own timer may fire in the same tick, and it returns a bare CANCELLED.
         biased;
-        report = &mut moment => error_info::response(report),
-        response = scoped => response.map(|body| Body::new(CutoffBody { inner: Some(body), deadline, moment })),
+        report = &mut cutoff => error_info::response(report),
+        response = scoped => response.map(|body| Body::new(CutoffBody { inner: Some(body), deadline, cutoff })),
     }
 }
 
 struct CutoffBody {
     inner: Option<Body>,
     deadline: Option<Deadline>,
-    moment: CutoffFuture,
+    cutoff: CutoffFuture,
 }
 
 impl HttpBody for CutoffBody {
@@ -56,13 +56,13 @@ impl HttpBody for CutoffBody {
         let Self {
             inner,
             deadline,
-            moment,
+            cutoff,
         } = &mut *self;
         let Some(body) = inner else {
             return Poll::Ready(None);
         };
         // The cutoff is polled first, so that a stream that is always ready ends as well.
-        if let Poll::Ready(report) = moment.as_mut().poll(cx) {
+        if let Poll::Ready(report) = cutoff.as_mut().poll(cx) {
             *inner = None;
             return Poll::Ready(Some(Ok(error_info::trailers(report))));
         }

@@ -4,7 +4,8 @@
 //! all of its services do. [`LIVENESS`] is serving as long as the process answers: a restart does not bring a database or a
 //! display back.
 //!
-//! One task reports all of it, so that reports do not overtake each other. Calls are served in any case.
+//! One task reports all of it, also the end of the server, so that reports do not overtake each other. Calls are served in any
+//! case.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, join_all};
 use futures::stream::FuturesUnordered;
+use tokio::task::JoinHandle;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tracing::{info, warn};
@@ -65,16 +67,16 @@ impl Conditions {
         self.checks.push((service, check));
     }
 
-    /// Sets the first status of all services and keeps them up to date in the background until `shutdown`.
+    /// Sets the first status of all services and keeps them up to date in the background until `shutdown`. The handle completes
+    /// when all of them are reported as not serving.
     pub(super) async fn report(
         self,
         services: &[String],
         health: &HealthReporter,
         shutdown: &Shutdown,
-    ) {
+    ) -> JoinHandle<()> {
         let mut report = Report {
             health: health.clone(),
-            shutdown: shutdown.clone(),
             services: services
                 .iter()
                 .map(|name| (name.clone(), ServiceHealth::default()))
@@ -91,9 +93,15 @@ impl Conditions {
             .set_service_status(LIVENESS, ServingStatus::Serving)
             .await;
         report.publish().await;
-        if !(self.warming.is_empty() && self.checks.is_empty()) {
-            tokio::spawn(report.run(self));
-        }
+        let shutdown = shutdown.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                () = shutdown.draining() => {}
+                () = report.update(self) => shutdown.draining().await,
+            }
+            report.end().await;
+        })
     }
 }
 
@@ -109,7 +117,6 @@ struct ServiceHealth {
 /// Reports the health of all services.
 struct Report {
     health: HealthReporter,
-    shutdown: Shutdown,
     services: BTreeMap<String, ServiceHealth>,
 }
 
@@ -118,8 +125,8 @@ impl Report {
         self.services.entry(name.to_owned()).or_default()
     }
 
-    async fn run(mut self, conditions: Conditions) {
-        let shutdown = self.shutdown.clone();
+    /// Keeps the status of all services up to date. Ends when nothing can change any more.
+    async fn update(&mut self, conditions: Conditions) {
         let warming = conditions
             .warming
             .into_iter()
@@ -134,13 +141,13 @@ impl Report {
         loop {
             tokio::select! {
                 biased;
-                () = shutdown.draining() => return,
                 Some((service, is_ready)) = warming.next() => {
                     self.service(service).is_warming = !is_ready;
                 }
                 _ = ticks.tick(), if !conditions.checks.is_empty() => {
                     self.check(&conditions.checks).await;
                 }
+                else => return,
             }
             self.publish().await;
         }
@@ -171,11 +178,12 @@ impl Report {
             self.set(name, serves).await;
         }
         self.set("", all_serve).await;
-        if self.shutdown.is_draining() {
-            // The server has reported its end meanwhile, and nothing may contradict that.
-            for name in self.services.keys().map(String::as_str).chain([""]) {
-                self.set(name, false).await;
-            }
+    }
+
+    /// Reports the end of the server.
+    async fn end(&self) {
+        for name in self.services.keys().map(String::as_str).chain([""]) {
+            self.set(name, false).await;
         }
     }
 

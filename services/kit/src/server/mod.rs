@@ -9,9 +9,9 @@ mod call;
 mod health;
 mod memory;
 mod registry;
+mod running;
 mod tls;
 
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -22,12 +22,10 @@ use std::time::Duration;
 use futures::Stream;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 use tonic::transport::server::{Connected, TcpIncoming};
-use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tower::layer::layer_fn;
-use tracing::{info, warn};
+use tracing::info;
 
 use crate::authorisation::AuthorisationTable;
 use crate::callers::CallersFile;
@@ -44,11 +42,9 @@ pub use health::{HealthCheck, LIVENESS};
 pub use memory::MemoryConnector;
 pub use registry::Mountable;
 use registry::Registry;
+pub use running::RunningServer;
+use running::ServerTask;
 use tls::Certificates;
-
-/// Timeout for closing connections after all calls on them have ended.
-// Bounds the shutdown: a peer that does not read would otherwise keep its connection open.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Resolved configuration of a server; see [`crate::config::Common::server`].
 #[derive(Debug, Clone)]
@@ -360,7 +356,7 @@ impl Builder {
         let health = HealthReporter::new();
         let names = registry.names().to_vec();
         let routes = registry.into_routes(&health, &config.authorisation)?;
-        conditions.report(&names, &health, &shutdown).await;
+        let health_task = conditions.report(&names, &health, &shutdown).await;
 
         let stops = StopSignals::default();
         let names_callers = authentication.names_callers();
@@ -378,8 +374,7 @@ impl Builder {
         let life = ServerTask {
             address,
             serving,
-            health,
-            names,
+            health: health_task,
             stops,
             grace: config.grace_period,
         };
@@ -399,104 +394,4 @@ fn transport(limits: &Limits) -> tonic::transport::Server {
         .http2_keepalive_timeout(Some(limits.keepalive_timeout))
         .max_concurrent_streams(limits.concurrent_streams)
         .http2_max_header_list_size(limits.header_bytes)
-}
-
-/// A running server.
-#[derive(Debug)]
-pub struct RunningServer {
-    address: SocketAddr,
-    shutdown: Shutdown,
-    ended: JoinHandle<Result<(), Error>>,
-}
-
-impl RunningServer {
-    /// Returns the address with the actual port, also if port 0 was configured.
-    #[must_use]
-    pub fn local_address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Returns the signal that shuts down only this server.
-    #[must_use]
-    pub fn shutdown(&self) -> &Shutdown {
-        &self.shutdown
-    }
-
-    /// Waits until the server has ended.
-    ///
-    /// # Errors
-    /// If it ended unexpectedly. Calls that were cut off are logged, not returned as errors.
-    pub async fn join(self) -> Result<(), Error> {
-        let address = self.address;
-        self.ended.await.unwrap_or_else(|error| {
-            Err(Error::Serve {
-                address,
-                problem: error.to_string(),
-            })
-        })
-    }
-
-    /// Shuts the server down and waits until it has ended.
-    ///
-    /// # Errors
-    /// Like [`Running::join`].
-    pub async fn stop(self) -> Result<(), Error> {
-        self.shutdown.drain();
-        self.join().await
-    }
-}
-
-/// The lifecycle of a server after it has started.
-struct ServerTask {
-    address: SocketAddr,
-    serving: JoinHandle<Result<(), tonic::transport::Error>>,
-    health: HealthReporter,
-    names: Vec<String>,
-    stops: StopSignals,
-    grace: Duration,
-}
-
-impl ServerTask {
-    async fn run(mut self, shutdown: Shutdown) -> Result<(), Error> {
-        tokio::select! {
-            ended = &mut self.serving => return self.unexpected_end(&ended),
-            () = shutdown.draining() => {}
-        }
-        info!(address = %self.address, grace = ?self.grace, "draining");
-        // Health first, so that its watchers are notified before the connection closes.
-        for name in std::iter::once("").chain(self.names.iter().map(String::as_str)) {
-            self.health
-                .set_service_status(name, ServingStatus::NotServing)
-                .await;
-        }
-        self.stops.draining.cancel();
-
-        let in_time = tokio::select! {
-            done = ends_within(self.grace, &mut self.serving) => done,
-            () = shutdown.stopping() => false,
-        };
-        if !in_time {
-            warn!(address = %self.address, "cutting off running calls");
-            self.stops.stopping.cancel();
-            if !ends_within(CLOSE_TIMEOUT, &mut self.serving).await {
-                // A peer that does not read keeps its connection open; it closes when the process exits.
-                warn!(address = %self.address, "connections are still open");
-                self.serving.abort();
-            }
-        }
-        info!(address = %self.address, "ended");
-        Ok(())
-    }
-
-    fn unexpected_end(&self, ended: &impl fmt::Debug) -> Result<(), Error> {
-        Err(Error::Serve {
-            address: self.address,
-            problem: format!("the listener ended unexpectedly: {ended:?}"),
-        })
-    }
-}
-
-/// Returns true if `task` ends within `time`.
-async fn ends_within<T>(time: Duration, task: &mut (impl Future<Output = T> + Unpin)) -> bool {
-    tokio::time::timeout(time, task).await.is_ok()
 }

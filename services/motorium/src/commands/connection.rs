@@ -10,7 +10,7 @@ use motorium_kit::config::{ConfigFlags, LayeredConfig, ListenAddress, Secret};
 use motorium_messages::Message;
 use motorium_orchestrator::Settings;
 use motorium_proto::error::ErrorReport;
-use tonic::Status;
+use tonic::{Response, Status};
 
 use crate::cli::ConnectionOptions;
 use crate::error::Error;
@@ -60,6 +60,12 @@ impl Connection {
             };
         }
         Error::Service(report)
+    }
+
+    /// Returns the message of a response, or the error of a failed call, as [`Connection::error`].
+    pub(crate) fn answer<T>(&self, response: Result<Response<T>, Status>) -> Result<T, Error> {
+        let answer = response.map(Response::into_inner);
+        answer.map_err(|status| self.status(&status))
     }
 
     /// Converts the status of a failed call, as [`Connection::error`].

@@ -5,12 +5,12 @@
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use motorium_client::ENDED_STATES;
 use motorium_kit::config::LayeredConfig;
 use motorium_messages::Message;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::limits::MAX_PAGE_SIZE;
 use motorium_proto::v1::orchestrator as wire;
-use motorium_proto::v1::orchestrator::task::State;
 use prost_types::Timestamp;
 use tonic::Status;
 
@@ -95,9 +95,7 @@ impl Purging {
             let request = wire::ListTasksRequest {
                 page_size: MAX_PAGE_SIZE,
                 page_token,
-                states: [State::Succeeded, State::Failed, State::Cancelled]
-                    .map(i32::from)
-                    .to_vec(),
+                states: ENDED_STATES.map(i32::from).to_vec(),
                 ..wire::ListTasksRequest::default()
             };
             let page = self.connection.client.raw().list_tasks(request).await;

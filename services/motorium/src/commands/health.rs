@@ -1,4 +1,6 @@
 //! `motorium health`: asks a service whether it can work, for health checks of containers.
+//!
+//! It checks nothing itself: the server does, every two seconds.
 
 use std::process::ExitCode;
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use motorium_kit::config::LayeredConfig;
-use motorium_kit::shutdown::EndSignals;
+use motorium_kit::end_signals::EndSignals;
 use motorium_messages::{Language, Message};
 use motorium_proto::convert::wire_duration;
 use motorium_proto::domain::id::TaskName;

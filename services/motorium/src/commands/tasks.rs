@@ -5,11 +5,10 @@
 use std::process::ExitCode;
 
 use motorium_kit::config::LayeredConfig;
-use motorium_kit::shutdown::EndSignals;
+use motorium_kit::end_signals::EndSignals;
 use motorium_messages::Message;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_task::words;
-use tonic::{Response, Status};
 
 use super::connection::Connection;
 use super::watch::{Responder, WatchOptions, watch};
@@ -26,7 +25,6 @@ const DEFAULT_TASKS: i32 = 100;
 /// Runs a subcommand of `motorium tasks`.
 pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCode, Error> {
     let connection = Connection::open(loaded, &args.server)?;
-    let reach = |status: Status| connection.status(&status);
     let mut raw = connection.client.raw();
     let request_id = String::new();
     let command = match (args.command, args.session) {
@@ -47,18 +45,7 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
             session,
             names,
         } => {
-            let session = session.map(|name| super::full_name("sessions", &name));
-            let request = wire::ListTasksRequest {
-                page_size: limit,
-                session: session.unwrap_or_default(),
-                ..wire::ListTasksRequest::default()
-            };
-            let page = raw.list_tasks(request).await.map_err(reach)?.into_inner();
-            if names {
-                page.tasks.iter().for_each(|task| output::line(&task.name));
-            } else {
-                output::line(&table::tasks(&page.tasks, terminal_language()));
-            }
+            list(&connection, limit, session, names).await?;
         }
         TasksCommand::Show { name } => show(&connection, &full_name(&name)).await?,
         TasksCommand::Steps { name } => {
@@ -79,39 +66,21 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
                 reason: String::new(),
                 request_id,
             };
-            state(
-                raw.cancel_task(request)
-                    .await
-                    .map(Response::into_inner)
-                    .map_err(reach)?
-                    .task,
-            );
+            state(connection.answer(raw.cancel_task(request).await)?.task);
         }
         TasksCommand::Pause { name } => {
             let request = wire::PauseTaskRequest {
                 name: full_name(&name),
                 request_id,
             };
-            state(
-                raw.pause_task(request)
-                    .await
-                    .map(Response::into_inner)
-                    .map_err(reach)?
-                    .task,
-            );
+            state(connection.answer(raw.pause_task(request).await)?.task);
         }
         TasksCommand::Resume { name } => {
             let request = wire::ResumeTaskRequest {
                 name: full_name(&name),
                 request_id,
             };
-            state(
-                raw.resume_task(request)
-                    .await
-                    .map(Response::into_inner)
-                    .map_err(reach)?
-                    .task,
-            );
+            state(connection.answer(raw.resume_task(request).await)?.task);
         }
         TasksCommand::Answer { name, message } => {
             let message = message.unwrap_or_default();
@@ -121,10 +90,8 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
                 request_id,
             };
             state(
-                raw.acknowledge_user_action(request)
-                    .await
-                    .map(Response::into_inner)
-                    .map_err(reach)?
+                connection
+                    .answer(raw.acknowledge_user_action(request).await)?
                     .task,
             );
         }
@@ -139,13 +106,7 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
                 request_id,
                 attachments: attachments::read(&connection, &attachments).await?,
             };
-            state(
-                raw.send_message(request)
-                    .await
-                    .map(Response::into_inner)
-                    .map_err(reach)?
-                    .task,
-            );
+            state(connection.answer(raw.send_message(request).await)?.task);
         }
         TasksCommand::Approvals { name } => {
             let parent = name.map_or_else(|| "tasks/-".to_owned(), |name| full_name(&name));
@@ -167,8 +128,7 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
                 user: approval::user(),
                 request_id,
             };
-            let taken = raw.take_over(request).await.map(Response::into_inner);
-            state(taken.map_err(reach)?.task);
+            state(connection.answer(raw.take_over(request).await)?.task);
         }
         TasksCommand::HandBack { name, message } => {
             let request = wire::HandBackRequest {
@@ -176,8 +136,7 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
                 message: message.unwrap_or_default(),
                 request_id,
             };
-            let back = raw.hand_back(request).await.map(Response::into_inner);
-            state(back.map_err(reach)?.task);
+            state(connection.answer(raw.hand_back(request).await)?.task);
         }
         TasksCommand::Export { name, to, html } => {
             super::export::export(&connection, &full_name(&name), to, html).await?;
@@ -189,6 +148,28 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
+/// Prints the tasks, or only those of a session: a table, or their names alone.
+async fn list(
+    connection: &Connection,
+    limit: i32,
+    session: Option<String>,
+    names: bool,
+) -> Result<(), Error> {
+    let session = session.map(|name| super::full_name("sessions", &name));
+    let request = wire::ListTasksRequest {
+        page_size: limit,
+        session: session.unwrap_or_default(),
+        ..wire::ListTasksRequest::default()
+    };
+    let page = connection.answer(connection.client.raw().list_tasks(request).await)?;
+    if names {
+        page.tasks.iter().for_each(|task| output::line(&task.name));
+    } else {
+        output::line(&table::tasks(&page.tasks, terminal_language()));
+    }
+    Ok(())
+}
+
 /// Lists the pending approvals.
 async fn waiting(connection: &Connection, parent: &str) -> Result<Vec<wire::Approval>, Error> {
     let request = wire::ListApprovalsRequest {
@@ -196,8 +177,7 @@ async fn waiting(connection: &Connection, parent: &str) -> Result<Vec<wire::Appr
         ..wire::ListApprovalsRequest::default()
     };
     let listed = connection.client.raw().list_approvals(request).await;
-    let listed = listed.map_err(|status| connection.status(&status))?;
-    Ok(listed.into_inner().approvals)
+    Ok(connection.answer(listed)?.approvals)
 }
 
 /// Returns the approval with this name, or the pending one of the task with this name.

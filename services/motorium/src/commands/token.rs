@@ -1,4 +1,6 @@
 //! `motorium token`: prints the token that commands send to the Orchestrator, for other clients on this machine.
+//!
+//! It creates no token: a server does when it starts.
 
 use std::process::ExitCode;
 

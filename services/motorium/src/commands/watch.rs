@@ -11,7 +11,7 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use indicatif::{ProgressBar, ProgressStyle};
 use motorium_client::Update;
-use motorium_kit::shutdown::EndSignals;
+use motorium_kit::end_signals::EndSignals;
 use motorium_messages::{Language, Message};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;

@@ -1,4 +1,6 @@
 //! Keeps two virtual desktops on one data folder apart: they would share a home, and each would end the browser of the other.
+//!
+//! It does not keep other services apart: those lock their own files.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};

@@ -31,6 +31,7 @@ use motorium_proto::domain::id::{DesktopName, DisplayId};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_recording::ports::Ports;
 use motorium_store::Durability;
+use motorium_store::audit::AuditLog;
 use motorium_store::local_postgres::LocalPostgres;
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -76,7 +77,10 @@ async fn serve(
         ..Settings::default()
     };
     let config = settings.resolve().expect("defaults are right");
-    let storage = stores.open(folder).await.expect("the store opens");
+    let storage = stores
+        .open(folder, AuditLog::off())
+        .await
+        .expect("the store opens");
     let desktops = DesktopPool::new(connector(
         ClientConfig::new(""),
         LocalServices {

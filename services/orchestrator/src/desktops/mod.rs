@@ -7,7 +7,7 @@
 //!
 //! Invariant: the services of a registered desktop are called without the token unless the operator listed their addresses.
 
-pub mod heartbeat;
+pub mod probe;
 pub mod registration;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -218,7 +218,7 @@ impl DesktopPool {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub async fn restore(
+    pub async fn sync_with_store(
         &self,
         store: &dyn TaskStore,
         rules: &RegistrationRules,
@@ -254,18 +254,14 @@ impl DesktopPool {
         self.remove_unless(|name| stored.contains_key(name));
         for desktop in stored.into_values() {
             let name = desktop.desktop.name.to_string();
-            if let Err(problem) = self.restore_desktop(desktop, rules) {
+            if let Err(problem) = self.sync_desktop(desktop, rules) {
                 self.warn_once(&name, problem);
             }
         }
         Ok(())
     }
 
-    fn restore_desktop(
-        &self,
-        stored: StoredDesktop,
-        rules: &RegistrationRules,
-    ) -> Result<(), String> {
+    fn sync_desktop(&self, stored: StoredDesktop, rules: &RegistrationRules) -> Result<(), String> {
         let StoredDesktop { desktop, draining } = stored;
         let name = desktop.name.clone();
         let known = self.get(&name);

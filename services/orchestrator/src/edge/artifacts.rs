@@ -10,7 +10,8 @@ use super::{Edge, ResponseStream};
 use crate::error::Error;
 use motorium_recording::log;
 use motorium_task::Task;
-use motorium_task::event::{Artifact, hex};
+use motorium_task::event::Artifact;
+use motorium_text::hex;
 
 impl Edge {
     pub(super) async fn artifact(
@@ -29,7 +30,7 @@ impl Edge {
         let task = self.visible_task("name", task).await?;
         let task = log::load(self.store.as_ref(), &task).await?;
         let found = artifacts(&task)
-            .find(|artifact| hex(&artifact.sha256) == id)
+            .find(|artifact| hex::encode(&artifact.sha256) == id)
             .cloned();
         let artifact = found.ok_or_else(|| Error::ArtifactNotFound {
             name: request.name.clone(),

@@ -7,26 +7,70 @@
 use std::future::Future;
 
 use motorium_kit::principal::Principal;
+use motorium_proto::v1::orchestrator as wire;
 use motorium_store::audit::AuditEntry;
-use tonic::{Code, Status};
+use tonic::{Code, Request, Status};
 
 use super::Edge;
 use crate::audit;
 use crate::error::Error;
 
+/// A request that names the resource that it changes.
+pub(super) trait Named: Send {
+    fn resource(&self) -> &str;
+}
+
+/// Implements [`Named`] for requests with the field `name`.
+macro_rules! named {
+    ($($request:ident),* $(,)?) => {
+        $(impl Named for wire::$request {
+            fn resource(&self) -> &str {
+                &self.name
+            }
+        })*
+    };
+}
+
+named!(
+    CancelTaskRequest,
+    PauseTaskRequest,
+    ResumeTaskRequest,
+    DeleteTaskRequest,
+    SendMessageRequest,
+    AcknowledgeUserActionRequest,
+    TakeOverRequest,
+    HandBackRequest,
+    ResolveApprovalRequest,
+    DeleteSessionRequest,
+    UnregisterDesktopRequest,
+    DrainDesktopRequest,
+);
+
+impl Named for wire::RegisterDesktopRequest {
+    fn resource(&self) -> &str {
+        let desktop = self.desktop.as_ref();
+        desktop.map_or("", |desktop| &desktop.name)
+    }
+}
+
 impl Edge {
-    /// Makes a call that changes the resource of this name.
-    pub(super) async fn audited<T, E: Into<Status>>(
-        &self,
+    /// Makes a call that changes the resource that its request names.
+    pub(super) async fn change<'a, R: Named, T, F>(
+        &'a self,
         method: &'static str,
-        resource: &str,
-        call: impl Future<Output = Result<T, E>> + Send,
-    ) -> Result<T, Status> {
+        request: Request<R>,
+        call: impl FnOnce(&'a Self, R) -> F + Send,
+    ) -> Result<T, Status>
+    where
+        F: Future<Output = Result<T, Error>> + Send,
+    {
         let principal = Principal::current();
-        self.record(audit::call(&principal, method, resource, None))
+        let request = request.into_inner();
+        let resource = request.resource().to_owned();
+        self.record(audit::call(&principal, method, &resource, None))
             .await?;
-        let result = call.await.map_err(Into::into);
-        self.record_end(&principal, method, resource, result).await
+        let result = call(self, request).await.map_err(Status::from);
+        self.record_end(&principal, method, &resource, result).await
     }
 
     /// Makes a call that creates a resource, whose response has the name.

@@ -7,7 +7,7 @@ use motorium_proto::v1::orchestrator as wire;
 
 use super::Edge;
 use crate::error::Error;
-use crate::retention::ENDED_STATES;
+use motorium_task::view::ENDED_STATES;
 
 impl Edge {
     pub(super) async fn remove_task(

@@ -59,7 +59,10 @@ impl Edge {
     /// Reads what other orchestrators have changed of the desktops.
     pub(super) async fn refresh_desktops(&self) -> Result<(), Error> {
         let store = self.store.as_ref();
-        Ok(self.desktops.restore(store, &self.registration).await?)
+        Ok(self
+            .desktops
+            .sync_with_store(store, &self.registration)
+            .await?)
     }
 
     pub(super) async fn listed_desktops(

@@ -239,10 +239,7 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::CancelTaskRequest>,
     ) -> RpcResult<wire::CancelTaskResponse> {
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let call = self.cancel(request);
-        let task = self.audited("CancelTask", &name, call).await?;
+        let task = self.change("CancelTask", request, Self::cancel).await?;
         Ok(Response::new(wire::CancelTaskResponse { task: Some(task) }))
     }
 
@@ -250,10 +247,7 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::PauseTaskRequest>,
     ) -> RpcResult<wire::PauseTaskResponse> {
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let call = self.pause(request);
-        let task = self.audited("PauseTask", &name, call).await?;
+        let task = self.change("PauseTask", request, Self::pause).await?;
         Ok(Response::new(wire::PauseTaskResponse { task: Some(task) }))
     }
 
@@ -261,10 +255,7 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::ResumeTaskRequest>,
     ) -> RpcResult<wire::ResumeTaskResponse> {
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let call = self.resume(request);
-        let task = self.audited("ResumeTask", &name, call).await?;
+        let task = self.change("ResumeTask", request, Self::resume).await?;
         Ok(Response::new(wire::ResumeTaskResponse { task: Some(task) }))
     }
 
@@ -272,10 +263,9 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::DeleteTaskRequest>,
     ) -> RpcResult<wire::DeleteTaskResponse> {
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let call = self.remove_task(request);
-        let deleted = self.audited("DeleteTask", &name, call).await?;
+        let deleted = self
+            .change("DeleteTask", request, Self::remove_task)
+            .await?;
         Ok(Response::new(deleted))
     }
 
@@ -283,10 +273,9 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::SendMessageRequest>,
     ) -> RpcResult<wire::SendMessageResponse> {
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let call = self.add_message(request);
-        let task = self.audited("SendMessage", &name, call).await?;
+        let task = self
+            .change("SendMessage", request, Self::add_message)
+            .await?;
         Ok(Response::new(wire::SendMessageResponse {
             task: Some(task),
         }))
@@ -309,10 +298,9 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::AcknowledgeUserActionRequest>,
     ) -> RpcResult<wire::AcknowledgeUserActionResponse> {
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let call = self.acknowledge(request);
-        let task = self.audited("AcknowledgeUserAction", &name, call).await?;
+        let task = self
+            .change("AcknowledgeUserAction", request, Self::acknowledge)
+            .await?;
         Ok(Response::new(wire::AcknowledgeUserActionResponse {
             task: Some(task),
         }))
@@ -322,10 +310,9 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::TakeOverRequest>,
     ) -> RpcResult<wire::TakeOverResponse> {
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let call = self.begin_take_over(request);
-        let task = self.audited("TakeOver", &name, call).await?;
+        let task = self
+            .change("TakeOver", request, Self::begin_take_over)
+            .await?;
         Ok(Response::new(wire::TakeOverResponse { task: Some(task) }))
     }
 
@@ -333,10 +320,9 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::HandBackRequest>,
     ) -> RpcResult<wire::HandBackResponse> {
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let call = self.end_take_over(request);
-        let task = self.audited("HandBack", &name, call).await?;
+        let task = self
+            .change("HandBack", request, Self::end_take_over)
+            .await?;
         Ok(Response::new(wire::HandBackResponse { task: Some(task) }))
     }
 
@@ -385,11 +371,12 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::ResolveApprovalRequest>,
     ) -> RpcResult<wire::ResolveApprovalResponse> {
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let call = self.resolve(request);
-        let approval = Some(self.audited("ResolveApproval", &name, call).await?);
-        Ok(Response::new(wire::ResolveApprovalResponse { approval }))
+        let approval = self
+            .change("ResolveApproval", request, Self::resolve)
+            .await?;
+        Ok(Response::new(wire::ResolveApprovalResponse {
+            approval: Some(approval),
+        }))
     }
 
     async fn create_session(
@@ -431,10 +418,9 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::DeleteSessionRequest>,
     ) -> RpcResult<wire::DeleteSessionResponse> {
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let call = self.remove_session(request);
-        let deleted = self.audited("DeleteSession", &name, call).await?;
+        let deleted = self
+            .change("DeleteSession", request, Self::remove_session)
+            .await?;
         Ok(Response::new(deleted))
     }
 
@@ -450,11 +436,9 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::RegisterDesktopRequest>,
     ) -> RpcResult<wire::RegisterDesktopResponse> {
-        let request = request.into_inner();
-        let name = request.desktop.as_ref().map(|desktop| desktop.name.clone());
-        let call = self.register(request);
-        let name = name.unwrap_or_default();
-        let desktop = self.audited("RegisterDesktop", &name, call).await?;
+        let desktop = self
+            .change("RegisterDesktop", request, Self::register)
+            .await?;
         Ok(Response::new(wire::RegisterDesktopResponse {
             desktop: Some(desktop),
         }))
@@ -464,10 +448,8 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::UnregisterDesktopRequest>,
     ) -> RpcResult<wire::UnregisterDesktopResponse> {
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let call = self.unregister(request);
-        self.audited("UnregisterDesktop", &name, call).await?;
+        self.change("UnregisterDesktop", request, Self::unregister)
+            .await?;
         Ok(Response::new(wire::UnregisterDesktopResponse {}))
     }
 
@@ -483,10 +465,7 @@ impl OrchestratorService for Edge {
         &self,
         request: Request<wire::DrainDesktopRequest>,
     ) -> RpcResult<wire::DrainDesktopResponse> {
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let call = self.drain(request);
-        let desktop = self.audited("DrainDesktop", &name, call).await?;
+        let desktop = self.change("DrainDesktop", request, Self::drain).await?;
         Ok(Response::new(wire::DrainDesktopResponse {
             desktop: Some(desktop),
         }))

@@ -20,6 +20,7 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::watch_session_response::Content;
 use motorium_recording::log;
 use motorium_store::{ListTasks, SessionToken, TaskRow, TaskSubscription};
+use motorium_task::view::ENDED_STATES;
 use tokio::time::Instant;
 use tonic::Status;
 
@@ -124,7 +125,7 @@ impl SessionWatch {
         for row in rows {
             self.known.insert(row.uid.clone());
             let last_seq = self.position.last_seq(&row.uid);
-            if is_terminal(row.state) && last_seq == row.last_seq {
+            if ENDED_STATES.contains(&row.state) && last_seq == row.last_seq {
                 continue;
             }
             self.tasks.push(WatchedTask {
@@ -239,13 +240,4 @@ impl SessionWatch {
             self.push(Content::Heartbeat(wire::Heartbeat { time }));
         }
     }
-}
-
-fn is_terminal(state: i32) -> bool {
-    use wire::task::State;
-
-    matches!(
-        State::try_from(state),
-        Ok(State::Succeeded | State::Failed | State::Cancelled)
-    )
 }

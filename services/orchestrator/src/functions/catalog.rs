@@ -54,7 +54,7 @@ pub struct OfferedFunction {
     /// Declaration as offered to the planner.
     pub declaration: FunctionDeclaration,
     /// Name of the function as its tool knows it.
-    pub tool_function_name: String,
+    pub function_in_tool: String,
     /// True if the tool declares it destructive.
     pub destructive: bool,
     /// Index of its tool among the listed tools.
@@ -87,7 +87,7 @@ impl FunctionCatalog {
             for declared in &listed.functions {
                 let function = function(tool, listed, declared, language)?;
                 let whose = Message::FunctionOfTool {
-                    function: &function.tool_function_name,
+                    function: &function.function_in_tool,
                     tool: &listed.label,
                 };
                 let whose = whose.text(language);
@@ -203,10 +203,10 @@ fn function(
     language: Language,
 ) -> Result<OfferedFunction, String> {
     let declaration = &declared.declaration;
-    let own_name = declaration.name.clone();
+    let function_in_tool = declaration.name.clone();
     let at_fault = |problem: Message<'_>| {
         let function = Message::FunctionOfTool {
-            function: &own_name,
+            function: &function_in_tool,
             tool: &listed.label,
         };
         let (text, detail) = (&function.text(language), &problem.text(language));
@@ -226,7 +226,7 @@ fn function(
         let problem = &error.to_string();
         at_fault(Message::SchemaInvalid { problem })
     })?;
-    let name = offered_name(listed.prefix.as_deref(), &own_name);
+    let name = offered_name(listed.prefix.as_deref(), &function_in_tool);
     if name.is_empty() {
         return Err(at_fault(Message::FunctionWithoutName));
     }
@@ -236,7 +236,7 @@ fn function(
             description: truncate_description(&declaration.description),
             parameters_json_schema: schema.to_string(),
         },
-        tool_function_name: own_name,
+        function_in_tool,
         destructive: declared.destructive,
         tool,
         validator,
@@ -378,7 +378,7 @@ mod tests {
             };
             offer
                 .resolve(&call)
-                .map(|(function, _)| function.tool_function_name.clone())
+                .map(|(function, _)| function.function_in_tool.clone())
         };
         assert_eq!(read("bank_look", r#"{"amount": 3}"#), Ok("look".to_owned()));
         let check = |name: &str, arguments: &str, part: &str| {

@@ -2,7 +2,7 @@
 //!
 //! - [`event`]: the points, the data passed at each and what may be amended there
 //! - [`chain`]: calls the hooks in order, with timeouts and panic isolation
-//! - [`image_retention`], [`redaction`], [`budget`], [`audit`], [`trajectory`]: built-in hooks
+//! - [`image_retention`], [`redaction`], [`budget`], [`activity_log`], [`trajectory`]: built-in hooks
 //! - [`service`]: a hook in another process, called over gRPC
 //! - [`settings`]: the configuration of the chain
 //!
@@ -11,7 +11,7 @@
 //!
 //! Invariant: at a point that no hook subscribes to, nothing is built, copied or awaited.
 
-pub mod audit;
+pub mod activity_log;
 pub mod budget;
 pub mod chain;
 pub mod event;

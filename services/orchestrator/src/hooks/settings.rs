@@ -6,7 +6,7 @@ use motorium_proto::error::FieldError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::audit::{self, AuditHook};
+use super::activity_log::{self, ActivityLogHook};
 use super::budget::{self, BudgetHook};
 use super::image_retention::{self, ImageRetentionHook};
 use super::redaction::{self, RedactionHook};
@@ -24,8 +24,9 @@ pub enum HookSettings {
     Redaction(redaction::Settings),
     /// Tells the planner when most of a budget is used.
     Ledger(budget::Settings),
-    /// Writes an audit log.
-    Audit(audit::Settings),
+    /// Writes runs and actions into a file.
+    #[serde(alias = "audit")]
+    ActivityLog(activity_log::Settings),
     /// Writes the trajectory of each ended task into a folder.
     Trajectory(trajectory::Settings),
     /// Calls a hook in another process over gRPC.
@@ -62,7 +63,7 @@ fn build_hook(settings: HookSettings) -> Result<Arc<dyn Hook>, FieldError> {
         HookSettings::ImageRetention(settings) => Arc::new(ImageRetentionHook::new(settings)?),
         HookSettings::Redaction(settings) => Arc::new(RedactionHook::new(settings)?),
         HookSettings::Ledger(settings) => Arc::new(BudgetHook::new(settings)?),
-        HookSettings::Audit(settings) => Arc::new(AuditHook::new(settings)?),
+        HookSettings::ActivityLog(settings) => Arc::new(ActivityLogHook::new(settings)?),
         HookSettings::Trajectory(settings) => Arc::new(TrajectoryHook::new(settings)?),
         HookSettings::Service(settings) => Arc::new(RemoteHook::new(settings)?),
     })
@@ -113,7 +114,13 @@ mod tests {
         "#;
         assert_eq!(
             names(written).unwrap(),
-            ["image_retention", "audit", "guard", "ledger", "redaction"]
+            [
+                "image_retention",
+                "activity_log",
+                "guard",
+                "ledger",
+                "redaction"
+            ]
         );
         let own = "[[hooks]]\nkind = \"image_retention\"\nname = \"few\"\nmax_images = 1";
         assert_eq!(names(own).unwrap(), ["few"]);

@@ -15,31 +15,35 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use motorium_kit::shutdown::Shutdown;
-use motorium_proto::v1::orchestrator::task::State;
 use motorium_store::{BlobStore, TaskNotifier, TaskStore};
 use uuid::Uuid;
 
-use crate::error::Error;
 pub use settings::{RetentionPolicy, RetentionSettings};
 pub use sweep::Swept;
 
-/// States in which a task has ended.
-pub const ENDED_STATES: [i32; 3] = [
-    State::Succeeded as i32,
-    State::Failed as i32,
-    State::Cancelled as i32,
-];
-
-/// The duty to sweep now. A backup has it while it copies files, so that none is removed meanwhile.
-pub const SWEEP_DUTY: &str = "sweep";
+/// The duty to sweep now. Kept by the orchestrator that sweeps, so that one does at a time.
+const SWEEP_DUTY: &str = "sweep";
 /// The duty to sweep in this interval. It is kept after the sweep.
 const INTERVAL_DUTY: &str = "sweep-interval";
 /// Time after which another orchestrator may sweep if the one that does has died. Renewed after every batch.
 // Longer than a batch of deletions takes on a slow disk.
-pub const DUTY_LEASE: Duration = Duration::from_secs(300);
+const DUTY_LEASE: Duration = Duration::from_secs(300);
 /// Interval at which a process looks whether a sweep is due.
 // Short against the shortest interval between sweeps; a look is one statement.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Error of a sweep. It has no caller: it is logged, and the next sweep does the rest.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "another process has begun to sweep the store, because this one did not renew its duty in time"
+    )]
+    Lost,
+    #[error(transparent)]
+    Store(#[from] motorium_store::Error),
+    #[error(transparent)]
+    Log(#[from] motorium_recording::log::Error),
+}
 
 /// Sweeps a store in the background.
 #[derive(Clone)]
@@ -81,7 +85,7 @@ impl Sweeper {
     /// Sweeps, unless another process does or the last sweep is not an interval ago.
     ///
     /// # Errors
-    /// If the store or the blobs cannot be read or written.
+    /// If the store or the blobs cannot be read or written, or another process has taken the duty over.
     pub async fn sweep_if_due(&self, now: SystemTime) -> Result<Option<Swept>, Error> {
         // A name of its own for each attempt, so that this process, too, finds the interval taken.
         let owner = Uuid::new_v4().to_string();

@@ -1,4 +1,6 @@
 //! Settings of the retention, as written, and the validated policy.
+//!
+//! Nothing is deleted here: a sweep does that.
 
 use std::time::Duration;
 

@@ -15,10 +15,10 @@ use motorium_recording::log;
 use motorium_store::{BlobId, OldTasks, RemovedBlobs, TaskCursor, TaskPart, UnindexedTask};
 use motorium_task::Task;
 use motorium_task::spec::{Attachment, AttachmentContent};
+use motorium_task::view::ENDED_STATES;
 use tokio::time::Instant;
 
-use super::{DUTY_LEASE, ENDED_STATES, SWEEP_DUTY, Sweeper, references};
-use crate::error::Error;
+use super::{DUTY_LEASE, Error, SWEEP_DUTY, Sweeper, references};
 
 /// Number of tasks or sessions that are looked up at once.
 const BATCH_SIZE: u32 = 100;
@@ -105,7 +105,7 @@ impl Pass<'_> {
         {
             return Ok(());
         }
-        Err(Error::SweepLost)
+        Err(Error::Lost)
     }
 
     /// Returns the next tasks that ended longer ago than `age`; none without an age.

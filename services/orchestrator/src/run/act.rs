@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::actuator::{may_act, retry_due};
 use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
-use super::gate::{ActionPermission, is_approved};
+use super::gate::ActionPermission;
 use super::{RunResult, Runner, hooks, input_marks};
 use motorium_task::event::Event;
 use motorium_task::{Task, machine};
@@ -34,7 +34,7 @@ impl Runner {
         loop {
             let is_last_round = rounds == MAX_PREFLIGHT_ROUNDS;
             attempt.stage = match std::mem::replace(&mut attempt.stage, AttemptStage::Ended) {
-                AttemptStage::Decided if is_last_round && is_approved(self.run.task(), index) => {
+                AttemptStage::Decided if is_last_round && self.run.task().is_approved(index) => {
                     let message = self.run.task().text(Message::ApprovalTargetUnsteady);
                     self.run.refuse(message).await?;
                     AttemptStage::Ended

@@ -20,7 +20,7 @@ use super::context::RunContext;
 use super::screen::Screen;
 use super::{RunResult, capture};
 use motorium_policy::Policy;
-use motorium_task::approval_context::{JudgedPlace, evidence_area};
+use motorium_task::approval_context::{JudgedTarget, evidence_area};
 use motorium_task::effect::is_caret;
 use motorium_task::{Approval, ApprovalContext, ApprovalSubject};
 
@@ -52,7 +52,7 @@ pub(super) struct ApprovalScope {
     /// Nearby text that was read to judge it. Not part of the fingerprint if there is a place.
     pub(super) nearby_text: Vec<String>,
     /// Place whose surroundings the approval covers by their texts. `None` for calls, and in a replay of a recording from before.
-    pub(super) place: Option<JudgedPlace>,
+    pub(super) place: Option<JudgedTarget>,
     /// Encoded action or call, for the fingerprint.
     pub(super) content: Vec<u8>,
     /// True if it was performed before without effect.

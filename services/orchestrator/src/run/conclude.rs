@@ -12,8 +12,8 @@ use motorium_proto::service::{
 use tokio::time::Duration;
 use tonic::Code;
 
+use super::approvals::expire;
 use super::context::RunContext;
-use super::gate::expire;
 use super::interrupts::Interrupts;
 use super::recorder::PendingArtifact;
 use super::screen::Screen;

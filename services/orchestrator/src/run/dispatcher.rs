@@ -137,7 +137,9 @@ impl DispatchLoop {
             ..
         } = &self.dispatcher;
         match scope {
-            TaskScope::All => Ok(desktops.restore(store.as_ref(), registration).await?),
+            TaskScope::All => Ok(desktops
+                .sync_with_store(store.as_ref(), registration)
+                .await?),
             TaskScope::Only(_) => Ok(()),
         }
     }
@@ -346,7 +348,7 @@ impl DispatchLoop {
             audit,
             ..
         } = self.dispatcher.clone();
-        let journal = Journal::new(store, &notifier, task, claim.epoch, lease).audited(audit);
+        let journal = Journal::new(store, &notifier, task, claim.epoch, lease, audit);
         let stop = StopSignal::default();
         let DesktopReservation { desktop, ports, .. } = &taken;
         let assignment = Assignment {

@@ -19,7 +19,8 @@ use tokio::time::Instant;
 use self::recording::INVOKE;
 use super::actuator::may_act;
 use super::context::RunContext;
-use super::gate::{CallPermission, Gate, IntendedFunctionCall};
+use super::gate::{CallPermission, Gate};
+use super::policy_context::IntendedFunctionCall;
 use super::screen::Screen;
 use super::{Backoff, Halt, RunResult, hooks};
 use crate::error::reason;
@@ -43,8 +44,8 @@ pub(super) struct Functions {
 /// A validated call and its connection.
 struct PreparedCall {
     link: std::sync::Arc<ToolConnection>,
-    own_name: String,
-    may_destroy: bool,
+    function_in_tool: String,
+    destructive: bool,
     arguments: Map<String, Value>,
 }
 
@@ -58,8 +59,8 @@ impl Functions {
         let (function, arguments) = self.offer.resolve(call)?;
         Ok(PreparedCall {
             link: self.links[function.tool].clone(),
-            own_name: function.tool_function_name.clone(),
-            may_destroy: function.destructive,
+            function_in_tool: function.function_in_tool.clone(),
+            destructive: function.destructive,
             arguments,
         })
     }
@@ -131,8 +132,8 @@ impl Functions {
             let intended = IntendedFunctionCall {
                 index,
                 call: &call,
-                tool_function_name: &ready.own_name,
-                destructive: ready.may_destroy,
+                function_in_tool: &ready.function_in_tool,
+                destructive: ready.destructive,
                 tool: &ready.link.tool().label,
             };
             match gate.permission_to_call(run, screen, intended).await? {
@@ -209,7 +210,7 @@ async fn invoke(
     let made = ToolCall {
         task: run.task().spec.name.to_string(),
         id,
-        name: ready.own_name,
+        name: ready.function_in_tool,
         arguments: ready.arguments,
     };
     let called = invoke_recorded(run, &ready.link, &made);

@@ -100,13 +100,14 @@ impl fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// Creates the log of a task claimed with this epoch and loaded from the store.
+    /// Creates the log of a task claimed with this epoch and loaded from the store. `audit` records its actions and approvals.
     pub fn new(
         store: Arc<dyn TaskStore>,
         notifier: &TaskNotifier,
         task: Task,
         epoch: TaskEpoch,
         lease_duration: Duration,
+        audit: AuditLog,
     ) -> Self {
         let stored_seq = task.last_seq;
         Self {
@@ -124,14 +125,8 @@ impl Journal {
             }),
             deferred: Vec::new(),
             clock: RecordingMode::Off,
-            audit: AuditLog::off(),
+            audit,
         }
-    }
-
-    /// Records actions and approvals in this log.
-    #[must_use]
-    pub fn audited(self, audit: AuditLog) -> Self {
-        Self { audit, ..self }
     }
 
     /// Returns the task as the log tells it. Only the journal changes it.
@@ -480,7 +475,14 @@ mod tests {
                 .claim(&task.spec.name, "o", lease, SystemTime::now())
                 .await;
             let epoch = claim.unwrap().unwrap().epoch;
-            let journal = Journal::new(store.clone(), &TaskNotifier::new(), task, epoch, lease);
+            let journal = Journal::new(
+                store.clone(),
+                &TaskNotifier::new(),
+                task,
+                epoch,
+                lease,
+                AuditLog::off(),
+            );
             Self {
                 store,
                 journal,

@@ -13,32 +13,40 @@ use motorium_proto::domain::action::Action;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
 use super::attempt::{ActionAttempt, ResolvedAction};
-use super::gate::{Grant, is_approved, situation_on};
+use super::gate::Grant;
 use super::hover::wait_for_hover_response;
-use super::target_changes::{area_around, differs_from_parsed, surroundings, target_area};
+use super::policy_context::action_context;
+use super::target_changes::{area_around, differs_from_parsed, judged_area, target_area};
 use super::{RunResult, Runner};
 use motorium_policy::ActionContext;
 use motorium_task::ApprovalContext;
-use motorium_task::approval_context::{Comparison, JudgedPlace, dialog_area, harmless_motion};
+use motorium_task::approval_context::{Comparison, JudgedTarget, harmless_motion};
 
 /// Surroundings of an action, as they were read.
-struct Judged {
-    situation: ActionContext,
-    contexts: Vec<ApprovalContext>,
+struct Reading {
+    action: ActionContext,
+    surroundings: Vec<ApprovalContext>,
+}
+
+/// The pointer and the target right before an action.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PointerState {
+    /// True if the pointer rests on the target.
+    pub(super) at_target: bool,
+    /// True if the target looks different from the one that was judged.
+    pub(super) target_changed: bool,
 }
 
 impl Runner {
-    /// Returns whether a risky action still means what was judged. `is_target_changed`: the target itself already looks different.
-    /// `is_pointer_there`: the pointer rests on it.
+    /// Returns whether a risky action still means what was judged.
     pub(super) async fn is_as_judged(
         &mut self,
         attempt: &ActionAttempt,
         resolved: &ResolvedAction,
         grant: &Grant,
-        is_target_changed: bool,
-        is_pointer_there: bool,
+        pointer: PointerState,
     ) -> RunResult<bool> {
-        let stops = if is_pointer_there {
+        let stops = if pointer.at_target {
             Vec::new()
         } else {
             pointer_stops(&resolved.action)
@@ -46,7 +54,7 @@ impl Runner {
         for stop in &stops {
             self.rest_pointer(attempt, *stop).await?;
             if !self
-                .holds(attempt, resolved, grant, is_target_changed)
+                .holds(attempt, resolved, grant, pointer.target_changed)
                 .await?
             {
                 return Ok(false);
@@ -55,10 +63,10 @@ impl Runner {
         if !stops.is_empty() {
             return Ok(true);
         }
-        if !is_pointer_there {
+        if !pointer.at_target {
             self.screen.refresh_baseline(&mut self.run).await?;
         }
-        self.holds(attempt, resolved, grant, is_target_changed)
+        self.holds(attempt, resolved, grant, pointer.target_changed)
             .await
     }
 
@@ -82,7 +90,7 @@ impl Runner {
         attempt: &ActionAttempt,
         resolved: &ResolvedAction,
         grant: &Grant,
-        is_target_changed: bool,
+        target_changed: bool,
     ) -> RunResult<bool> {
         let target = target_area(resolved, self.run.task().pointed_at()).or(grant.focus);
         let places = places(resolved, target);
@@ -92,18 +100,12 @@ impl Runner {
         let (scene, frame) = view.scene();
         let motion = self.screen.background_motion_areas();
         let ignored = harmless_motion(&motion, scene, frame, target);
-        let areas = places.iter().map(|place| {
-            let dialog = dialog_area(scene, frame, place.area);
-            let around = place.area.map(|area| surroundings(area, frame.scale));
-            around.map_or(dialog, |around| dialog.union(&around))
-        });
+        let areas = places.iter().map(|place| judged_area(scene, frame, place));
         let area = areas.reduce(|one, other| one.union(&other));
         let area = area.unwrap_or_else(|| frame.bounds());
         let now = view.latest_frame.clone();
         let run = &mut self.run;
-        if !is_target_changed
-            && !differs_from_parsed(run, &self.screen, &now, area, &ignored).await?
-        {
+        if !target_changed && !differs_from_parsed(run, &self.screen, &now, area, &ignored).await? {
             return Ok(true);
         }
         let judged = self.read(attempt, resolved, &places, &ignored);
@@ -113,27 +115,27 @@ impl Runner {
         let (Some(judged), Some(read)) = (judged, read) else {
             return Ok(false);
         };
-        let comparison = match is_approved(self.run.task(), attempt.index) {
+        let comparison = match self.run.task().is_approved(attempt.index) {
             true => Comparison::WithPointer,
             false => Comparison::TargetAndValues,
         };
-        let mut contexts = judged.contexts.iter().zip(&read.contexts);
+        let mut surroundings = judged.surroundings.iter().zip(&read.surroundings);
         // A target without a text is known by its look alone.
-        let is_told_by_text = !is_target_changed || !judged.situation.text.is_empty();
+        let is_told_by_text = !target_changed || !judged.action.text.is_empty();
         Ok(is_told_by_text
-            && judged.situation == read.situation
-            && contexts.all(|(before, now)| before.difference(now, comparison).is_none()))
+            && judged.action == read.action
+            && surroundings.all(|(before, now)| before.difference(now, comparison).is_none()))
     }
 
     fn read(
         &self,
         attempt: &ActionAttempt,
         resolved: &ResolvedAction,
-        places: &[JudgedPlace],
+        places: &[JudgedTarget],
         ignored: &[CaptureRect],
-    ) -> Option<Judged> {
+    ) -> Option<Reading> {
         let rules = self.gate.rules();
-        let situation = situation_on(
+        let action = action_context(
             &self.run,
             &self.screen,
             &rules,
@@ -143,34 +145,34 @@ impl Runner {
             false,
         )?;
         let (scene, frame) = self.screen.view()?.scene();
-        let contexts = places
+        let surroundings = places
             .iter()
             .map(|place| ApprovalContext::of(scene, frame, place, ignored));
-        Some(Judged {
-            contexts: contexts.collect(),
-            situation,
+        Some(Reading {
+            action,
+            surroundings: surroundings.collect(),
         })
     }
 }
 
 /// Returns the places whose surroundings count: both ends of a drag, otherwise the target or the focus.
-fn places(resolved: &ResolvedAction, target: Option<CaptureRect>) -> Vec<JudgedPlace> {
+fn places(resolved: &ResolvedAction, target: Option<CaptureRect>) -> Vec<JudgedTarget> {
     let start = match &resolved.action {
         Action::Drag { .. } => resolved.action.targets().next().copied(),
         _ => None,
     };
     let ends = [target, start.map(area_around)];
-    let places: Vec<JudgedPlace> = ends.into_iter().flatten().map(place_at).collect();
+    let places: Vec<JudgedTarget> = ends.into_iter().flatten().map(place_at).collect();
     if places.is_empty() {
-        return vec![JudgedPlace::default()];
+        return vec![JudgedTarget::default()];
     }
     places
 }
 
-fn place_at(area: CaptureRect) -> JudgedPlace {
-    JudgedPlace {
+fn place_at(area: CaptureRect) -> JudgedTarget {
+    JudgedTarget {
         area: Some(area),
-        ..JudgedPlace::default()
+        ..JudgedTarget::default()
     }
 }
 

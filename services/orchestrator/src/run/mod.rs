@@ -25,6 +25,7 @@
 mod act;
 mod actuator;
 mod approval_evidence;
+mod approvals;
 mod arrival;
 mod attachments;
 mod attempt;
@@ -55,6 +56,7 @@ mod observe;
 mod page;
 mod page_text;
 mod pointer;
+mod policy_context;
 mod preflight;
 mod prepare;
 mod progress;

@@ -161,6 +161,85 @@ fn is_on_target(
     target.is_some_and(|target| target.contains(pointer)) || distance <= tolerance * tolerance
 }
 
+/// Result of aiming at a target.
+enum Aiming {
+    /// The pointer was moved, and compared with its target.
+    Checked(Aim),
+    /// The click itself moves the pointer, and no check was demanded.
+    WithClick,
+    /// The click is not made: the user was asked, or a recorded event tells why.
+    GivenUp,
+}
+
+/// A pointer that is moved to its target.
+struct Aim {
+    /// Point that the click is meant to hit.
+    point: CapturePoint,
+    /// Point that the pointer was sent to last.
+    moved_to: CapturePoint,
+    /// Point at which it was.
+    pointer: CapturePoint,
+    on_target: bool,
+    corrections: u32,
+    /// Usage and responses of the model that looked at it.
+    usage: Usage,
+    responses: Vec<String>,
+    was_asked: bool,
+}
+
+impl Aim {
+    fn at(point: CapturePoint) -> Self {
+        Self {
+            point,
+            moved_to: point,
+            pointer: point,
+            on_target: false,
+            corrections: 0,
+            usage: Usage::default(),
+            responses: Vec::new(),
+            was_asked: false,
+        }
+    }
+
+    /// Adds what a model saw.
+    fn add(&mut self, seen: PointerCheck) {
+        self.was_asked = true;
+        self.usage = std::mem::take(&mut self.usage).plus(seen.usage);
+        self.responses.extend(seen.responses);
+        self.on_target = seen.on_target;
+    }
+}
+
+/// Captures the pointer and returns the event of the check, with its stored files.
+async fn store_check(
+    run: &mut RunContext,
+    screen: &mut Screen,
+    action_id: &ActionId,
+    aim: &Aim,
+) -> RunResult<Event> {
+    let marked = capture::capture_with_pointer(run).await?;
+    let name = format!("pointer-{action_id}").replace('/', "-");
+    let unstored = [
+        PendingArtifact::image(marked.image.as_ref(), &name),
+        PendingArtifact::responses(&aim.responses, &run.responses_name("pointer")),
+    ];
+    let [image, responses] = run.store(unstored).await?;
+    if !aim.was_asked {
+        // Hover effects of the pointer, such as a highlight or a tooltip, are no effect of the click.
+        screen.set_latest_frame(marked.frame);
+    }
+    Ok(Event::PointerChecked(Box::new(PointerChecked {
+        action_id: action_id.clone(),
+        target: aim.point,
+        pointer: aim.pointer,
+        on_target: aim.on_target,
+        corrections: aim.corrections,
+        image,
+        usage: aim.usage,
+        responses,
+    })))
+}
+
 impl Actuator {
     /// Moves the pointer to a point and verifies it. Returns `None` if it missed and the user was asked.
     ///
@@ -175,108 +254,99 @@ impl Actuator {
         target: Option<CaptureRect>,
         requirement: PointerRequirement,
     ) -> RunResult<Option<PositionedPointer>> {
-        let (action_id, planned) = (&attempt.id, &attempt.planned);
         let began = Instant::now();
+        let aiming = self.aim_at(run, screen, attempt, point, target, requirement);
+        let aim = match aiming.await? {
+            Aiming::Checked(aim) => aim,
+            Aiming::WithClick => {
+                return Ok(Some(PositionedPointer {
+                    click_at: point,
+                    target: point,
+                }));
+            }
+            Aiming::GivenUp => return Ok(None),
+        };
+        let checked = store_check(run, screen, &attempt.id, &aim).await?;
+        run.record_timing("pointer", began);
+        if aim.on_target {
+            run.defer(checked);
+            return Ok(Some(PositionedPointer {
+                click_at: aim.moved_to,
+                target: aim.point,
+            }));
+        }
+        let why = run.task().text(Message::PointerOffTarget {
+            x: aim.point.x,
+            y: aim.point.y,
+            actual_x: aim.pointer.x,
+            actual_y: aim.pointer.y,
+            corrections: aim.corrections,
+        });
+        self.ask_to_click(run, &attempt.planned, &why, vec![checked])
+            .await?;
+        Ok(None)
+    }
+
+    /// Moves the pointer until it is on its target, or the corrections are used up.
+    async fn aim_at(
+        &mut self,
+        run: &mut RunContext,
+        screen: &mut Screen,
+        attempt: &ActionAttempt,
+        point: CapturePoint,
+        target: Option<CaptureRect>,
+        requirement: PointerRequirement,
+    ) -> RunResult<Aiming> {
+        let planned = &attempt.planned;
         let checks = run.config.pointer_checks;
         let is_verified = planned.verify_pointer || requirement.is_demanded;
-        let mut corrections = 0;
-        let (mut usage, mut responses) = (Usage::default(), Vec::new());
-        let mut aim = point;
-        let mut point = point;
         let mut target = target;
-        let mut pointer;
-        let mut was_asked = false;
-        let on_target = loop {
-            pointer = match self.move_pointer(run, action_id, aim).await? {
+        let mut aim = Aim::at(point);
+        loop {
+            aim.pointer = match self.move_pointer(run, &attempt.id, aim.moved_to).await? {
                 Ok(reached) => reached,
                 // The check was not requested, and this Executor cannot move the pointer separately: the click itself
                 // will.
-                Err(_) if !is_verified && corrections == 0 => {
-                    let click_at = point;
-                    return Ok(Some(PositionedPointer {
-                        click_at,
-                        target: point,
-                    }));
+                Err(_) if !is_verified && aim.corrections == 0 => return Ok(Aiming::WithClick),
+                Err(why) => {
+                    self.ask_to_click(run, planned, &why, Vec::new()).await?;
+                    return Ok(Aiming::GivenUp);
                 }
-                Err(why) => return self.ask_to_click(run, planned, &why, Vec::new()).await,
             };
-            let mut error = point - pointer;
-            let mut on_target = is_on_target(pointer, point, target, checks.tolerance_px);
-            if on_target
+            let mut error = aim.point - aim.pointer;
+            aim.on_target = is_on_target(aim.pointer, aim.point, target, checks.tolerance_px);
+            if aim.on_target
                 && is_verified
                 && let Some(seen) = self
-                    .locate_pointer(run, screen, planned, point, target, pointer)
+                    .locate_pointer(run, screen, planned, aim.point, target, aim.pointer)
                     .await?
             {
                 let seen = match seen {
                     Ok(seen) => seen,
                     Err(message) => {
                         run.refuse(message).await?;
-                        return Ok(None);
+                        return Ok(Aiming::GivenUp);
                     }
                 };
-                was_asked = true;
-                usage = usage.plus(seen.usage);
-                responses.extend(seen.responses);
-                on_target = seen.on_target;
                 error = CapturePoint::new(seen.dx, seen.dy).to_vector();
-                let corrected = pointer + error;
-                if !on_target
-                    && requirement.is_approved
-                    && !target.is_some_and(|target| target.contains(corrected))
-                {
-                    break false;
+                aim.add(seen);
+                let corrected = aim.pointer + error;
+                let is_within = target.is_some_and(|target| target.contains(corrected));
+                if !aim.on_target && requirement.is_approved && !is_within {
+                    return Ok(Aiming::Checked(aim));
                 }
-                if !on_target {
+                if !aim.on_target {
                     // The model sees the target where it is, so the planned point no longer counts.
-                    point = corrected;
-                    target = target.filter(|target| target.contains(corrected));
+                    aim.point = corrected;
+                    target = target.filter(|_| is_within);
                 }
             }
-            if on_target || corrections == checks.max_corrections {
-                break on_target;
+            if aim.on_target || aim.corrections == checks.max_corrections {
+                return Ok(Aiming::Checked(aim));
             }
-            corrections += 1;
-            aim += error;
-        };
-        let marked = capture::capture_with_pointer(run).await?;
-        let name = format!("pointer-{action_id}").replace('/', "-");
-        let unstored = [
-            PendingArtifact::image(marked.image.as_ref(), &name),
-            PendingArtifact::responses(&responses, &run.responses_name("pointer")),
-        ];
-        let [image, responses] = run.store(unstored).await?;
-        if !was_asked {
-            // Hover effects of the pointer, such as a highlight or a tooltip, are no effect of the click.
-            screen.set_latest_frame(marked.frame);
+            aim.corrections += 1;
+            aim.moved_to += error;
         }
-        let checked = Event::PointerChecked(Box::new(PointerChecked {
-            action_id: action_id.clone(),
-            target: point,
-            pointer,
-            on_target,
-            corrections,
-            image,
-            usage,
-            responses,
-        }));
-        run.record_timing("pointer", began);
-        if on_target {
-            run.defer(checked);
-            let click_at = aim;
-            return Ok(Some(PositionedPointer {
-                click_at,
-                target: point,
-            }));
-        }
-        let why = run.task().text(Message::PointerOffTarget {
-            x: point.x,
-            y: point.y,
-            actual_x: pointer.x,
-            actual_y: pointer.y,
-            corrections,
-        });
-        self.ask_to_click(run, planned, &why, vec![checked]).await
     }
 
     /// Asks the user to click instead.
@@ -286,7 +356,7 @@ impl Actuator {
         planned: &PlannedAction,
         why: &str,
         checked: Vec<Event>,
-    ) -> RunResult<Option<PositionedPointer>> {
+    ) -> RunResult {
         let message = run.task().text(Message::PointerQuestion {
             intent: &planned.intent,
             problem: why,
@@ -299,8 +369,7 @@ impl Actuator {
         };
         let request = UserRequest::new(UserRequestKind::ManualAction, message);
         let before = checked.into_iter().chain([missed]).collect();
-        hooks::ask_user(run, before, request).await?;
-        Ok(None)
+        hooks::ask_user(run, before, request).await
     }
 
     /// Moves the pointer and returns its position, or why it was not moved. Each move has an id of its own, also when a

@@ -16,8 +16,9 @@ use tokio::time::Instant;
 
 use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
 use super::context::RunContext;
-use super::gate::{ActionPermission, is_approved};
+use super::gate::{ActionPermission, Grant};
 use super::hover::wait_for_hover_response;
+use super::last_look::PointerState;
 use super::pointer::PointerRequirement;
 use super::resolve::resolve;
 use super::retry::resolve_retry;
@@ -27,6 +28,22 @@ use super::{RunResult, Runner, capture, pointer};
 use crate::hooks::HookPoint;
 use motorium_task::event::Event;
 use motorium_task::{ActionRecord, machine};
+
+/// An action that the policy, the approver and the hooks allow.
+struct Allowed {
+    grant: Grant,
+    requirement: PointerRequirement,
+    hooks_were_asked: bool,
+    /// The screen before the pointer moves.
+    baseline: Option<Frame>,
+}
+
+/// An action with the pointer where it is to be.
+struct AimedAction {
+    resolved: ResolvedAction,
+    /// True if the pointer was moved to the target.
+    pointer_at_target: bool,
+}
 
 impl Runner {
     /// Resolves the targets of an attempt on the current screen. It ends, and the reason is
@@ -72,97 +89,138 @@ impl Runner {
         attempt: &ActionAttempt,
         resolved: ResolvedAction,
     ) -> RunResult<AttemptStage> {
-        let (run, screen) = (&mut self.run, &mut self.screen);
-        let permission = self
-            .gate
-            .permission(run, screen, attempt, &resolved)
-            .await?;
-        if permission == ActionPermission::Refused {
+        let Some(allowed) = self.allowed(attempt, &resolved).await? else {
             return Ok(AttemptStage::Ended);
+        };
+        let Some(aimed) = self.aimed(attempt, resolved, &allowed).await? else {
+            return Ok(AttemptStage::Ended);
+        };
+        let may_change = machine::expects_effect(&aimed.resolved.action) || allowed.grant.is_risky;
+        let is_compared = may_change && !attempt.is_repeated();
+        Ok(
+            match !is_compared || self.holds_still(attempt, &aimed, &allowed).await? {
+                true => AttemptStage::Permitted(aimed.resolved),
+                false => AttemptStage::Decided,
+            },
+        )
+    }
+
+    /// Asks the policy, the approver and the hooks, and looks for a late effect of the previous attempt; `None` if the attempt
+    /// ends, for a reason that is recorded.
+    async fn allowed(
+        &mut self,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+    ) -> RunResult<Option<Allowed>> {
+        let (run, screen) = (&mut self.run, &mut self.screen);
+        let permission = self.gate.permission(run, screen, attempt, resolved).await?;
+        if permission == ActionPermission::Refused {
+            return Ok(None);
         }
-        let hooks_are_asked = run.wants(HookPoint::BeforeAction);
+        let hooks_were_asked = run.wants(HookPoint::BeforeAction);
         let permission = self
             .gate
-            .hooks_permit(run, screen, attempt, &resolved, permission)
+            .hooks_permit(run, screen, attempt, resolved, permission)
             .await?;
         let ActionPermission::Granted(grant) = permission else {
-            return Ok(AttemptStage::Ended);
+            return Ok(None);
         };
         let baseline = self.screen.latest_frame().cloned();
         // Checked before the pointer moves, because hover effects are no effect of the previous attempt.
         if let Some(baseline) = &baseline
             && self.has_late_effect(attempt, baseline).await?
         {
-            return Ok(AttemptStage::Ended);
+            return Ok(None);
         }
         let requirement = PointerRequirement {
-            is_approved: is_approved(self.run.task(), attempt.index),
+            is_approved: self.run.task().is_approved(attempt.index),
             is_demanded: grant.verify_pointer || pointer::is_asked_for(&self.run),
             is_risky: grant.is_risky,
         };
+        Ok(Some(Allowed {
+            grant,
+            requirement,
+            hooks_were_asked,
+            baseline,
+        }))
+    }
+
+    /// Moves the pointer to the target, if it is to be there before the click; `None` if it misses and the user was asked.
+    async fn aimed(
+        &mut self,
+        attempt: &ActionAttempt,
+        resolved: ResolvedAction,
+        allowed: &Allowed,
+    ) -> RunResult<Option<AimedAction>> {
+        let requirement = allowed.requirement;
         let (planned, action, target) = (&attempt.planned, &resolved.action, resolved.target);
         let pointed_at = {
             let mut actions = self.run.task().actions().rev();
             actions.find_map(ActionRecord::point)
         };
         let point = pointer::check_point(planned, action, target, requirement, pointed_at);
-        let mut resolved = resolved;
-        if let Some(point) = point {
-            let (run, screen) = (&mut self.run, &mut self.screen);
-            let positioned = self
-                .actuator
-                .position_pointer(run, screen, attempt, point, resolved.target, requirement)
-                .await?;
-            match positioned {
-                Some(pointer) => resolved = pointer.aim(resolved),
-                None => return Ok(AttemptStage::Ended),
-            }
-        }
-        let may_change = machine::expects_effect(&resolved.action) || grant.is_risky;
-        if attempt.is_repeated() || !may_change {
-            return Ok(AttemptStage::Permitted(resolved));
-        }
-        let lights_up = match (point, baseline) {
-            (Some(_), Some(baseline)) => {
-                let is_critical = pointer::is_critical(&attempt.planned, requirement);
-                self.has_hover_response(&baseline, &resolved, is_critical)
+        let Some(point) = point else {
+            return Ok(Some(AimedAction {
+                resolved,
+                pointer_at_target: false,
+            }));
+        };
+        let (run, screen) = (&mut self.run, &mut self.screen);
+        let positioned = self
+            .actuator
+            .position_pointer(run, screen, attempt, point, target, requirement)
+            .await?;
+        Ok(positioned.map(|pointer| AimedAction {
+            resolved: pointer.aim(resolved),
+            pointer_at_target: true,
+        }))
+    }
+
+    /// Returns whether the target is still the one that was judged, with the pointer on it.
+    async fn holds_still(
+        &mut self,
+        attempt: &ActionAttempt,
+        aimed: &AimedAction,
+        allowed: &Allowed,
+    ) -> RunResult<bool> {
+        let resolved = &aimed.resolved;
+        let lights_up = match &allowed.baseline {
+            Some(baseline) if aimed.pointer_at_target => {
+                let is_critical = pointer::is_critical(&attempt.planned, allowed.requirement);
+                self.has_hover_response(baseline, resolved, is_critical)
                     .await?
             }
             _ => false,
         };
-        let gate = &self.gate;
-        let took_time = point.is_some()
-            || hooks_are_asked
-            || gate.may_judge_slowly(&self.run, &self.screen, attempt.index);
-        let has_changed = took_time && self.has_target_changed(&resolved).await?;
-        if grant.is_risky {
-            let (is_changed, is_there) = (has_changed || lights_up, point.is_some());
+        let took_time = aimed.pointer_at_target
+            || allowed.hooks_were_asked
+            || self
+                .gate
+                .may_judge_slowly(&self.run, &self.screen, attempt.index);
+        let has_changed = took_time && self.has_target_changed(resolved).await?;
+        let pointer = PointerState {
+            at_target: aimed.pointer_at_target,
+            target_changed: has_changed || lights_up,
+        };
+        if allowed.grant.is_risky {
             let is_as_judged = self
-                .is_as_judged(attempt, &resolved, &grant, is_changed, is_there)
+                .is_as_judged(attempt, resolved, &allowed.grant, pointer)
                 .await?;
             // Parsing takes long enough for the target to change meanwhile.
-            let is_steady = !is_changed || !self.has_target_changed(&resolved).await?;
-            return Ok(match is_as_judged && is_steady {
-                true => AttemptStage::Permitted(resolved),
-                false => AttemptStage::Decided,
-            });
+            let is_steady = !pointer.target_changed || !self.has_target_changed(resolved).await?;
+            return Ok(is_as_judged && is_steady);
         }
-        if !has_changed && !lights_up {
-            return Ok(AttemptStage::Permitted(resolved));
+        if !pointer.target_changed {
+            return Ok(true);
         }
         // Parsing takes long enough for the target to change meanwhile, so it is compared once more.
         let (run, screen) = (&mut self.run, &mut self.screen);
-        let is_the_same = point.is_some()
+        Ok(pointer.at_target
             && self
                 .gate
-                .has_same_text(run, screen, attempt, &resolved)
+                .has_same_text(run, screen, attempt, resolved)
                 .await?
-            && !self.has_target_changed(&resolved).await?;
-        Ok(if is_the_same {
-            AttemptStage::Permitted(resolved)
-        } else {
-            AttemptStage::Decided
-        })
+            && !self.has_target_changed(resolved).await?)
     }
 
     /// Returns whether the previous attempt at the action has had an effect after all. It is recorded.

@@ -2,9 +2,12 @@
 //!
 //! Only pixels and windows are compared here. Texts are compared once the screen is parsed again: by the policy, and in
 //! [`motorium_task::approval_context`].
+//!
+//! What follows from a change is decided by the caller.
 
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::ChangeMap;
+use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::CompareRequest;
@@ -14,12 +17,9 @@ use super::context::RunContext;
 use super::resolve::depends_on_screen;
 use super::screen::Screen;
 use super::{RunResult, capture};
-use motorium_task::approval_context::evidence_area;
-use motorium_task::effect::is_small;
+use motorium_task::approval_context::{JudgedTarget, dialog_area, evidence_area};
+use motorium_task::effect::{MAX_CARET_SIZE, is_small};
 
-/// Maximum width of a blinking caret, in pixels.
-// Narrow changes are ignored, otherwise every text field would change between two checks.
-const MAX_CARET_WIDTH_PX: i32 = 4;
 /// Half the side of the area around a point without a known element, in pixels.
 // About the size of a button, so that the approval covers what a click would hit.
 const POINT_TARGET_RADIUS_PX: i32 = 24;
@@ -64,6 +64,13 @@ pub(super) fn area_around(point: CapturePoint) -> CaptureRect {
     CaptureRect::new(point, point).inflate(POINT_TARGET_RADIUS_PX, POINT_TARGET_RADIUS_PX)
 }
 
+/// Returns the area that counts around a target: its dialog, or else all that may tell what it is for.
+pub(super) fn judged_area(scene: &Scene, frame: &Frame, place: &JudgedTarget) -> CaptureRect {
+    let dialog = dialog_area(scene, frame, place.area);
+    let around = place.area.map(|area| surroundings(area, frame.scale));
+    around.map_or(dialog, |around| dialog.union(&around))
+}
+
 /// Updates background motion, and returns whether the target area, or its surroundings, has changed. If so, the
 /// view is marked stale.
 pub(super) async fn has_changed_at(
@@ -97,7 +104,7 @@ fn changes_at(
 ) -> bool {
     let is_noise = |bounds: &CaptureRect| noise.iter().any(|known| known.contains_box(bounds));
     let regions = change.regions.iter().map(|region| region.bounds);
-    let mut regions = regions.filter(|bounds| bounds.width() > MAX_CARET_WIDTH_PX);
+    let mut regions = regions.filter(is_wider_than_a_caret);
     change.size_differs
         || regions.any(|bounds| match place {
             Some(place) => {
@@ -130,7 +137,7 @@ pub(super) async fn differs_from_parsed(
         return Ok(true);
     };
     let regions = compared.change.regions.iter().map(|region| region.bounds);
-    let mut regions = regions.filter(|bounds| bounds.width() > MAX_CARET_WIDTH_PX);
+    let mut regions = regions.filter(is_wider_than_a_caret);
     Ok(compared.change.size_differs
         || regions.any(|bounds| area.intersects(&bounds))
         || active_window(now) != active_window(&parsed))
@@ -147,6 +154,11 @@ pub(super) async fn refresh_if_changed_within(
     let differs = differs_from_parsed(run, screen, &now, area, &[]).await?;
     screen.mark_stale_if(differs);
     screen.refresh_if_stale(run).await
+}
+
+/// Narrow changes are ignored, otherwise every text field would change between two checks.
+fn is_wider_than_a_caret(bounds: &CaptureRect) -> bool {
+    bounds.width() > MAX_CARET_SIZE.0
 }
 
 /// Returns id and title of the active window, which receives keys and text.

@@ -46,7 +46,7 @@ async fn every_call_that_changes_something_is_recorded() {
             continue;
         }
         let [.., begun, ended] = own.as_slice() else {
-            panic!("{method} is not recorded: call it through Edge::audited");
+            panic!("{method} is not recorded: call it through Edge::change");
         };
         assert_eq!(
             (&begun["phase"], &ended["phase"]),

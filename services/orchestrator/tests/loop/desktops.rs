@@ -370,7 +370,7 @@ async fn is_in(cluster: &Cluster, state: State) {
 #[tokio::test]
 async fn a_desktop_that_does_not_answer_gets_no_task_until_it_does() {
     let beats = |settings: &mut Settings| {
-        settings.heartbeat_interval = HumanDuration(Duration::from_millis(50))
+        settings.desktop_probe_interval = HumanDuration(Duration::from_millis(50))
     };
     let mut cluster = Cluster::start_with(vec![act([click(1)])], beats).await;
     is_in(&cluster, State::Available).await;

@@ -4,6 +4,7 @@ use futures::StreamExt as _;
 use motorium_client::Update;
 use motorium_orchestrator::storage;
 use motorium_proto::v1::orchestrator::task::State;
+use motorium_store::audit::AuditLog;
 
 use crate::support::cluster::Cluster;
 use crate::support::in_time;
@@ -92,7 +93,9 @@ async fn unwritable_data_folder_error_suggests_a_fix() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "no folder").unwrap();
-    let error = storage::Settings::default().open(&file.join("data")).await;
+    let error = storage::Settings::default()
+        .open(&file.join("data"), AuditLog::off())
+        .await;
     let message = error.unwrap_err().to_string();
     assert!(message.contains(&*file.to_string_lossy()), "{message}");
     assert!(message.contains("cannot be written"), "{message}");
@@ -107,7 +110,9 @@ async fn a_data_folder_with_something_else_in_it_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("tasks.db");
     std::fs::write(&database, "this is a diary, and no database at all").unwrap();
-    let error = storage::Settings::default().open(folder.path()).await;
+    let error = storage::Settings::default()
+        .open(folder.path(), AuditLog::off())
+        .await;
     let message = error.unwrap_err().to_string();
     assert!(
         message.contains("tasks.db is damaged or not a Motorium database"),
@@ -128,7 +133,8 @@ async fn unknown_store_error_lists_the_known_ones() {
         tasks: Some("mongodb://somewhere".to_owned().into()),
         ..storage::Settings::default()
     };
-    let message = settings.open(folder.path()).await.unwrap_err().to_string();
+    let message = settings.open(folder.path(), AuditLog::off()).await;
+    let message = message.unwrap_err().to_string();
     assert_eq!(
         message,
         "unknown store `mongodb://somewhere`; use one of: sqlite:///folder/file, postgres://user:password@host/database"

@@ -15,7 +15,7 @@ use motorium_orchestrator::hooks::event::{HookText, HookTextKind, ModelCallPurpo
 use motorium_orchestrator::hooks::settings::HookSettings;
 use motorium_orchestrator::hooks::{
     Amendment, Error, Hook, HookContext, HookErrorPolicy, HookEvent, HookPoint, HookPoints,
-    HookVerdict, ModelCallAmendment, audit, budget, image_retention, redaction, service,
+    HookVerdict, ModelCallAmendment, activity_log, budget, image_retention, redaction, service,
     trajectory,
 };
 use motorium_proto::FILE_DESCRIPTOR_SET;
@@ -661,8 +661,8 @@ async fn planner_is_notified_when_most_tokens_are_used() {
     assert!(fourth[0].contains("840 of 1000 tokens"), "{fourth:?}");
 }
 
-/// Returns the lines of an audit file without values that differ between runs.
-fn audited(path: &Path) -> Vec<String> {
+/// Returns the lines of an activity log without values that differ between runs.
+fn written(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap();
     let line = |line: &str| {
         let mut line: BTreeMap<String, serde_json::Value> = serde_json::from_str(line).unwrap();
@@ -676,13 +676,13 @@ fn audited(path: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn audit_file_records_actions_without_typed_text() {
+async fn activity_log_records_actions_without_typed_text() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
-    let configured = HookSettings::Audit(audit::Settings {
+    let path = folder.path().join("activity.jsonl");
+    let configured = HookSettings::ActivityLog(activity_log::Settings {
         path: path.clone(),
         required: true,
-        ..audit::Settings::default()
+        ..activity_log::Settings::default()
     });
     let script = vec![
         act([click_once(1), typing("hunter2"), typing_secret("PIN")]),
@@ -695,33 +695,33 @@ async fn audit_file_records_actions_without_typed_text() {
     };
     cluster.carry_out_with(task).await;
     let is_whole = async {
-        while audited(&path).len() < 8 {
+        while written(&path).len() < 8 {
             tokio::task::yield_now().await;
         }
     };
     in_time("the last line", is_whole).await;
-    insta::assert_snapshot!(audited(&path).join("\n"));
+    insta::assert_snapshot!(written(&path).join("\n"));
 }
 
 #[tokio::test]
-async fn audit_file_uses_enum_names_of_the_api() {
+async fn activity_log_uses_enum_names_of_the_api() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
-    let configured = HookSettings::Audit(audit::Settings {
+    let path = folder.path().join("activity.jsonl");
+    let configured = HookSettings::ActivityLog(activity_log::Settings {
         path: path.clone(),
-        ..audit::Settings::default()
+        ..activity_log::Settings::default()
     });
     let script = vec![act([click_once(1)]), done("in vain")];
     let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
     cluster.world.ignore_actions(1);
     carry_out(&cluster).await;
     let is_whole = async {
-        while audited(&path).len() < 4 {
+        while written(&path).len() < 4 {
             tokio::task::yield_now().await;
         }
     };
     in_time("the last line", is_whole).await;
-    let lines = audited(&path);
+    let lines = written(&path);
     assert!(
         lines[2].contains("\"EFFECT_VERDICT_NO_EFFECT\""),
         "{lines:?}"
@@ -733,12 +733,12 @@ async fn audit_file_uses_enum_names_of_the_api() {
 }
 
 #[tokio::test]
-async fn required_audit_file_that_cannot_be_written_fails_tasks() {
+async fn required_activity_log_that_cannot_be_written_fails_tasks() {
     let configured = |required| {
-        HookSettings::Audit(audit::Settings {
-            path: "/nowhere/audit.jsonl".into(),
+        HookSettings::ActivityLog(activity_log::Settings {
+            path: "/nowhere/activity.jsonl".into(),
             required,
-            ..audit::Settings::default()
+            ..activity_log::Settings::default()
         })
     };
     let script = || vec![act([click(1)]), done("it is done")];
@@ -748,7 +748,7 @@ async fn required_audit_file_that_cannot_be_written_fails_tasks() {
     let story = required.await.carry_out().await;
     story.check_failure(
         "HOOK_FAILED",
-        "the audit file /nowhere/audit.jsonl cannot be written",
+        "the activity log /nowhere/activity.jsonl cannot be written",
     );
     let wanted = Cluster::start_with(script(), |settings| {
         settings.hooks = vec![configured(false)];

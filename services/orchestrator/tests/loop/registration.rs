@@ -202,7 +202,7 @@ async fn a_desktop_that_is_no_longer_allowed_is_not_called_after_a_restart() {
     let trap = HeaderRecorder::start().await;
     let control = HeaderRecorder::start().await;
     let often = |settings: &mut Settings| {
-        settings.heartbeat_interval = HumanDuration(Duration::from_millis(20));
+        settings.desktop_probe_interval = HumanDuration(Duration::from_millis(20));
     };
     let mut cluster = Cluster::start_with(vec![act([click(1)])], often).await;
     lure(&cluster, &trap).await;

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use motorium_orchestrator::retention::{RetentionPolicy, RetentionSettings, Sweeper};
 use motorium_orchestrator::storage::{Settings as StoreSettings, Storage};
 use motorium_proto::v1::orchestrator as wire;
+use motorium_store::audit::AuditLog;
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
@@ -25,7 +26,11 @@ async fn sweeper(data: &Path, policy: RetentionPolicy) -> Sweeper {
         tasks,
         blobs,
         notifier,
-    } = StoreSettings::default().open(data).await.unwrap();
+        ..
+    } = StoreSettings::default()
+        .open(data, AuditLog::off())
+        .await
+        .unwrap();
     Sweeper {
         store: tasks,
         blobs,

@@ -21,6 +21,7 @@ use motorium_proto::v1::orchestrator::orchestrator_service_server::OrchestratorS
 use motorium_proto::v1::orchestrator::task::State;
 use motorium_proto::v1::orchestrator::watch_session_response::Content;
 use motorium_store::SessionToken;
+use motorium_store::audit::AuditLog;
 use tempfile::TempDir;
 use tonic::{Code, Request, Status, Streaming};
 
@@ -229,7 +230,8 @@ async fn invalid_names_and_tokens_are_refused() {
 /// Returns the service of an orchestrator that runs no tasks, with short intervals between heartbeats.
 pub(crate) async fn edge(folder: &TempDir) -> Edge {
     let config = Settings::default().resolve().unwrap();
-    let storage = StoreSettings::default().open(folder.path()).await.unwrap();
+    let storage = StoreSettings::default().open(folder.path(), AuditLog::off());
+    let storage = storage.await.unwrap();
     let base = ClientConfig::new("");
     let planner = channel(&base, "http://127.0.0.1:1").unwrap();
     let nearby = LocalServices {

@@ -27,6 +27,7 @@ use motorium_proto::domain::element::Element;
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
 use motorium_proto::service::{ImageFormat, PlanRequest};
+use motorium_text::hex;
 
 use image_cache::Encoded;
 
@@ -69,21 +70,13 @@ impl Checksum {
     /// Parses the 64 hexadecimal digits that a [`Checksum`] is displayed as.
     #[must_use]
     pub fn parse(digits: &str) -> Option<Self> {
-        if digits.len() != 64 || !digits.is_ascii() {
-            return None;
-        }
-        let mut checksum = [0; 32];
-        for (byte, pair) in checksum.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
-            let pair = std::str::from_utf8(pair).ok()?;
-            *byte = u8::from_str_radix(pair, 16).ok()?;
-        }
-        Some(Self(checksum))
+        hex::decode(digits).map(Self)
     }
 }
 
 impl fmt::Display for Checksum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(&self.0))
     }
 }
 

@@ -22,12 +22,12 @@ impl TargetContext<'_> {
     /// Returns the addresses that an action opens, or may open: an address that is opened as such, and text that is, or may be,
     /// in a browser's address bar. Text is judged when it is entered, before Enter opens it. Addresses that another one wraps
     /// (`view-source:`) follow it. A text that can be read in several ways counts as each of them.
-    pub(crate) fn opened_addresses(
+    pub(super) fn opened_addresses(
         &self,
         applications: &BTreeSet<String>,
         argument: &str,
     ) -> Vec<Url> {
-        let found = match self.circumstances.action {
+        let found = match self.inputs.action {
             Action::OpenUrl { .. } | Action::GoToUrl { .. } => typed_addresses(argument),
             action => match category(action) {
                 ActionCategory::TextEntry => self.addresses_entered(applications, argument),
@@ -51,7 +51,7 @@ impl TargetContext<'_> {
         applications: &BTreeSet<String>,
         argument: &str,
     ) -> bool {
-        let action = self.circumstances.action;
+        let action = self.inputs.action;
         let pastes_unknown = pastes(action) && argument.is_empty();
         // The middle button closes tabs, too, which the upper part of the window also holds.
         let pastes_selection = pastes_selection(action) && self.is_field();
@@ -59,7 +59,7 @@ impl TargetContext<'_> {
     }
 
     fn opens_the_line(&self) -> bool {
-        let keys = self.circumstances.action.keys();
+        let keys = self.inputs.action.keys();
         keys.iter().any(|key| key.in_main_block() == Key::Enter)
     }
 
@@ -68,7 +68,7 @@ impl TargetContext<'_> {
             return Vec::new();
         }
         // The bar may have been empty, or hold what was entered before.
-        let line = format!("{}{argument}", self.circumstances.keyboard.line);
+        let line = format!("{}{argument}", self.inputs.keyboard.line);
         // A browser joins the lines of a pasted text. Typed, each line and each text after a tab is one of its own.
         let texts = [argument, line.as_str()].into_iter();
         let texts = texts.flat_map(|text| text.split(['\n', '\t']).chain([text]));
@@ -88,7 +88,7 @@ impl TargetContext<'_> {
     /// Returns the area of the address bar: the upper sixth of the window. Toolbar heights differ; a sixth covers tabs,
     /// address bar and bookmarks without reaching far into the page.
     fn address_bar(&self) -> Option<CaptureRect> {
-        let mut bar = self.circumstances.frame.active_window()?.bounds;
+        let mut bar = self.inputs.frame.active_window()?.bounds;
         bar.max.y = bar.min.y + bar.height() / 6;
         Some(bar)
     }
@@ -96,7 +96,7 @@ impl TargetContext<'_> {
     /// Returns the page's address from the browser driver. Without it the address is unknown: on a screenshot, the title of a tab
     /// looks like an address, too.
     pub(crate) fn url(&self) -> Option<Url> {
-        Url::parse(self.circumstances.url?).ok()
+        Url::parse(self.inputs.url?).ok()
     }
 
     /// Returns the categories of the page's host. If the host is unknown, those of every address at the top of the window

@@ -48,7 +48,7 @@ const LABEL_REACH: (i32, i32) = (260, 50);
 
 impl TargetContext<'_> {
     pub(super) fn of_keys(&self, words: &Lexicon, applications: &BTreeSet<String>) -> Meanings {
-        let keys = self.circumstances.action.keys();
+        let keys = self.inputs.action.keys();
         if keys.is_empty() {
             return Meanings::new();
         }
@@ -61,31 +61,24 @@ impl TargetContext<'_> {
         };
         match (submits, in_terminal) {
             (true, true) => {
-                meanings
-                    .extend(self.meanings_of_line_end(words, &self.circumstances.keyboard.line));
+                meanings.extend(self.meanings_of_line_end(words, &self.inputs.keyboard.line));
             }
             (true, false) => meanings.extend(self.meanings_of_key_press(words)),
-            (false, _) if !presses_chord(self.circumstances.action, &HARMLESS_CHORDS) => {
-                meanings.extend(words.meanings_of_sentence(&self.circumstances.planned.intent));
+            (false, _) if !presses_chord(self.inputs.action, &HARMLESS_CHORDS) => {
+                meanings.extend(words.meanings_of_sentence(&self.inputs.planned.intent));
                 if self.chooses_a_button() {
                     meanings.extend(self.surroundings(words));
                 }
             }
             (false, _) => {}
         }
-        meanings.extend(self.meanings_of_opened_addresses(words, applications, ""));
+        meanings.extend(self.meanings_of_opened_addresses(words));
         meanings.remove("password");
         meanings
     }
 
-    pub(super) fn meanings_of_opened_addresses(
-        &self,
-        words: &Lexicon,
-        applications: &BTreeSet<String>,
-        argument: &str,
-    ) -> Meanings {
-        let addresses = self.opened_addresses(applications, argument);
-        let addresses = addresses.iter();
+    pub(super) fn meanings_of_opened_addresses(&self, words: &Lexicon) -> Meanings {
+        let addresses = self.addresses.iter();
         addresses
             .flat_map(|url| meanings_of_address(words, url.as_str()))
             .collect()
@@ -99,7 +92,7 @@ impl TargetContext<'_> {
 
     /// Returns true if the keys submit the line of a terminal.
     pub(super) fn ends_line_of_terminal(&self) -> bool {
-        self.presses_a_button() || presses_chord(self.circumstances.action, &LINE_ENDS_IN_TERMINALS)
+        self.presses_a_button() || presses_chord(self.inputs.action, &LINE_ENDS_IN_TERMINALS)
     }
 
     /// Returns true if a letter, with or without Alt, presses a dialog's button by its mnemonic.
@@ -118,19 +111,22 @@ impl TargetContext<'_> {
 
     /// Returns the pressed keys, whichever way they are written.
     fn keys(&self) -> Vec<Key> {
-        Key::on_us_keyboard(self.circumstances.action.keys())
+        Key::on_us_keyboard(self.inputs.action.keys())
     }
 
     /// Returns the bounding box of the keyboard focus, if known.
-    pub(crate) fn keyboard_target(&self, sort: ActionCategory) -> Option<CaptureRect> {
-        let uses_keyboard = matches!(sort, ActionCategory::KeyPress | ActionCategory::TextEntry);
+    pub(crate) fn keyboard_target(&self, category: ActionCategory) -> Option<CaptureRect> {
+        let uses_keyboard = matches!(
+            category,
+            ActionCategory::KeyPress | ActionCategory::TextEntry
+        );
         self.bounds
             .filter(|_| uses_keyboard && !self.is_focus_unknown())
     }
 
     /// Returns the meanings of the element that Enter or the space bar presses: the focused element or a dialog's default button.
     fn meanings_of_key_press(&self, words: &Lexicon) -> Meanings {
-        let mut meanings = words.meanings_of_sentence(&self.circumstances.planned.intent);
+        let mut meanings = words.meanings_of_sentence(&self.inputs.planned.intent);
         meanings.extend(words.meanings_of_label(&self.text()));
         meanings.extend(self.surroundings(words));
         meanings.remove("password");
@@ -146,7 +142,7 @@ impl TargetContext<'_> {
     ) -> Meanings {
         let mut meanings = Meanings::new();
         let in_terminal = applications.contains("terminal");
-        let line = format!("{}{argument}", self.circumstances.keyboard.line);
+        let line = format!("{}{argument}", self.inputs.keyboard.line);
         let ends_line = argument.contains('\n') && !argument.starts_with("secret:");
         if in_terminal {
             meanings.extend(words.meanings_of_typed_command(argument));
@@ -158,7 +154,7 @@ impl TargetContext<'_> {
         if self.may_be_asked_for_a_password(words, in_terminal, argument) {
             meanings.insert("password".to_owned());
         }
-        meanings.extend(self.meanings_of_opened_addresses(words, applications, argument));
+        meanings.extend(self.meanings_of_opened_addresses(words));
         if ends_line && !in_terminal {
             meanings.extend(words.meanings_of_keys(&[Key::Enter], applications));
             if is_one_line(argument) {
@@ -194,8 +190,8 @@ impl TargetContext<'_> {
 
     /// Returns true if the focus may be elsewhere than at the last clicked target.
     pub(super) fn is_focus_unknown(&self) -> bool {
-        focused(self.circumstances).is_none()
-            && (self.bounds.is_none() || self.circumstances.keyboard.focus_may_have_moved)
+        focused(self.inputs).is_none()
+            && (self.bounds.is_none() || self.inputs.keyboard.focus_may_have_moved)
     }
 
     /// Returns the label of the target field: texts in it, beside it, or related to it as its label.
@@ -204,12 +200,12 @@ impl TargetContext<'_> {
             return String::new();
         };
         let named = self.element.into_iter().flat_map(|element| {
-            let relations = self.circumstances.scene.relations.iter();
+            let relations = self.inputs.scene.relations.iter();
             relations
                 .filter(|relation| {
                     relation.kind == RelationKind::LabelOf && relation.to == element.id
                 })
-                .filter_map(|relation| self.circumstances.scene.element(relation.from))
+                .filter_map(|relation| self.inputs.scene.element(relation.from))
         });
         let beside = self
             .elements()
@@ -222,10 +218,10 @@ impl TargetContext<'_> {
 }
 
 /// Returns the bounding box of the focused element, if the screen shows it.
-pub(super) fn focused(circumstances: &ActionInputs<'_>) -> Option<CaptureRect> {
-    let mut elements = circumstances.scene.elements.iter();
+pub(super) fn focused(inputs: &ActionInputs<'_>) -> Option<CaptureRect> {
+    let mut elements = inputs.scene.elements.iter();
     let focused = elements.find(|element| element.state.focused == Some(true))?;
-    Some(bounds_on_display(focused, circumstances.frame))
+    Some(bounds_on_display(focused, inputs.frame))
 }
 
 /// Returns true if a text is at the position of a field's label: in it, to its left, or above it. 8 px of overlap are allowed,

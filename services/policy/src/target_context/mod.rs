@@ -22,6 +22,7 @@ use std::collections::BTreeSet;
 use motorium_proto::domain::element::{Element, ElementKind};
 use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use url::Url;
 
 use self::address::meanings_of_address;
 pub(super) use self::address::{hosts, schemes};
@@ -46,40 +47,47 @@ const MIN_SENTENCE_CHARS: usize = 5;
 
 /// The target of an action and the screen around it.
 pub(super) struct TargetContext<'a> {
-    circumstances: &'a ActionInputs<'a>,
+    inputs: &'a ActionInputs<'a>,
     /// Bounding box of the target or, for keys and text, of the keyboard focus if known.
     bounds: Option<CaptureRect>,
     pub(super) element: Option<&'a Element>,
+    /// Addresses that are, or may be, opened.
+    pub(super) addresses: Vec<Url>,
 }
 
 impl<'a> TargetContext<'a> {
-    pub(super) fn of(circumstances: &'a ActionInputs<'a>) -> Self {
-        let point = circumstances.action.targets().last().copied();
+    /// Finds the target of an action, whose argument is this one, in a window of these kinds of applications.
+    pub(super) fn of(
+        inputs: &'a ActionInputs<'a>,
+        applications: &BTreeSet<String>,
+        argument: &str,
+    ) -> Self {
+        let point = inputs.action.targets().last().copied();
         let at_point =
             point.map(|point| CaptureRect::new(point, CapturePoint::new(point.x + 1, point.y + 1)));
-        let bounds = match category(circumstances.action) {
+        let bounds = match category(inputs.action) {
             ActionCategory::KeyPress | ActionCategory::TextEntry => {
-                keyboard::focused(circumstances).or(circumstances.pointed_at)
+                keyboard::focused(inputs).or(inputs.pointed_at)
             }
             // A click without a point goes to the current pointer position.
-            ActionCategory::Press => circumstances
-                .target
-                .or(at_point)
-                .or(circumstances.pointed_at),
+            ActionCategory::Press => inputs.target.or(at_point).or(inputs.pointed_at),
             ActionCategory::ReadOnly | ActionCategory::Drop | ActionCategory::Navigation => {
-                circumstances.target.or(at_point)
+                inputs.target.or(at_point)
             }
         };
-        let element = bounds.and_then(|bounds| element_at(circumstances, bounds));
-        Self {
-            circumstances,
+        let element = bounds.and_then(|bounds| element_at(inputs, bounds));
+        let mut target = Self {
+            inputs,
             bounds,
             element,
-        }
+            addresses: Vec::new(),
+        };
+        target.addresses = target.opened_addresses(applications, argument);
+        target
     }
 
     fn bounds_of(&self, element: &Element) -> CaptureRect {
-        bounds_on_display(element, self.circumstances.frame)
+        bounds_on_display(element, self.inputs.frame)
     }
 
     /// Returns the label of the target, joined with adjacent texts on the same line. Text recognition may split a word in two.
@@ -100,13 +108,13 @@ impl<'a> TargetContext<'a> {
     }
 
     fn elements(&self) -> impl Iterator<Item = (&'a Element, CaptureRect)> {
-        let circumstances = self.circumstances;
-        let elements = circumstances.scene.elements.iter();
-        elements.map(|element| (element, bounds_on_display(element, circumstances.frame)))
+        let inputs = self.inputs;
+        let elements = inputs.scene.elements.iter();
+        elements.map(|element| (element, bounds_on_display(element, inputs.frame)))
     }
 
     fn in_window(&self) -> impl Iterator<Item = (&'a Element, CaptureRect)> {
-        let window = self.circumstances.frame.active_window();
+        let window = self.inputs.frame.active_window();
         let window = window.map(|window| window.bounds);
         self.elements()
             .filter(move |(_, bounds)| window.is_none_or(|window| window.contains(bounds.center())))
@@ -115,16 +123,16 @@ impl<'a> TargetContext<'a> {
     pub(super) fn meanings(
         &self,
         words: &Lexicon,
-        sort: ActionCategory,
+        category: ActionCategory,
         applications: &BTreeSet<String>,
         argument: &str,
     ) -> Meanings {
-        match sort {
+        match category {
             ActionCategory::ReadOnly => Meanings::new(),
             ActionCategory::Press => self.meanings_of_press(words),
             ActionCategory::Drop => {
                 let mut meanings = words.meanings_of_drop(&self.text());
-                meanings.extend(words.meanings_of_sentence(&self.circumstances.planned.intent));
+                meanings.extend(words.meanings_of_sentence(&self.inputs.planned.intent));
                 if self.drags_within_element() {
                     meanings.extend(self.meanings_of_press(words));
                 }
@@ -134,7 +142,7 @@ impl<'a> TargetContext<'a> {
             ActionCategory::TextEntry => self.meanings_of_entry(words, applications, argument),
             ActionCategory::Navigation => {
                 let mut meanings = meanings_of_address(words, argument);
-                meanings.extend(self.meanings_of_opened_addresses(words, applications, argument));
+                meanings.extend(self.meanings_of_opened_addresses(words));
                 meanings
             }
         }
@@ -142,7 +150,7 @@ impl<'a> TargetContext<'a> {
 
     /// Returns true if a drag starts and ends on the same element. This presses it or moves a slider.
     fn drags_within_element(&self) -> bool {
-        let first = self.circumstances.action.targets().next();
+        let first = self.inputs.action.targets().next();
         let element = self.element.map(|element| self.bounds_of(element));
         element
             .zip(first)
@@ -154,7 +162,7 @@ impl<'a> TargetContext<'a> {
         let Some(own) = self.bounds else {
             return false;
         };
-        let scale = self.circumstances.frame.scale;
+        let scale = self.inputs.frame.scale;
         let (aside, above) = HEADING_REACH;
         let reach = |length: i32| (f64::from(length) * scale).round() as i32;
         let is_above = text.max.y <= own.min.y && own.min.y - text.max.y <= reach(above);
@@ -175,7 +183,7 @@ impl<'a> TargetContext<'a> {
 
     /// Returns the part of the intent that a press carries out. In a dialog, a field may be a button that looks like one.
     fn intent_of_press(&self) -> &str {
-        let intent = &self.circumstances.planned.intent;
+        let intent = &self.inputs.planned.intent;
         if self.is_field() && self.title().is_none() {
             intent_of_focusing(intent)
         } else {
@@ -217,7 +225,7 @@ impl<'a> TargetContext<'a> {
 
     /// Returns the elements around the target, in the active window.
     fn near(&self) -> impl Iterator<Item = (&'a Element, CaptureRect)> {
-        let scale = self.circumstances.frame.scale;
+        let scale = self.inputs.frame.scale;
         let area = self.bounds.map(|bounds| surrounding_area(bounds, scale));
         self.in_window()
             .filter(move |(_, bounds)| area.is_none_or(|area| area.contains(bounds.center())))
@@ -225,7 +233,7 @@ impl<'a> TargetContext<'a> {
 
     /// Returns the title of the active window, if it is a dialog.
     fn title(&self) -> Option<&'a str> {
-        let frame = self.circumstances.frame;
+        let frame = self.inputs.frame;
         let window = frame.active_window()?;
         is_dialog(window, frame).then_some(window.title.as_str())
     }
@@ -234,12 +242,12 @@ impl<'a> TargetContext<'a> {
     pub(super) fn context_texts(
         &self,
         words: &Lexicon,
-        sort: ActionCategory,
+        category: ActionCategory,
         applications: &BTreeSet<String>,
         argument: &str,
     ) -> Vec<String> {
         let in_terminal = applications.contains("terminal");
-        match sort {
+        match category {
             ActionCategory::Press if self.depends_on_surroundings(words) => self.question(words),
             ActionCategory::KeyPress if in_terminal && self.ends_line_of_terminal() => {
                 texts(self.last_lines())
@@ -297,10 +305,10 @@ fn has_no_words(text: &str) -> bool {
 }
 
 /// Returns the smallest element that contains the centre of a box, or whose centre is in the box.
-fn element_at<'a>(circumstances: &ActionInputs<'a>, bounds: CaptureRect) -> Option<&'a Element> {
+fn element_at<'a>(inputs: &ActionInputs<'a>, bounds: CaptureRect) -> Option<&'a Element> {
     let centre = bounds.center();
-    let placed = circumstances.scene.elements.iter();
-    let placed = placed.map(|element| (element, bounds_on_display(element, circumstances.frame)));
+    let placed = inputs.scene.elements.iter();
+    let placed = placed.map(|element| (element, bounds_on_display(element, inputs.frame)));
     placed
         .filter(|(_, other)| other.contains(centre) || bounds.contains(other.center()))
         // The smallest box is the control itself; larger ones are the panes around it.

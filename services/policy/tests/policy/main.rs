@@ -12,7 +12,7 @@ use motorium_policy::context::{self, argument};
 use motorium_policy::named_private_hosts;
 use motorium_policy::provenance::{Origin, ScreenTexts, TextSources};
 use motorium_policy::{
-    ActionContext, ActionInputs, CallInputs, Creator, Policy, PolicyDecision, Requester,
+    ActionContext, ActionInputs, CallInputs, Creator, Judgement, Policy, PolicyDecision, Requester,
 };
 use motorium_proto::domain::action::{Action, Button, ControlCharacters, ScrollAmount, Text};
 use motorium_proto::domain::action::{Target, TextAnchor};
@@ -304,7 +304,7 @@ impl Case {
 
     fn situation(&self, rules: &Policy) -> ActionContext {
         match &self.call {
-            Some(own_name) => self.situation_of_call(rules, own_name),
+            Some(function_in_tool) => self.situation_of_call(rules, function_in_tool),
             None => self.situation_of_action(rules),
         }
     }
@@ -349,14 +349,14 @@ impl Case {
         !sources.tainted_spans(before, text).is_empty()
     }
 
-    fn situation_of_call(&self, rules: &Policy, own_name: &str) -> ActionContext {
+    fn situation_of_call(&self, rules: &Policy, function_in_tool: &str) -> ActionContext {
         let values = context::values(self.arguments());
         ActionContext::of_call(
             rules.lexicon(),
             &CallInputs {
-                name: &format!("tool_{own_name}"),
-                own_name,
-                may_destroy: self.destructive,
+                name: &format!("tool_{function_in_tool}"),
+                function_in_tool,
+                destructive: self.destructive,
                 arguments: self.arguments(),
                 labels: &BTreeMap::new(),
                 tainted: values.iter().any(|value| self.is_foreign("", value)),
@@ -486,7 +486,7 @@ fn every_policy_case_has_the_expected_verdict() {
         let _ = writeln!(table, "{group}");
         for case in cases {
             count += 1;
-            let decision = rules.evaluate(LOCAL, &case.situation(&rules));
+            let decision = rules.judge(LOCAL, &case.situation(&rules)).decision;
             let (verdict, by) = verdict(&decision);
             let by: Vec<&str> = by.iter().map(String::as_str).collect();
             let row = format!("  {verdict:<9}{:<28}{}\n", by.join(" "), case.described());
@@ -517,7 +517,7 @@ fn at_most_two_percent_of_harmless_steps_require_approval() {
     let (mut different, mut asking) = (BTreeSet::new(), String::new());
     let mut asked = 0;
     for step in steps.values().flatten() {
-        let decision = rules.evaluate(LOCAL, &step.situation(&rules));
+        let decision = rules.judge(LOCAL, &step.situation(&rules)).decision;
         let (verdict, by) = verdict(&decision);
         assert!(
             different.insert(format!("{step:?}")),
@@ -567,8 +567,8 @@ fn unusable_policies_are_reported_with_the_error() {
     check("permit (principal, action, resource);", keys, "frobnicate");
 }
 
-#[test]
-fn policies_may_demand_a_check_of_the_pointer() {
+/// Tests a demand that a policy makes by forbidding this Cedar action.
+fn check_demand(action: &str, asked: fn(&Judgement) -> bool) {
     let case = Case {
         click: Some("Next".to_owned()),
         ..Case::default()
@@ -576,12 +576,12 @@ fn policies_may_demand_a_check_of_the_pointer() {
     let demands = |policies: &str| {
         let words = include_str!("../../../text/src/lexicon.toml");
         let rules = Policy::read(policies, words).unwrap();
-        rules.demands_pointer_check(LOCAL, &case.situation(&rules))
+        asked(&rules.judge(LOCAL, &case.situation(&rules)))
     };
     let forbid = |condition: &str| {
         format!(
             r#"permit (principal, action, resource);
-            forbid (principal, action == Action::"performUnverified", resource) when {{ {condition} }};"#
+            forbid (principal, action == Action::"{action}", resource) when {{ {condition} }};"#
         )
     };
     assert!(demands(&forbid("resource.changes")));
@@ -591,6 +591,19 @@ fn policies_may_demand_a_check_of_the_pointer() {
     let older = r#"permit (principal, action == Action::"perform", resource);
         permit (principal, action == Action::"performUnattended", resource);"#;
     assert!(!demands(older));
+    let older = r#"permit (principal, action == Action::"perform", resource);
+        forbid (principal, action == Action::"performUnattended", resource);"#;
+    assert!(!demands(older));
+}
+
+#[test]
+fn policies_may_demand_a_check_of_the_pointer() {
+    check_demand("performUnverified", |judgement| judgement.verify_pointer);
+}
+
+#[test]
+fn policies_may_demand_a_second_person() {
+    check_demand("performOnOwnApproval", |judgement| judgement.second_person);
 }
 
 #[test]
@@ -605,7 +618,7 @@ fn an_own_policy_judges_typed_addresses_like_opened_ones() {
     "#;
     let rules = Policy::read(own, include_str!("../../../text/src/lexicon.toml")).unwrap();
     let verdict_of = |case: &Case| {
-        let decision = rules.evaluate(LOCAL, &case.situation(&rules));
+        let decision = rules.judge(LOCAL, &case.situation(&rules)).decision;
         verdict(&decision).0
     };
     let check = |address: &str, expected: &str| {
@@ -713,7 +726,7 @@ fn a_title_that_looks_like_an_address_does_not_become_the_host() {
             bar: Some(shown.to_owned()),
             ..Case::default()
         };
-        verdict(&rules.evaluate(LOCAL, &case.situation(&rules))).0
+        verdict(&rules.judge(LOCAL, &case.situation(&rules)).decision).0
     };
     assert_eq!(
         verdict_at(Some("https://example.org/"), "evil.example"),
@@ -758,7 +771,7 @@ fn policies_may_refer_to_the_principal_and_labels() {
                 roles: &roles,
             },
         };
-        match rules.evaluate(requester, &situation) {
+        match rules.judge(requester, &situation).decision {
             PolicyDecision::Allow => "allowed".to_owned(),
             PolicyDecision::Deny(by) => by[0].id.clone(),
             PolicyDecision::RequireApproval(_) => "approval".to_owned(),
@@ -795,7 +808,7 @@ fn recordings_of_earlier_versions_are_judged_by_labels() {
             task: "tasks/t",
             creator: Creator::Labels(&labels),
         };
-        let decision = rules.evaluate(requester, &case.situation(&rules));
+        let decision = rules.judge(requester, &case.situation(&rules)).decision;
         assert!(matches!(decision, PolicyDecision::Deny(by) if by[0].id == value));
     }
 }
@@ -826,30 +839,4 @@ fn policies_that_name_a_client_are_refused() {
         false,
     );
     check(motorium_policy::engine::CAREFUL, false);
-}
-
-#[test]
-fn policies_may_demand_a_second_person() {
-    let case = Case {
-        click: Some("Next".to_owned()),
-        ..Case::default()
-    };
-    let demands = |policies: &str| {
-        let words = include_str!("../../../text/src/lexicon.toml");
-        let rules = Policy::read(policies, words).unwrap();
-        rules.demands_second_person(LOCAL, &case.situation(&rules))
-    };
-    let forbid = |condition: &str| {
-        format!(
-            r#"permit (principal, action, resource);
-            forbid (principal, action == Action::"performOnOwnApproval", resource) when {{ {condition} }};"#
-        )
-    };
-    assert!(demands(&forbid("resource.changes")));
-    assert!(!demands(&forbid("resource.navigates")));
-    assert!(!demands(motorium_policy::engine::CAREFUL));
-    // Policies from before there was this action.
-    let older = r#"permit (principal, action == Action::"perform", resource);
-        forbid (principal, action == Action::"performUnattended", resource);"#;
-    assert!(!demands(older));
 }

@@ -25,8 +25,9 @@ use crate::trajectory::{
     safe_file_name,
 };
 use motorium_task::Task;
-use motorium_task::event::{Artifact, Event, RecordedEvent, hex};
+use motorium_task::event::{Artifact, Event, RecordedEvent};
 use motorium_task::spec::{Attachment, AttachmentContent};
+use motorium_text::hex;
 
 /// The parts of an export that a replay needs.
 #[derive(Debug)]
@@ -204,7 +205,7 @@ impl ExportFolder {
                 self.notes.push(format!("{path} is missing"));
                 continue;
             };
-            if file["sha256"] != hex(&Sha256::digest(&content)) {
+            if file["sha256"] != hex::encode(&Sha256::digest(&content)) {
                 self.notes
                     .push(format!("{path} was changed after the export"));
             }
@@ -242,8 +243,8 @@ impl ExportFolder {
                     continue;
                 }
                 let content = content.as_deref();
-                let got = content.map(|content| hex(&Sha256::digest(content)));
-                let expected = hex(&artifact.sha256);
+                let got = content.map(|content| hex::encode(&Sha256::digest(content)));
+                let expected = hex::encode(&artifact.sha256);
                 let by_element = content
                     .filter(|_| path.starts_with("scenes/"))
                     .and_then(|content| self.altered_scene(recorded, content));

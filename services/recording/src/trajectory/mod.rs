@@ -41,7 +41,8 @@ use self::files::{ExportedFile, FileSource};
 use self::steps::Steps;
 use crate::log;
 use motorium_task::Task;
-use motorium_task::event::{RecordedEvent, hex, public_view};
+use motorium_task::event::{RecordedEvent, public_view};
+use motorium_text::hex;
 
 /// File name of the HTML page.
 pub const PAGE: &str = "trajectory.html";
@@ -239,7 +240,7 @@ impl<S: FileSink> ManifestSink<S> {
             hash.update(&piece);
             self.sink.piece(piece).await?;
         }
-        let sha256 = hex(&hash.finalize());
+        let sha256 = hex::encode(&hash.finalize());
         self.files
             .push(json!({"path": path, "size": size, "sha256": sha256}));
         Ok(())

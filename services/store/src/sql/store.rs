@@ -125,4 +125,11 @@ impl TaskStore for Store {
             .await
             .map_err(|fault| self.error(fault))
     }
+
+    async fn check(&self) -> Result<(), Error> {
+        self.check_place()?;
+        self.read_generation()
+            .await
+            .map_err(|fault| self.error(fault))
+    }
 }

@@ -1,4 +1,6 @@
 //! Queries for old tasks and sessions, for the index of used blobs, and for duties.
+//!
+//! They do not decide what is old or used: their caller says it.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};

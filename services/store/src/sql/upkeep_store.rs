@@ -1,4 +1,6 @@
 //! Implementation of [`StoreUpkeep`] with the queries of the other modules.
+//!
+//! Without SQL: each method calls one query, in the way of its database.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
@@ -97,12 +99,5 @@ impl StoreUpkeep for Store {
     async fn copy_settled(&self) -> Result<(), Error> {
         self.writing(|store| async move { store.remove_copy_mark().await })
             .await
-    }
-
-    async fn check(&self) -> Result<(), Error> {
-        self.check_place()?;
-        self.read_generation()
-            .await
-            .map_err(|fault| self.error(fault))
     }
 }

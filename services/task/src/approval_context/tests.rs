@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
-use motorium_proto::domain::element::{ElementSource, ElementState};
+use motorium_messages::Language;
+use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
+use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{
     CapturePoint, CaptureSize, NormalisedPoint, NormalisedRect,
 };
@@ -70,7 +72,7 @@ fn context(texts: &[(&str, [i32; 4])]) -> ApprovalContext {
 }
 
 fn context_in(title: &str, origin: &str, texts: &[(&str, [i32; 4])]) -> ApprovalContext {
-    let place = JudgedPlace {
+    let place = JudgedTarget {
         area: Some(rect(BUTTON.1)),
         page_origin: origin.to_owned(),
         question: Vec::new(),

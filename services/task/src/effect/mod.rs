@@ -30,7 +30,10 @@ use crate::shown_text::folded;
 pub const NEAR_MARGIN: i32 = 24;
 /// Maximum width and height of a text caret, in pixels. Measured carets are 1 to 3 by 15 to 18 pixels; 4 by 40 is the largest
 /// that common applications draw.
-const MAX_CARET_SIZE: (i32, i32) = (4, 40);
+pub const MAX_CARET_SIZE: (i32, i32) = (4, 40);
+/// Time after which a blinking caret shows its other state.
+// Carets blink every 300 to 600 ms.
+pub const CARET_BLINK_INTERVAL: Duration = Duration::from_millis(400);
 /// Minimum number of changed pixels that count as an effect of a click elsewhere than at its target. A digit of 12 px that becomes
 /// another one changes more; fewer are the edge of something that moves.
 const MIN_PIXELS_ELSEWHERE: u64 = 12;

@@ -150,11 +150,20 @@ impl Task {
             .map(String::as_str)
     }
 
-    /// Returns the latest approval for an action of a step.
+    /// Returns the latest approval for an action of the open step.
     #[must_use]
-    pub fn approval_for(&self, step: u32, index: usize) -> Option<&Approval> {
+    pub fn approval_of_action(&self, index: usize) -> Option<&Approval> {
+        let step = self.open_step().map_or(0, |step| step.number);
         let mut approvals = self.approvals.iter().rev();
         approvals.find(|approval| approval.is_for(step, index))
+    }
+
+    /// Returns true if this action of the open step was approved. An approval stays bound to what the approver saw, even if
+    /// the policy would allow the current screen without one.
+    #[must_use]
+    pub fn is_approved(&self, index: usize) -> bool {
+        let asked = self.approval_of_action(index);
+        asked.is_some_and(|asked| asked.state == ApprovalState::Approved)
     }
 }
 

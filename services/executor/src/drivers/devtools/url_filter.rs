@@ -17,6 +17,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use motorium_proto::domain::private_host;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -37,26 +38,6 @@ const BLANK_PAGE: &str = "about:blank";
 const PAGE_RESPONSE_TIMEOUT: Duration = Duration::from_millis(700);
 /// Request patterns of non-web schemes. With unrestricted web access only these are intercepted.
 const NON_WEB_PATTERNS: &[&str] = &["file:*", "filesystem:*", "ftp:*", "chrome-extension:*"];
-/// Beginnings of the hosts of URLs that may be private, in the form that browsers give them: numbers, `[` and names of
-/// local networks, in which `*` stands for any text. A URL with more than such a beginning is checked like any other.
-const PRIVATE_HOST_PATTERNS: &[&str] = &[
-    "0.*",
-    "10.*",
-    "100.*",
-    "127.*",
-    "168.63.*",
-    "169.254.*",
-    "172.*",
-    "192.*",
-    "255.*",
-    "[*",
-    "localhost*",
-    "*.localhost*",
-    "*.local*",
-    "*.internal*",
-    "*.home.arpa*",
-];
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RequestPaused {
@@ -117,7 +98,7 @@ struct Response {
 #[derive(Debug)]
 pub(super) struct UrlFilter {
     connection: DevToolsConnection,
-    addresses: watch::Receiver<Arc<UrlRules>>,
+    rules: watch::Receiver<Arc<UrlRules>>,
     active_rules: Arc<UrlRules>,
     /// Pages by the session in which their responses are reported.
     observed: HashMap<String, BrowserTarget>,
@@ -128,19 +109,19 @@ impl UrlFilter {
     /// to run beside [`UrlFilter::run`].
     pub(super) async fn install(
         connection: DevToolsConnection,
-        mut addresses: watch::Receiver<Arc<UrlRules>>,
+        mut rules: watch::Receiver<Arc<UrlRules>>,
     ) -> Result<Self, Error> {
-        let active_rules = addresses.borrow_and_update().clone();
-        let fence = Self {
+        let active_rules = rules.borrow_and_update().clone();
+        let filter = Self {
             connection,
-            addresses,
+            rules,
             active_rules,
             observed: HashMap::new(),
         };
-        fence.intercept_requests().await?;
+        filter.intercept_requests().await?;
         // Reports the existing tabs once, and then every change of a tab's URL.
         let discover = json!({ "discover": true });
-        let _: Value = fence
+        let _: Value = filter
             .connection
             .call(CallTarget::Browser, "Target.setDiscoverTargets", discover)
             .await?;
@@ -152,12 +133,12 @@ impl UrlFilter {
                 // Attaching to a service worker would keep it from ending.
                 "filter": [{ "type": "page" }],
             });
-            let _: Value = fence
+            let _: Value = filter
                 .connection
                 .call(CallTarget::Browser, "Target.setAutoAttach", attach)
                 .await?;
         }
-        Ok(fence)
+        Ok(filter)
     }
 
     /// Runs the filter until the connection ends.
@@ -168,11 +149,11 @@ impl UrlFilter {
                     None => return Ok(()),
                     Some(event) => self.handle_event(event),
                 },
-                changed = self.addresses.changed() => {
+                changed = self.rules.changed() => {
                     if changed.is_err() {
                         return Ok(());
                     }
-                    self.active_rules = self.addresses.borrow_and_update().clone();
+                    self.active_rules = self.rules.borrow_and_update().clone();
                     self.intercept_requests().await?;
                     let connection = self.connection.clone();
                     tokio::spawn(async move { pages::renew_interception(&connection).await });
@@ -190,10 +171,10 @@ impl UrlFilter {
             .into_iter()
             .map(|pattern| json!({ "urlPattern": pattern }))
             .collect();
-        let stop = json!({ "patterns": patterns });
+        let params = json!({ "patterns": patterns });
         let _: Value = self
             .connection
-            .call(CallTarget::Browser, "Fetch.enable", stop)
+            .call(CallTarget::Browser, "Fetch.enable", params)
             .await?;
         Ok(())
     }
@@ -296,9 +277,9 @@ impl UrlFilter {
     }
 
     fn refuse(&self, request_id: &str) {
-        let no = json!({ "requestId": request_id, "errorReason": "BlockedByClient" });
+        let params = json!({ "requestId": request_id, "errorReason": "BlockedByClient" });
         self.connection
-            .notify(CallTarget::Browser, "Fetch.failRequest", no);
+            .notify(CallTarget::Browser, "Fetch.failRequest", params);
     }
 
     /// Resources may be loaded from every allowed URL. `data:` reaches no network.
@@ -338,7 +319,7 @@ fn intercepted(rules: &UrlRules) -> Vec<String> {
     if !rules.allows_all_public_urls() {
         return vec!["*".to_owned()];
     }
-    let private = PRIVATE_HOST_PATTERNS.iter().flat_map(|host| {
+    let private = private_host::URL_PATTERNS.iter().flat_map(|host| {
         // With and without a user's name.
         [format!("*://{host}"), format!("*://*@{host}")]
     });
@@ -357,7 +338,7 @@ async fn navigate_away(
     target: BrowserTarget,
 ) {
     let address = without_query(&target.url).to_owned();
-    let led = async {
+    let left = async {
         let page = AttachedPage::attach(&connection, target).await?;
         // The tab may have navigated since the event. A page that does not respond (a dialog, a busy page) is left as
         // well.
@@ -369,8 +350,8 @@ async fn navigate_away(
         tracing::info!(address, "navigating away from a forbidden page");
         page.replace(BLANK_PAGE).await
     };
-    let led: Result<(), Error> = led.await;
-    if let Err(error) = led {
+    let left: Result<(), Error> = left.await;
+    if let Err(error) = left {
         // The tab navigated or was closed in the meantime; its new URL is checked by its own event.
         tracing::debug!(address, %error, "could not navigate away from a forbidden page");
     }

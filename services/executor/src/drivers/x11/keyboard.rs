@@ -385,7 +385,7 @@ impl XTestInput {
             return Err(Error::ModifierHeld);
         }
         let found_locks = state.locked & MEANINGFUL_LOCKS;
-        self.set_put_right(SavedKeyboardState {
+        self.set_keyboard_to_restore(SavedKeyboardState {
             saved_locks: found_locks,
             saved_group: state.locked_group,
             group: 0,
@@ -404,8 +404,8 @@ impl XTestInput {
         if state.locked & NUM_LOCK != 0 {
             return Ok(());
         }
-        if let Some(now) = self.put_right {
-            self.set_put_right(SavedKeyboardState {
+        if let Some(now) = self.keyboard_to_restore {
+            self.set_keyboard_to_restore(SavedKeyboardState {
                 has_set_num_lock: true,
                 ..now
             });
@@ -416,9 +416,9 @@ impl XTestInput {
 
     /// Locks another layout group, if necessary.
     fn select_group(&mut self, group: u8) -> Result<(), Error> {
-        match self.put_right {
+        match self.keyboard_to_restore {
             Some(now) if now.group != group => {
-                self.set_put_right(SavedKeyboardState { group, ..now });
+                self.set_keyboard_to_restore(SavedKeyboardState { group, ..now });
                 self.lock(0, group)
             }
             _ => Ok(()),
@@ -427,7 +427,7 @@ impl XTestInput {
 
     /// Restores the saved locks and group. Sent with the next flush.
     pub(super) fn restore_keyboard(&mut self) -> Result<(), Error> {
-        let Some(now) = self.put_right.take() else {
+        let Some(now) = self.keyboard_to_restore.take() else {
             return Ok(());
         };
         if now.has_set_num_lock {

@@ -148,7 +148,7 @@ fn release(input: &mut XTestInput, held: &HeldInput) -> Result<(), Error> {
         input.release_pressed(&ours)?;
         pause(LOOK_INTERVAL, &CancellationToken::new())?;
     }
-    input.put_right = held.keyboard;
+    input.keyboard_to_restore = held.keyboard;
     input.restore_keyboard()?;
     input.sync()?;
     if held.is_remapped {

@@ -55,7 +55,7 @@ pub(super) struct XTestInput {
     /// Chords that the current action must not press.
     forbidden_chords: Arc<[Chord]>,
     /// The original keyboard state while it is normalised for typing.
-    pub(super) put_right: Option<SavedKeyboardState>,
+    pub(super) keyboard_to_restore: Option<SavedKeyboardState>,
 }
 
 impl XTestInput {
@@ -79,7 +79,7 @@ impl XTestInput {
             held: Vec::new(),
             input_sent: false,
             forbidden_chords: Arc::new([]),
-            put_right: None,
+            keyboard_to_restore: None,
         })
     }
 
@@ -169,13 +169,13 @@ impl XTestInput {
     pub(super) fn confirm(&self) {
         self.guard.confirm(|held| {
             held.set_pressed(&self.held);
-            held.keyboard = self.put_right;
+            held.keyboard = self.keyboard_to_restore;
         });
     }
 
     /// Records what of the keyboard has to be put back. Called before it is changed.
-    pub(super) fn set_put_right(&mut self, saved: SavedKeyboardState) {
-        self.put_right = Some(saved);
+    pub(super) fn set_keyboard_to_restore(&mut self, saved: SavedKeyboardState) {
+        self.keyboard_to_restore = Some(saved);
         self.guard.announce(|held| held.keyboard = Some(saved));
     }
 

@@ -176,13 +176,9 @@ async fn start(
     shutdown: Shutdown,
 ) -> (Arc<FaultyStore>, RunningServer, JoinHandle<()>) {
     let config = settings.resolve().unwrap();
-    let opened = stores.open(&data).await.unwrap();
-    let Storage {
-        tasks,
-        blobs,
-        notifier,
-    } = opened;
-    let store = FaultyStore::new(tasks, point);
+    let audit = AuditLog::open(&data.join(AUDIT), Durability::Normal).unwrap();
+    let opened = stores.open(&data, audit).await.unwrap();
+    let store = FaultyStore::new(opened.tasks.clone(), point);
     let base = config.with_audiences(client);
     let planner = channel(&base, &base.uri).unwrap();
     let nearby = LocalServices {
@@ -194,18 +190,14 @@ async fn start(
     for desktop in config.desktops.clone() {
         desktops.register(desktop).unwrap();
     }
-    let restored = desktops.restore(store.as_ref(), &config.registration);
-    restored.await.unwrap();
     let storage = Storage {
         tasks: store.clone(),
-        blobs,
-        notifier,
+        ..opened
     };
-    let audit = AuditLog::open(&data.join(AUDIT), Durability::Normal).unwrap();
-    let orchestrator = Orchestrator::new(&config, storage, desktops, &shutdown).with_audit(audit);
+    let resumed = Orchestrator::resume(&config, storage, desktops, &shutdown).await;
     let orchestrator = hooks
         .into_iter()
-        .fold(orchestrator, Orchestrator::with_hook);
+        .fold(resumed.unwrap(), Orchestrator::with_hook);
     let server = Builder::new(ServerConfig {
         listen: ListenAddress::default(),
         ..ServerConfig::loopback()

@@ -182,6 +182,10 @@ impl TaskStore for FaultyStore {
     async fn list_resources(&self, list: ListResources) -> Result<Page<ResourceRow>, Error> {
         self.store.list_resources(list).await
     }
+
+    async fn check(&self) -> Result<(), Error> {
+        self.store.check().await
+    }
 }
 
 #[async_trait]
@@ -247,9 +251,5 @@ impl StoreUpkeep for FaultyStore {
 
     async fn copy_settled(&self) -> Result<(), Error> {
         self.store.copy_settled().await
-    }
-
-    async fn check(&self) -> Result<(), Error> {
-        self.store.check().await
     }
 }

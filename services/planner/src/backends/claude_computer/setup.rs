@@ -1,6 +1,7 @@
 //! The parts of a request that stay the same during a conversation: the version of the computer tool, the system prompt
 //! and the tools.
 
+use motorium_text::hex;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -113,8 +114,7 @@ pub(super) struct Setup {
 impl Setup {
     /// Returns a hash by which a later step detects a changed setup.
     pub(super) fn fingerprint(&self) -> String {
-        let digest = Sha256::digest(self.identity.as_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&Sha256::digest(self.identity.as_bytes()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The parts of a request that stay the same during a conversation: instructions, tools and the storage mode.
 
 use motorium_proto::domain::desktop::Platform;
+use motorium_text::hex;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -54,8 +55,7 @@ impl Setup {
 
     /// Returns a hash by which a later step detects a changed setup.
     pub(super) fn fingerprint(&self) -> String {
-        let digest = Sha256::digest(self.identity.as_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&Sha256::digest(self.identity.as_bytes()))
     }
 
     /// Returns the detail level of images.

@@ -146,6 +146,10 @@ impl TaskStore for Player {
     ) -> std::result::Result<Page<ResourceRow>, Error> {
         unsupported()
     }
+
+    async fn check(&self) -> std::result::Result<(), Error> {
+        Ok(())
+    }
 }
 
 #[async_trait]
@@ -215,10 +219,6 @@ impl StoreUpkeep for Player {
 
     async fn copy_settled(&self) -> std::result::Result<(), Error> {
         unsupported()
-    }
-
-    async fn check(&self) -> std::result::Result<(), Error> {
-        Ok(())
     }
 }
 

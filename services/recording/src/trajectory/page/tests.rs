@@ -1,3 +1,5 @@
+//! The page of an exported trajectory, for tasks that ended in different ways.
+
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;

@@ -8,22 +8,14 @@
 
 use motorium_messages::Message;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
-use motorium_proto::v1::orchestrator::task::State;
 use motorium_recording::log;
 use motorium_store::{ListTasks, TaskStore};
 use motorium_task::event::Event;
+use motorium_task::view::UNFINISHED_STATES;
 use motorium_task::{ApprovalState, Task, summary};
 
 /// Number of tasks that are listed at once.
 const BATCH_SIZE: u32 = 100;
-
-/// States in which a task may go on.
-const UNFINISHED: [State; 4] = [
-    State::Pending,
-    State::Running,
-    State::Paused,
-    State::AwaitingUser,
-];
 
 /// Settles the tasks of a copy; does nothing to any other store. May be interrupted and repeated.
 ///
@@ -39,7 +31,7 @@ pub(crate) async fn settle(store: &dyn TaskStore) -> Result<(), motorium_store::
         let list = ListTasks {
             page_size: BATCH_SIZE,
             page_token,
-            states: UNFINISHED.map(i32::from).to_vec(),
+            states: UNFINISHED_STATES.to_vec(),
             ..ListTasks::default()
         };
         let page = store.list_tasks(list).await?;

@@ -1,4 +1,7 @@
-//! Audit hook: appends one JSON object per line to a file that records who did what and when.
+//! Activity log: a hook that appends one JSON object per line to a file, for tools that collect such files.
+//!
+//! It is not the audit log ([`motorium_store::audit`]): it has no hash chain, calls are not in it, and the names of user and
+//! client are labels, which the caller of a task chooses.
 //!
 //! It contains no images, no typed text and no secrets; of texts only the length is written. The file is opened for
 //! each line, so log rotation (logrotate) needs no signal. States, results, effects and points have the names of the
@@ -25,7 +28,7 @@ use super::event::{HookAction, HookEvent, HookPoint, HookPoints};
 use super::{Error, Hook, HookContext, HookErrorPolicy, HookIntervention, HookVerdict};
 use motorium_task::{Approval, ApprovalState, Task};
 
-/// Labels that identify the owner of a task.
+/// Labels by which callers name the user and the client of a task.
 const IDENTITY_LABELS: [&str; 2] = ["user", "client"];
 
 /// Settings of the hook.
@@ -44,27 +47,27 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            name: "audit".to_owned(),
+            name: "activity_log".to_owned(),
             path: PathBuf::new(),
             required: false,
         }
     }
 }
 
-/// Writes the audit log.
+/// Writes the activity log.
 #[derive(Debug)]
-pub struct AuditHook {
+pub struct ActivityLogHook {
     settings: Settings,
     /// Last written state of each approval.
     written_approvals: Mutex<HashMap<TaskName, HashMap<String, ApprovalState>>>,
 }
 
-impl AuditHook {
+impl ActivityLogHook {
     /// # Errors
     /// If `path` is empty.
     pub fn new(settings: Settings) -> Result<Self, FieldError> {
         if settings.path.as_os_str().is_empty() {
-            let problem = "is missing; give a file such as /var/log/motorium/audit.jsonl";
+            let problem = "is missing; give a file such as /var/log/motorium/activity.jsonl";
             return Err(FieldError::new("path", problem));
         }
         Ok(Self {
@@ -83,7 +86,7 @@ impl AuditHook {
         let appending = tokio::task::spawn_blocking(move || append(&path, &text));
         let appended = appending.await.unwrap_or_else(|error| Err(error.into()));
         appended.map_err(|error| {
-            let unwritable = Message::AuditFileUnwritable {
+            let unwritable = Message::ActivityLogUnwritable {
                 path: &self.settings.path.display().to_string(),
                 problem: &error.to_string(),
             };
@@ -128,7 +131,7 @@ fn append(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 #[async_trait]
-impl Hook for AuditHook {
+impl Hook for ActivityLogHook {
     fn name(&self) -> &str {
         &self.settings.name
     }
@@ -178,7 +181,7 @@ impl Hook for AuditHook {
         let line = line(context, SystemTime::now(), "denial", details);
         // The error is only logged, and logs are English.
         if let Err(error) = self.write(vec![line], Language::English).await {
-            tracing::warn!(%error, "a denial could not be written to the audit log");
+            tracing::warn!(%error, "a denial could not be written to the activity log");
         }
     }
 

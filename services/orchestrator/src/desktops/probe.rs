@@ -23,17 +23,17 @@ const MAX_CONCURRENT_PROBES: usize = 16;
 /// Probes all idle desktops periodically until shutdown. Calls `on_recovery` when one becomes reachable again.
 pub async fn run(
     desktops: DesktopPool,
-    pace: Duration,
+    every: Duration,
     on_recovery: impl Fn(),
     shutdown: Shutdown,
 ) {
-    let mut beats = interval(pace);
-    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The first probe runs immediately; until then a desktop counts as reachable.
     loop {
         tokio::select! {
             () = shutdown.draining() => return,
-            _ = beats.tick() => {}
+            _ = ticks.tick() => {}
         }
         let idle = desktops
             .list()
