@@ -114,6 +114,7 @@ conversions! {
         holder: required_text,
         ttl: duration_or(AcquireRequest::DEFAULT_TTL),
         take_over: same,
+        tenant: text,
     }
 
     wire::RenewLeaseRequest => RenewRequest {
@@ -160,11 +161,13 @@ conversions! {
     wire::GetFileRequest => FileRequest {
         display: optional_id(DisplayId),
         name: same,
+        epoch: optional_number(DesktopEpoch),
     }
 
     wire::StatFileRequest => FileRequest {
         display: optional_id(DisplayId),
         name: same,
+        epoch: optional_number(DesktopEpoch),
     }
 }
 

@@ -92,6 +92,8 @@ pub struct AcquireRequest {
     pub ttl: Duration,
     /// True to take the display from its current holder.
     pub take_over: bool,
+    /// Tenant whose files the desktop's folder has from now on; `None` to leave them as they are.
+    pub tenant: Option<String>,
 }
 
 impl AcquireRequest {
@@ -195,6 +197,8 @@ pub struct FileRequest {
     pub display: Option<DisplayId>,
     /// File name without a path.
     pub name: String,
+    /// Epoch of the lease; `None` from an administrator of the deployment.
+    pub epoch: Option<DesktopEpoch>,
 }
 
 /// A file that was read from a desktop.

@@ -3,13 +3,17 @@
 //! A file is addressed by its plain name. Names outside the folder are rejected, symbolic links are not followed, and
 //! anything but a regular file counts as missing. A file is written under a temporary name and then renamed, so that
 //! no application reads half of it. All functions block on disk I/O.
+//!
+//! The folder has the files of one tenant. Those of the others are aside, in a folder that programs in the sandbox do not see: a lease
+//! for another tenant exchanges them. What a program has open stays open.
 
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use motorium_kit::principal::DEFAULT_TENANT;
 use motorium_proto::service::FileInfo;
 use rand::TryRngCore as _;
 use rustix::fd::OwnedFd;
@@ -17,6 +21,10 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
+/// Name of the folder beside those of the desktops, in which files of tenants are aside.
+const ASIDE: &str = ".tenants";
+/// Name of the file in it that names the tenant whose files are in the desktop's folder.
+const SHOWN: &str = "shown";
 /// Maximum length of a name in bytes: the limit of common file systems.
 const MAX_NAME_BYTES: usize = 255;
 /// Accessible to the desktop's user only.
@@ -49,6 +57,8 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Files {
     path: PathBuf,
+    /// Folder of the files that are aside.
+    aside: PathBuf,
     folder: OwnedFd,
     max_bytes: u64,
 }
@@ -63,17 +73,16 @@ impl Files {
             folder: path.to_owned(),
             source,
         };
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(FOLDER_MODE)
-            .create(path)
-            .map_err(io)?;
+        create_folder(path).map_err(io)?;
         let path = path.canonicalize().map_err(io)?;
+        let name = path.file_name().unwrap_or_default();
+        let aside = path.with_file_name(ASIDE).join(name);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder =
             rustix::fs::open(&path, flags, Mode::empty()).map_err(|errno| io(errno.into()))?;
         Ok(Self {
             path,
+            aside,
             folder,
             max_bytes,
         })
@@ -122,6 +131,39 @@ impl Files {
         };
         let content = self.read(name, &file)?;
         self.describe(name, &file, &content).map(Some)
+    }
+
+    /// Exchanges the files of the tenant before for those of this one. After a crash midway, the next call does the rest.
+    ///
+    /// # Errors
+    /// If a file cannot be moved. The folder may then have files of neither tenant, and never those of both.
+    pub fn show_tenant(&self, tenant: &str) -> Result<(), Error> {
+        let exchanged = || {
+            create_folder(&self.aside)?;
+            let shown_file = self.aside.join(SHOWN);
+            let shown = match fs::read_to_string(&shown_file) {
+                Ok(shown) => shown,
+                // Everything from before there were tenants.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => DEFAULT_TENANT.to_owned(),
+                Err(error) => return Err(error),
+            };
+            if shown != tenant {
+                move_all(&self.path, &self.aside_of(&shown))?;
+                // While the folder is empty: what a crash leaves in it belongs to the tenant that the file names.
+                let fresh = self.aside.join(format!("{SHOWN}.new"));
+                fs::write(&fresh, tenant)?;
+                fs::rename(&fresh, &shown_file)?;
+            }
+            move_all(&self.aside_of(tenant), &self.path)
+        };
+        exchanged().map_err(|error| self.io(error))
+    }
+
+    /// Returns the folder of a tenant's files while they are aside. The name of a tenant may be a path.
+    fn aside_of(&self, tenant: &str) -> PathBuf {
+        let hash = Sha256::digest(tenant);
+        let name: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.aside.join(name)
     }
 
     fn io(&self, source: impl Into<std::io::Error>) -> Error {
@@ -253,6 +295,35 @@ fn check_name(name: &str) -> Result<(), Error> {
     })
 }
 
+fn create_folder(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(FOLDER_MODE)
+        .create(path)
+}
+
+/// Moves everything in a folder to another one, which is created. Links are moved and not followed. Nothing if there is no folder.
+fn move_all(from: &Path, to: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    create_folder(to)?;
+    for entry in entries {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        match fs::symlink_metadata(&target) {
+            // Left over from a crash; the one that is moved is newer.
+            Ok(old) if old.is_dir() => fs::remove_dir_all(&target)?,
+            Ok(_) => fs::remove_file(&target)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        fs::rename(entry.path(), target)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,6 +434,69 @@ mod tests {
             "x",
             "a link is replaced, not followed"
         );
+    }
+
+    fn shown(files: &Files) -> Vec<String> {
+        let names = fs::read_dir(&files.path).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn tenants_see_their_own_files_only_and_find_them_again() {
+        let parent = tempfile::tempdir().unwrap();
+        let before = files(&parent);
+        before.put("old", b"1", false).unwrap();
+        before.show_tenant(DEFAULT_TENANT).unwrap();
+        assert_eq!(shown(&before), ["old"], "from before there were tenants");
+        before.show_tenant("acme/../globex").unwrap();
+        assert_eq!(shown(&before), Vec::<String>::new());
+        before.put("plan", b"a", false).unwrap();
+        fs::create_dir(before.path.join("folder")).unwrap();
+        fs::write(before.path.join("folder/part"), "x").unwrap();
+        std::os::unix::fs::symlink(parent.path(), before.path.join("link")).unwrap();
+        before.show_tenant("globex").unwrap();
+        assert_eq!(shown(&before), Vec::<String>::new());
+        before.put("plan", b"g", false).unwrap();
+        drop(before);
+        // The next process goes on with the same tenant.
+        let after = files(&parent);
+        after.show_tenant("globex").unwrap();
+        assert_eq!(after.get("plan").unwrap().1, b"g");
+        after.show_tenant("acme/../globex").unwrap();
+        assert_eq!(shown(&after), ["folder", "link", "plan"]);
+        assert_eq!(after.get("plan").unwrap().1, b"a");
+        let part = fs::read_to_string(after.path.join("folder/part")).unwrap();
+        assert_eq!(part, "x");
+        after.show_tenant(DEFAULT_TENANT).unwrap();
+        assert_eq!(shown(&after), ["old"]);
+    }
+
+    #[test]
+    fn a_crash_between_two_tenants_mixes_no_files() {
+        let parent = tempfile::tempdir().unwrap();
+        let files = files(&parent);
+        files.show_tenant("acme").unwrap();
+        files.put("a", b"a", false).unwrap();
+        files.put("b", b"b", false).unwrap();
+        // A part of them is aside.
+        let aside = files.aside_of("acme");
+        create_folder(&aside).unwrap();
+        fs::rename(files.path.join("a"), aside.join("a")).unwrap();
+        files.show_tenant("acme").unwrap();
+        assert_eq!(shown(&files), ["a", "b"]);
+        create_folder(&aside).unwrap();
+        fs::rename(files.path.join("a"), aside.join("a")).unwrap();
+        files.show_tenant("globex").unwrap();
+        assert_eq!(shown(&files), Vec::<String>::new());
+        // All of them are aside, and nothing says so.
+        fs::write(files.aside.join(SHOWN), "acme").unwrap();
+        files.show_tenant("globex").unwrap();
+        assert_eq!(shown(&files), Vec::<String>::new());
+        files.show_tenant("acme").unwrap();
+        assert_eq!(shown(&files), ["a", "b"]);
     }
 
     #[test]

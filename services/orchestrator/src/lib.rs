@@ -45,7 +45,7 @@ use tokio::task::JoinHandle;
 
 pub use config::{Config, Settings};
 use desktops::{DesktopPool, heartbeat};
-use edge::Edge;
+use edge::{Edge, UploadSlots, WatchSlots};
 pub use error::{Error, reason};
 use instance::Instance;
 use motorium_proto::domain::id::TaskName;
@@ -93,6 +93,8 @@ impl Orchestrator {
             heartbeat: HEARTBEAT_INTERVAL,
             scope: TaskScope::All,
             audit: AuditLog::off(),
+            uploads: UploadSlots::default(),
+            watches: WatchSlots::default(),
         };
         let sweeper = Sweeper {
             store: store.clone(),

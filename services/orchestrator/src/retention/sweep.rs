@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use motorium_proto::domain::id::TaskName;
@@ -38,6 +39,8 @@ pub struct Swept {
     pub recordings: u64,
     /// Tasks whose screenshots were deleted.
     pub screenshots: u64,
+    /// Notes of uploads that no task of their tenant uses.
+    pub uploads: u64,
     pub files: RemovedBlobs,
     pub elapsed: Duration,
 }
@@ -46,11 +49,12 @@ impl fmt::Display for Swept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "tasks: {}, sessions: {}, recordings: {}, screenshots of tasks: {}, files: {} ({} bytes), seconds: {:.1}",
+            "tasks: {}, sessions: {}, recordings: {}, screenshots of tasks: {}, uploads: {}, files: {} ({} bytes), seconds: {:.1}",
             self.tasks,
             self.sessions,
             self.recordings,
             self.screenshots,
+            self.uploads,
             self.files.count,
             self.files.bytes,
             self.elapsed.as_secs_f64()
@@ -74,6 +78,7 @@ impl Sweeper {
         pass.delete_recordings().await?;
         pass.index_blobs().await?;
         pass.delete_screenshots().await?;
+        pass.delete_uploads().await?;
         pass.remove_files().await?;
         pass.swept.elapsed = pass.began.elapsed();
         Ok(pass.swept)
@@ -240,6 +245,28 @@ impl Pass<'_> {
                 Ok(None)
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Deletes the notes of uploads that are older than an unused file may be. After the index is up to date: it tells which of
+    /// them tasks use.
+    async fn delete_uploads(&mut self) -> Result<(), Error> {
+        let Some(before) = self.now.checked_sub(self.sweeper.policy.unused_files) else {
+            return Ok(());
+        };
+        let store = Arc::clone(&self.sweeper.store);
+        let mut after = String::new();
+        loop {
+            self.renew_duty().await?;
+            let old = store.old_uploads(before, &after, BATCH_SIZE).await?;
+            let Some(last) = old.last() else {
+                return Ok(());
+            };
+            after.clone_from(last);
+            for name in old {
+                let deleted = store.delete_unused_upload(&name, before).await?;
+                self.swept.uploads += u64::from(deleted);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Retention: what is too old is deleted, nothing that is in use is, and one orchestrator sweeps at a time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use motorium_orchestrator::retention::{RetentionPolicy, RetentionSettings, Sweeper};
 use motorium_orchestrator::storage::{Settings as StoreSettings, Storage};
 use motorium_proto::v1::orchestrator as wire;
+use motorium_store::{Collection, ListResources};
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
@@ -152,7 +153,10 @@ async fn files_go_with_the_last_task_that_uses_them() {
         ..wire::Task::default()
     };
     let later = cluster.create_with(task).await;
-    sweeper.sweep_if_due(now + DAY).await.unwrap().unwrap();
+    assert_eq!(uploads(&sweeper).await, 3);
+    let swept = sweeper.sweep_if_due(now + DAY).await.unwrap().unwrap();
+    assert_eq!(swept.uploads, 1, "that of the upload that was never named");
+    assert_eq!(uploads(&sweeper).await, 2);
     for artifact_name in &of_second {
         artifact(&cluster, artifact_name).await.unwrap();
     }
@@ -163,6 +167,56 @@ async fn files_go_with_the_last_task_that_uses_them() {
     age(cluster.data());
     sweeper.sweep_if_due(now + 2 * DAY).await.unwrap().unwrap();
     assert_eq!(blob_files(cluster.data()), Vec::<PathBuf>::new());
+    assert_eq!(uploads(&sweeper).await, 0);
+}
+
+#[tokio::test]
+async fn an_upload_that_was_removed_cannot_be_named_until_it_is_uploaded_again() {
+    let cluster = Cluster::start(vec![done("ok")]).await;
+    let name = upload(&cluster, "secret plan").await;
+    let sweeper = sweeper(cluster.data(), policy()).await;
+    let later = SystemTime::now() + 2 * DAY;
+    sweeper.sweep_if_due(later).await.unwrap().unwrap();
+    let task = |name: &str| wire::CreateTaskRequest {
+        task: Some(wire::Task {
+            goal: "read it".to_owned(),
+            attachments: vec![wire::Attachment {
+                name: "in.txt".to_owned(),
+                upload: name.to_owned(),
+                ..wire::Attachment::default()
+            }],
+            ..wire::Task::default()
+        }),
+        ..wire::CreateTaskRequest::default()
+    };
+    let refused = cluster.client().raw().create_task(task(&name)).await;
+    assert_eq!(refused.unwrap_err().code(), Code::InvalidArgument);
+    let again = upload(&cluster, "secret plan").await;
+    assert_eq!(again, name, "it is named after its content");
+    cluster
+        .client()
+        .raw()
+        .create_task(task(&again))
+        .await
+        .unwrap();
+}
+
+/// Returns the number of notes of uploads.
+async fn uploads(sweeper: &Sweeper) -> usize {
+    let list = ListResources {
+        collection: Collection::Uploads,
+        tenant: None,
+        page_size: 100,
+        page_token: None,
+        labels: BTreeMap::new(),
+    };
+    sweeper
+        .store
+        .list_resources(list)
+        .await
+        .unwrap()
+        .items
+        .len()
 }
 
 #[tokio::test]
