@@ -157,13 +157,11 @@ impl Desktop {
         self.stop_everything();
         self.named_hosts.clear();
         self.driver.release_all().await?;
-        if let Some(tenant) = request.tenant.clone() {
-            let desktop = self.clone();
-            blocking(move || desktop.files.show_tenant(&tenant)).await??;
-        }
         // Before the lease: if the checkpoint cannot be stored, the call fails, and a stored lease would block the display until it
         // expires.
         let checkpoint = self.record_checkpoint().await?;
+        let (desktop, holder, tenant) = (self.clone(), request.holder.clone(), request.tenant);
+        blocking(move || desktop.files.begin_lease(&holder, tenant.as_deref())).await??;
         self.store_lease(&mut state, next).await?;
         tracing::info!(display = %self.display, epoch = epoch.0, holder = request.holder, "leased");
         Ok(Lease {
@@ -215,11 +213,16 @@ impl Desktop {
     }
 
     /// Stops and releases after a lease has ended. A display error is only logged: no caller waits for it.
-    async fn stop_and_release(&self, why: &str) {
+    async fn stop_and_release(self: &Arc<Self>, why: &str) {
         self.stop_everything();
         self.named_hosts.clear();
         let released = self.driver.release_all().await;
         tracing::info!(display = %self.display, why, ?released, "the lease has ended");
+        let desktop = self.clone();
+        let ended = blocking(move || desktop.files.end_lease()).await;
+        if let Err(error) = ended.and_then(|ended| Ok(ended?)) {
+            tracing::warn!(display = %self.display, %error, "it is not recorded whose the files of the lease are");
+        }
     }
 
     async fn store_lease(
@@ -599,6 +602,19 @@ impl Desktop {
         self.check_reader(epoch).await?;
         let desktop = self.clone();
         Ok(blocking(move || desktop.files.stat(&name)).await??)
+    }
+
+    /// Deletes what a former holder of leases has left in the folder.
+    ///
+    /// # Errors
+    /// Fails under the conditions of [`Files::delete_of`].
+    pub async fn delete_files(
+        self: &Arc<Self>,
+        holder: String,
+        tenant: String,
+    ) -> Result<(), Error> {
+        let desktop = self.clone();
+        Ok(blocking(move || desktop.files.delete_of(&holder, &tenant)).await??)
     }
 
     async fn check_reader(&self, epoch: Option<DesktopEpoch>) -> Result<(), Error> {

@@ -4,16 +4,17 @@
 //! anything but a regular file counts as missing. A file is written under a temporary name and then renamed, so that
 //! no application reads half of it. All functions block on disk I/O.
 //!
-//! The folder has the files of one tenant. Those of the others are aside, in a folder that programs in the sandbox do not see: a lease
-//! for another tenant exchanges them. What a program has open stays open.
+//! - `ledger`: whose files they are, and those of other tenants, which are aside
+
+mod ledger;
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use motorium_kit::principal::DEFAULT_TENANT;
 use motorium_proto::service::FileInfo;
 use rand::TryRngCore as _;
 use rustix::fd::OwnedFd;
@@ -21,14 +22,10 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-/// Name of the folder beside those of the desktops, in which files of tenants are aside.
-const ASIDE: &str = ".tenants";
-/// Name of the file in it that names the tenant whose files are in the desktop's folder.
-const SHOWN: &str = "shown";
+use ledger::{Ledger, create_folder};
+
 /// Maximum length of a name in bytes: the limit of common file systems.
 const MAX_NAME_BYTES: usize = 255;
-/// Accessible to the desktop's user only.
-const FOLDER_MODE: u32 = 0o700;
 
 /// The reason a file operation failed.
 #[derive(Debug, thiserror::Error)]
@@ -57,8 +54,7 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Files {
     path: PathBuf,
-    /// Folder of the files that are aside.
-    aside: PathBuf,
+    ledger: Mutex<Ledger>,
     folder: OwnedFd,
     max_bytes: u64,
 }
@@ -75,14 +71,13 @@ impl Files {
         };
         create_folder(path).map_err(io)?;
         let path = path.canonicalize().map_err(io)?;
-        let name = path.file_name().unwrap_or_default();
-        let aside = path.with_file_name(ASIDE).join(name);
+        let ledger = Ledger::open(&path).map_err(io)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder =
             rustix::fs::open(&path, flags, Mode::empty()).map_err(|errno| io(errno.into()))?;
         Ok(Self {
             path,
-            aside,
+            ledger: Mutex::new(ledger),
             folder,
             max_bytes,
         })
@@ -133,37 +128,35 @@ impl Files {
         self.describe(name, &file, &content).map(Some)
     }
 
-    /// Exchanges the files of the tenant before for those of this one. After a crash midway, the next call does the rest.
+    /// Begins a lease: ends the one before, and has the folder show the files of this tenant, if one is named.
     ///
     /// # Errors
-    /// If a file cannot be moved. The folder may then have files of neither tenant, and never those of both.
-    pub fn show_tenant(&self, tenant: &str) -> Result<(), Error> {
-        let exchanged = || {
-            create_folder(&self.aside)?;
-            let shown_file = self.aside.join(SHOWN);
-            let shown = match fs::read_to_string(&shown_file) {
-                Ok(shown) => shown,
-                // Everything from before there were tenants.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => DEFAULT_TENANT.to_owned(),
-                Err(error) => return Err(error),
-            };
-            if shown != tenant {
-                move_all(&self.path, &self.aside_of(&shown))?;
-                // While the folder is empty: what a crash leaves in it belongs to the tenant that the file names.
-                let fresh = self.aside.join(format!("{SHOWN}.new"));
-                fs::write(&fresh, tenant)?;
-                fs::rename(&fresh, &shown_file)?;
-            }
-            move_all(&self.aside_of(tenant), &self.path)
-        };
-        exchanged().map_err(|error| self.io(error))
+    /// If a file cannot be moved, or what is known of the files cannot be written.
+    pub fn begin_lease(&self, holder: &str, tenant: Option<&str>) -> Result<(), Error> {
+        let begun = self.ledger().begin_lease(holder, tenant);
+        begun.map_err(|error| self.io(error))
     }
 
-    /// Returns the folder of a tenant's files while they are aside. The name of a tenant may be a path.
-    fn aside_of(&self, tenant: &str) -> PathBuf {
-        let hash = Sha256::digest(tenant);
-        let name: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.aside.join(name)
+    /// Ends the current lease: the files that came or changed in it are its holder's.
+    ///
+    /// # Errors
+    /// If what is known of the files cannot be written.
+    pub fn end_lease(&self) -> Result<(), Error> {
+        let ended = self.ledger().end_lease();
+        ended.map_err(|error| self.io(error))
+    }
+
+    /// Deletes the files of a tenant that came or changed last in leases of this holder and were not changed since.
+    ///
+    /// # Errors
+    /// If a file cannot be deleted.
+    pub fn delete_of(&self, holder: &str, tenant: &str) -> Result<(), Error> {
+        let deleted = self.ledger().delete_of(holder, tenant);
+        deleted.map_err(|error| self.io(error))
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn io(&self, source: impl Into<std::io::Error>) -> Error {
@@ -254,6 +247,11 @@ impl Files {
         self.path.to_string_lossy().into_owned()
     }
 
+    /// Returns the time of the last change of a file or of its name, which no program can set.
+    fn changed_at(&self, name: &str, metadata: &fs::Metadata) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_nanos(self.ledger().changed_at(name, metadata))
+    }
+
     fn describe(&self, name: &str, file: &File, content: &[u8]) -> Result<FileInfo, Error> {
         let metadata = file.metadata().map_err(|error| self.io(error))?;
         let written_at = metadata.modified().map_err(|error| self.io(error))?;
@@ -261,18 +259,11 @@ impl Files {
             name: name.to_owned(),
             size_bytes: content.len() as u64,
             // A file that is renamed, copied with its times or unpacked keeps the time at which it was written elsewhere.
-            modified_at: written_at.max(changed_at(&metadata)),
+            modified_at: written_at.max(self.changed_at(name, &metadata)),
             sha256: Sha256::digest(content).into(),
             path: self.path.join(name).to_string_lossy().into_owned(),
         })
     }
-}
-
-/// Returns the time of the last change of a file or of its name, which no program can set.
-fn changed_at(metadata: &fs::Metadata) -> SystemTime {
-    let seconds = u64::try_from(metadata.ctime()).unwrap_or_default();
-    let nanoseconds = u32::try_from(metadata.ctime_nsec()).unwrap_or_default();
-    SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds)
 }
 
 fn check_name(name: &str) -> Result<(), Error> {
@@ -293,35 +284,6 @@ fn check_name(name: &str) -> Result<(), Error> {
         name: name.to_owned(),
         why,
     })
-}
-
-fn create_folder(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(FOLDER_MODE)
-        .create(path)
-}
-
-/// Moves everything in a folder to another one, which is created. Links are moved and not followed. Nothing if there is no folder.
-fn move_all(from: &Path, to: &Path) -> io::Result<()> {
-    let entries = match fs::read_dir(from) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    create_folder(to)?;
-    for entry in entries {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        match fs::symlink_metadata(&target) {
-            // Left over from a crash; the one that is moved is newer.
-            Ok(old) if old.is_dir() => fs::remove_dir_all(&target)?,
-            Ok(_) => fs::remove_file(&target)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        fs::rename(entry.path(), target)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -444,59 +406,112 @@ mod tests {
         names
     }
 
+    fn begin(files: &Files, holder: &str, tenant: &str) {
+        files.begin_lease(holder, Some(tenant)).unwrap();
+    }
+
     #[test]
     fn tenants_see_their_own_files_only_and_find_them_again() {
         let parent = tempfile::tempdir().unwrap();
         let before = files(&parent);
         before.put("old", b"1", false).unwrap();
-        before.show_tenant(DEFAULT_TENANT).unwrap();
+        begin(&before, "a", "default");
         assert_eq!(shown(&before), ["old"], "from before there were tenants");
-        before.show_tenant("acme/../globex").unwrap();
+        begin(&before, "b", "acme/../globex");
         assert_eq!(shown(&before), Vec::<String>::new());
         before.put("plan", b"a", false).unwrap();
         fs::create_dir(before.path.join("folder")).unwrap();
         fs::write(before.path.join("folder/part"), "x").unwrap();
         std::os::unix::fs::symlink(parent.path(), before.path.join("link")).unwrap();
-        before.show_tenant("globex").unwrap();
+        let planned = before.stat("plan").unwrap();
+        begin(&before, "c", "globex");
         assert_eq!(shown(&before), Vec::<String>::new());
         before.put("plan", b"g", false).unwrap();
         drop(before);
         // The next process goes on with the same tenant.
         let after = files(&parent);
-        after.show_tenant("globex").unwrap();
+        begin(&after, "d", "globex");
         assert_eq!(after.get("plan").unwrap().1, b"g");
-        after.show_tenant("acme/../globex").unwrap();
+        begin(&after, "e", "acme/../globex");
         assert_eq!(shown(&after), ["folder", "link", "plan"]);
         assert_eq!(after.get("plan").unwrap().1, b"a");
+        assert_eq!(
+            after.stat("plan").unwrap(),
+            planned,
+            "being put aside is no change"
+        );
         let part = fs::read_to_string(after.path.join("folder/part")).unwrap();
         assert_eq!(part, "x");
-        after.show_tenant(DEFAULT_TENANT).unwrap();
+        begin(&after, "f", "default");
+        assert_eq!(shown(&after), ["old"]);
+        // A lease without a tenant leaves the files as they are.
+        after.begin_lease("by hand", None).unwrap();
         assert_eq!(shown(&after), ["old"]);
     }
 
     #[test]
     fn a_crash_between_two_tenants_mixes_no_files() {
         let parent = tempfile::tempdir().unwrap();
-        let files = files(&parent);
-        files.show_tenant("acme").unwrap();
-        files.put("a", b"a", false).unwrap();
-        files.put("b", b"b", false).unwrap();
+        let before = files(&parent);
+        begin(&before, "a", "acme");
+        before.put("a", b"a", false).unwrap();
+        before.put("b", b"b", false).unwrap();
+        begin(&before, "b", "globex");
+        let hashed = fs::read_dir(parent.path().join(".tenants/desktop")).unwrap();
+        let folders = hashed.map(|entry| entry.unwrap().path());
+        let aside = folders.into_iter().find(|path| path.join("a").exists());
+        let aside = aside.unwrap();
+        begin(&before, "c", "acme");
         // A part of them is aside.
-        let aside = files.aside_of("acme");
-        create_folder(&aside).unwrap();
-        fs::rename(files.path.join("a"), aside.join("a")).unwrap();
-        files.show_tenant("acme").unwrap();
-        assert_eq!(shown(&files), ["a", "b"]);
-        create_folder(&aside).unwrap();
-        fs::rename(files.path.join("a"), aside.join("a")).unwrap();
-        files.show_tenant("globex").unwrap();
-        assert_eq!(shown(&files), Vec::<String>::new());
-        // All of them are aside, and nothing says so.
-        fs::write(files.aside.join(SHOWN), "acme").unwrap();
-        files.show_tenant("globex").unwrap();
-        assert_eq!(shown(&files), Vec::<String>::new());
-        files.show_tenant("acme").unwrap();
-        assert_eq!(shown(&files), ["a", "b"]);
+        fs::rename(before.path.join("a"), aside.join("a")).unwrap();
+        drop(before);
+        let after = files(&parent);
+        begin(&after, "d", "acme");
+        assert_eq!(shown(&after), ["a", "b"]);
+        fs::rename(after.path.join("a"), aside.join("a")).unwrap();
+        begin(&after, "e", "globex");
+        assert_eq!(shown(&after), Vec::<String>::new());
+        begin(&after, "f", "acme");
+        assert_eq!(shown(&after), ["a", "b"]);
+    }
+
+    #[test]
+    fn the_files_of_a_holder_are_deleted_and_nothing_else() {
+        let parent = tempfile::tempdir().unwrap();
+        let files = files(&parent);
+        files.put("of-user", b"u", false).unwrap();
+        begin(&files, "tasks/a", "acme");
+        files.put("attached", b"1", false).unwrap();
+        files.put("handed-on", b"1", false).unwrap();
+        fs::create_dir(files.path.join("folder")).unwrap();
+        fs::write(files.path.join("folder/part"), "x").unwrap();
+        fs::write(files.path.join("edited-later"), "x").unwrap();
+        files.end_lease().unwrap();
+        files.put("of-user-2", b"u", false).unwrap();
+        fs::write(files.path.join("edited-later"), "by a person").unwrap();
+        begin(&files, "tasks/b", "acme");
+        files.put("handed-on", b"2", true).unwrap();
+        files.put("of-b", b"2", true).unwrap();
+        // They are aside now, and the desktop is leased to another tenant.
+        begin(&files, "tasks/c", "globex");
+        files.put("attached", b"g", false).unwrap();
+        files.delete_of("tasks/a", "globex").unwrap();
+        files.delete_of("tasks/a", "acme").unwrap();
+        assert_eq!(shown(&files), ["attached"]);
+        begin(&files, "tasks/d", "acme");
+        assert_eq!(
+            shown(&files),
+            ["edited-later", "handed-on", "of-b", "of-user-2"]
+        );
+        files.delete_of("tasks/b", "acme").unwrap();
+        assert_eq!(shown(&files), ["edited-later", "of-user-2"]);
+        // A task whose lease did not end before it is deleted.
+        files.put("of-d", b"4", false).unwrap();
+        files.delete_of("tasks/d", "acme").unwrap();
+        files.delete_of("tasks/d", "acme").unwrap();
+        assert_eq!(shown(&files), ["edited-later", "of-user-2"]);
+        begin(&files, "tasks/e", "default");
+        assert_eq!(shown(&files), ["of-user"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::{BoxFuture, join_all};
-use motorium_kit::principal::{Principal, Role};
+use motorium_kit::principal::{DEFAULT_TENANT, Principal, Role};
 use motorium_kit::server::HealthCheck;
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::ActionOutcome;
@@ -17,9 +17,9 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{DesktopEpoch, DisplayId};
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, Capabilities, DownloadedFile, Executor, FenceRequest, FileInfo,
-    FileRequest, HumanInput, LookUpRequest, PageText, PerformRequest, PutFile, ReadPageRequest,
-    ReleaseRequest, RenewRequest, Result, ResultStream,
+    AcquireRequest, ActionProgress, Capabilities, DeleteFilesRequest, DownloadedFile, Executor,
+    FenceRequest, FileInfo, FileRequest, HumanInput, LookUpRequest, PageText, PerformRequest,
+    PutFile, ReadPageRequest, ReleaseRequest, RenewRequest, Result, ResultStream,
 };
 use motorium_proto::v1::common;
 use motorium_store::audit::AuditLog;
@@ -245,6 +245,17 @@ impl Executor for ExecutorService {
         let desktop = self.desktop(request.display.as_ref())?;
         let epoch = reading_epoch(&request);
         Ok(desktop.stat_file(request.name, epoch).await?)
+    }
+
+    async fn delete_files(&self, request: DeleteFilesRequest) -> Result<()> {
+        let desktop = self.desktop(request.display.as_ref())?;
+        let tenant = request.tenant.unwrap_or_else(|| DEFAULT_TENANT.to_owned());
+        let deleted = desktop.delete_files(request.holder, tenant);
+        if is_of_service() {
+            return Ok(deleted.await?);
+        }
+        let call = AuditedCall::of("DeleteFiles", desktop.display());
+        Ok(audited::make(&self.audit, call, |_| "OK", deleted).await?)
     }
 
     async fn get_capabilities(&self, display: Option<DisplayId>) -> Result<Capabilities> {

@@ -125,6 +125,7 @@ pub const MOTORIUM: &[ServiceRoles] = &[
             ("PutFile", USE_DESKTOP),
             ("GetFile", USE_DESKTOP),
             ("StatFile", USE_DESKTOP),
+            ("DeleteFiles", USE_DESKTOP),
             ("GetCapabilities", USE_DESKTOP),
             ("WatchHumanInput", USE_DESKTOP),
         ],

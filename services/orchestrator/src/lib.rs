@@ -100,6 +100,7 @@ impl Orchestrator {
             store: store.clone(),
             blobs: blobs.clone(),
             notifier: notifier.clone(),
+            desktops: desktops.clone(),
             policy: config.retention.clone(),
         };
         let owner = config.name.clone();

@@ -17,10 +17,11 @@ use motorium_kit::server::{Builder, Config, RunningServer};
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::geometry::CaptureSize;
-use motorium_proto::domain::id::DesktopEpoch;
+use motorium_proto::domain::id::{DesktopEpoch, DisplayId};
 use motorium_proto::error::{ErrorReport, reason as common};
 use motorium_proto::service::{
-    AcquireRequest, Executor, ExecutorClient, ExecutorServer, FileRequest, PerformRequest, PutFile,
+    AcquireRequest, DeleteFilesRequest, Executor, ExecutorClient, ExecutorServer, FileRequest,
+    PerformRequest, PutFile, ReleaseRequest,
 };
 use motorium_store::Durability;
 use motorium_store::audit::{self, AuditLog};
@@ -355,4 +356,65 @@ async fn a_task_finds_no_files_of_another_tenant() {
     let epoch = acquire(&service, "by hand").await.unwrap();
     let found = service.get_file(under(epoch)).await.unwrap();
     assert_eq!(found.content, "1000");
+}
+
+#[tokio::test]
+async fn files_of_a_deleted_task_leave_the_desktop() {
+    let served = Served::start().await;
+    let service = served.executor("orchestrator");
+    let epoch = acquire_for(&service, "tasks/a", Some("acme"))
+        .await
+        .unwrap();
+    let file = PutFile {
+        display: None,
+        epoch,
+        name: "salary.csv".to_owned(),
+        overwrite: false,
+        content: "1000".into(),
+    };
+    let path = service.put_file(file).await.unwrap().path;
+    let folder = std::path::Path::new(&path).parent().unwrap().to_owned();
+    // A browser downloads a file while the task runs.
+    std::fs::write(folder.join("download.pdf"), "x").unwrap();
+    let release = ReleaseRequest {
+        display: DisplayId::new(":1"),
+        epoch,
+    };
+    service.release_desktop(release).await.unwrap();
+    std::fs::write(folder.join("of-a-person.txt"), "x").unwrap();
+    let delete = async |caller: &str, holder: &str, tenant: &str| {
+        let request = DeleteFilesRequest {
+            display: None,
+            holder: holder.to_owned(),
+            tenant: Some(tenant.to_owned()),
+        };
+        served.executor(caller).delete_files(request).await
+    };
+    let found = || {
+        let names = std::fs::read_dir(&folder).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    };
+    // Neither an operator, nor the name of another task or tenant, deletes them.
+    check_reason(
+        delete("operator", "tasks/a", "acme").await,
+        common::ROLE_MISSING,
+    );
+    delete("orchestrator", "tasks/b", "acme").await.unwrap();
+    delete("orchestrator", "tasks/a", "globex").await.unwrap();
+    assert_eq!(found(), ["download.pdf", "of-a-person.txt", "salary.csv"]);
+    delete("orchestrator", "tasks/a", "acme").await.unwrap();
+    assert_eq!(found(), ["of-a-person.txt"]);
+    delete("orchestrator", "tasks/a", "acme").await.unwrap();
+    delete("deployment-admin", "tasks/a", "acme").await.unwrap();
+    let records = served.records();
+    assert_eq!(
+        records,
+        [
+            "deployment-admin DeleteFiles begun displays/:1",
+            "deployment-admin DeleteFiles ended displays/:1  OK",
+        ]
+    );
 }

@@ -19,6 +19,7 @@ use motorium_proto::v1::orchestrator::task::State;
 use motorium_store::{BlobStore, TaskNotifier, TaskStore};
 use uuid::Uuid;
 
+use crate::desktops::DesktopPool;
 use crate::error::Error;
 pub use settings::{RetentionPolicy, RetentionSettings};
 pub use sweep::Swept;
@@ -47,6 +48,8 @@ pub struct Sweeper {
     pub store: Arc<dyn TaskStore>,
     pub blobs: BlobStore,
     pub notifier: TaskNotifier,
+    /// Desktops on which deleted tasks may have left files.
+    pub desktops: DesktopPool,
     pub policy: RetentionPolicy,
 }
 

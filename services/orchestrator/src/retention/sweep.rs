@@ -19,6 +19,7 @@ use motorium_task::spec::{Attachment, AttachmentContent};
 use tokio::time::Instant;
 
 use super::{DUTY_LEASE, ENDED_STATES, SWEEP_DUTY, Sweeper, references};
+use crate::desktops::task_files::{DeletedTask, delete_files};
 use crate::error::Error;
 
 /// Number of tasks or sessions that are looked up at once.
@@ -138,11 +139,21 @@ impl Pass<'_> {
             if old.is_empty() {
                 return Ok(());
             }
-            for task in old {
-                let deleted = self.sweeper.store.delete_task(&task, &ENDED_STATES);
-                self.swept.tasks += u64::from(unless_gone(deleted.await)?);
-                self.sweeper.notifier.notify(&task);
+            let mut deleted = Vec::new();
+            for name in old {
+                let row = match self.sweeper.store.get_task(&name).await {
+                    Err(motorium_store::Error::TaskNotFound { .. }) => continue,
+                    row => row?,
+                };
+                let removed = self.sweeper.store.delete_task(&name, &ENDED_STATES).await;
+                self.swept.tasks += u64::from(unless_gone(removed)?);
+                self.sweeper.notifier.notify(&name);
+                deleted.push(DeletedTask {
+                    name,
+                    tenant: row.tenant,
+                });
             }
+            delete_files(&self.sweeper.desktops, &deleted).await;
         }
     }
 

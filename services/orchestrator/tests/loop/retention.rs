@@ -3,22 +3,50 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use motorium_kit::client::Config as ClientConfig;
+use motorium_orchestrator::config::{LocalServices, connector};
+use motorium_orchestrator::desktops::DesktopPool;
 use motorium_orchestrator::retention::{RetentionPolicy, RetentionSettings, Sweeper};
 use motorium_orchestrator::storage::{Settings as StoreSettings, Storage};
+use motorium_proto::domain::desktop::{Desktop, Platform};
+use motorium_proto::domain::id::DesktopName;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_store::{Collection, ListResources};
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click, done};
+use crate::support::simulated_desktop::{FakeServices, SimulatedDesktop};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Keeps everything.
 fn policy() -> RetentionPolicy {
     RetentionSettings::default().resolve().unwrap()
+}
+
+/// Returns the pool with one desktop.
+fn pool(world: &Arc<SimulatedDesktop>) -> DesktopPool {
+    let services = Arc::new(FakeServices(world.clone()));
+    let nearby = LocalServices {
+        planner: services.clone(),
+        perception: Some(services.clone()),
+        executor: Some(services),
+    };
+    let pool = DesktopPool::new(connector(ClientConfig::new(""), nearby));
+    let desktop = Desktop {
+        name: DesktopName::from_segment("local").unwrap(),
+        perception_endpoint: None,
+        executor_endpoint: None,
+        display: None,
+        platform: Platform::Linux,
+        labels: BTreeMap::new(),
+    };
+    pool.register(desktop).unwrap();
+    pool
 }
 
 async fn sweeper(data: &Path, policy: RetentionPolicy) -> Sweeper {
@@ -31,6 +59,7 @@ async fn sweeper(data: &Path, policy: RetentionPolicy) -> Sweeper {
         store: tasks,
         blobs,
         notifier,
+        desktops: pool(&SimulatedDesktop::new(Vec::new())),
         policy,
     }
 }
@@ -230,7 +259,10 @@ async fn parts_of_old_tasks_are_deleted_by_their_own_age() {
         screenshots: Some(14 * DAY),
         ..policy()
     };
-    let sweeper = sweeper(cluster.data(), policy).await;
+    let sweeper = Sweeper {
+        desktops: pool(&cluster.world),
+        ..sweeper(cluster.data(), policy).await
+    };
     let at = |days: u32| SystemTime::now() + days * DAY;
     let sweep = async |days| {
         let swept = sweeper.sweep_if_due(at(days)).await.unwrap().unwrap();
@@ -263,6 +295,8 @@ async fn parts_of_old_tasks_are_deleted_by_their_own_age() {
     let missing = cluster.client().get_task(&name).await.unwrap_err();
     assert_eq!(missing.reason, "TASK_NOT_FOUND");
     assert_eq!(blob_files(cluster.data()), Vec::<PathBuf>::new());
+    let on_desktop = (name, "default".to_owned());
+    assert_eq!(cluster.world.deleted_files(), [on_desktop]);
 }
 
 #[tokio::test]

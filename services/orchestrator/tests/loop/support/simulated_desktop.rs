@@ -28,13 +28,13 @@ use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId, ElementId, F
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
     AcquireRequest, ActionProgress, BackendAttempt, BackendInfo, BackendState, Capabilities,
-    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, DownloadedFile,
-    Executor, ExtractRequest, Extraction, FenceRequest, FileInfo, FileRequest, HumanInput,
-    HumanInputKind, IdleReport, ImageFormat, LookUpRequest, MarkInputRequest, Observation,
-    ObserveRequest, PageText, Perception, PerformRequest, PlanRequest, PlannedDecision, Planner,
-    PointerCheck, PointerRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest,
-    ResolveRequest, ResolvedTarget, Result, ResultStream, SummarizeRequest, Summary, TargetQuery,
-    WaitForIdleRequest, not_served,
+    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, DeleteFilesRequest,
+    DownloadedFile, Executor, ExtractRequest, Extraction, FenceRequest, FileInfo, FileRequest,
+    HumanInput, HumanInputKind, IdleReport, ImageFormat, LookUpRequest, MarkInputRequest,
+    Observation, ObserveRequest, PageText, Perception, PerformRequest, PlanRequest,
+    PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReadPageRequest,
+    ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream,
+    SummarizeRequest, Summary, TargetQuery, WaitForIdleRequest, not_served,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
@@ -153,6 +153,8 @@ struct DesktopState {
     redrawn: u32,
     /// Element that is highlighted under the pointer, and its text then.
     lights_up: Option<(u32, Option<&'static str>)>,
+    /// Requests to delete the files of tasks.
+    deleted_files: Vec<DeleteFilesRequest>,
     /// Element that is drawn in pixels, and its symbol under the pointer.
     symbol: Option<(u32, Symbol)>,
     /// Element on which the pointer changes the text of another one, that element, and its text then.
@@ -395,6 +397,15 @@ impl SimulatedDesktop {
     /// Highlights this element under the pointer, optionally with another text.
     pub(crate) fn light_up(&self, element: u32, content: Option<&'static str>) {
         self.state().lights_up = Some((element, content));
+    }
+
+    /// Returns the holders and tenants whose files were to be deleted.
+    pub(crate) fn deleted_files(&self) -> Vec<(String, String)> {
+        let requests = self.state().deleted_files.clone();
+        let named = requests
+            .into_iter()
+            .map(|it| (it.holder, it.tenant.unwrap_or_default()));
+        named.collect()
     }
 
     /// Draws this element in pixels, with a highlight and this symbol while the pointer is on it.
@@ -1420,6 +1431,12 @@ impl Executor for FakeServices {
         self.0.check_lease(epoch.unwrap_or(DesktopEpoch(0)))?;
         let content = self.0.state().files.get(&name).cloned();
         Ok(content.map(|content| self.0.describe(&name, &content)))
+    }
+
+    async fn delete_files(&self, request: DeleteFilesRequest) -> Result<()> {
+        self.0.enter("delete_files").await?;
+        self.0.state().deleted_files.push(request);
+        Ok(())
     }
 
     async fn get_capabilities(&self, _: Option<DisplayId>) -> Result<Capabilities> {
