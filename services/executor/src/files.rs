@@ -476,6 +476,17 @@ mod tests {
     }
 
     #[test]
+    fn a_damaged_record_mixes_no_files() {
+        let parent = tempfile::tempdir().unwrap();
+        begin(&files(&parent), "a", "acme");
+        let record = parent.path().join(".tenants/desktop/record.json");
+        fs::write(&record, "{").unwrap();
+        let refused = Files::open(&parent.path().join("desktop"), 10).unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains("record.json is damaged"), "{refused}");
+    }
+
+    #[test]
     fn the_files_of_a_holder_are_deleted_and_nothing_else() {
         let parent = tempfile::tempdir().unwrap();
         let files = files(&parent);
