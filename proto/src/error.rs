@@ -240,6 +240,8 @@ pub mod reason {
     pub const LEASE_EXPIRED: &str = "LEASE_EXPIRED";
     /// Executor: the lease is not of this desktop.
     pub const LEASE_UNKNOWN: &str = "LEASE_UNKNOWN";
+    /// Orchestrator and Executor: the audit log cannot be written.
+    pub const AUDIT_UNWRITABLE: &str = "AUDIT_UNWRITABLE";
     /// Orchestrator: there is no task with this name.
     pub const TASK_NOT_FOUND: &str = "TASK_NOT_FOUND";
     /// Orchestrator: there is no session or desktop with this name.

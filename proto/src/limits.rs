@@ -24,6 +24,9 @@ pub const FOREIGN_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(6 * 60);
 /// Timeout for the response to a keep-alive ping.
 // A busy peer answers late. A shorter timeout would break connections under load.
 pub const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum number of connections to one server.
+// Clients of one machine open a few each. Together with the streams of each connection it bounds what callers can hold open.
+pub const MAX_CONNECTIONS: usize = 512;
 /// Maximum number of concurrent streams on one connection.
 // Watches stay open, so that a client with many tasks needs many. A higher number lets one client take more memory.
 pub const MAX_CONCURRENT_STREAMS: u32 = 256;
@@ -61,6 +64,9 @@ pub const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 /// Maximum page size of a list.
 // Bounds the memory and the duration of one query.
 pub const MAX_PAGE_SIZE: i32 = 1000;
+/// Size of the results from which on a page of a list is full, in bytes.
+// Half of a message: the last result may be large, too.
+pub const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
 /// Default page size of a list.
 pub const DEFAULT_PAGE_SIZE: i32 = 50;
 

@@ -13,9 +13,9 @@ use crate::domain::geometry::CapturePoint;
 use crate::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use crate::error::FieldError;
 use crate::service::{
-    AcquireRequest, ActionProgress, Capabilities, Chunked, DownloadedFile, FenceRequest, FileInfo,
-    FileRequest, HumanInput, HumanInputKind, LookUpRequest, PageText, Part, PerformRequest,
-    PutFile, ReadPageRequest, ReleaseRequest, RenewRequest,
+    AcquireRequest, ActionProgress, Capabilities, Chunked, DeleteFilesRequest, DownloadedFile,
+    FenceRequest, FileInfo, FileRequest, HumanInput, HumanInputKind, LookUpRequest, PageText, Part,
+    PerformRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest,
 };
 use crate::v1::common as common_wire;
 use crate::v1::executor as wire;
@@ -94,6 +94,20 @@ impl From<()> for wire::ReleaseDesktopResponse {
     }
 }
 
+impl TryFrom<wire::DeleteFilesResponse> for () {
+    type Error = FieldError;
+
+    fn try_from(_: wire::DeleteFilesResponse) -> Result<Self, FieldError> {
+        Ok(())
+    }
+}
+
+impl From<()> for wire::DeleteFilesResponse {
+    fn from((): ()) -> Self {
+        Self {}
+    }
+}
+
 impl TryFrom<wire::ReleaseAllResponse> for Vec<String> {
     type Error = FieldError;
 
@@ -114,6 +128,7 @@ conversions! {
         holder: required_text,
         ttl: duration_or(AcquireRequest::DEFAULT_TTL),
         take_over: same,
+        tenant: text,
     }
 
     wire::RenewLeaseRequest => RenewRequest {
@@ -160,11 +175,19 @@ conversions! {
     wire::GetFileRequest => FileRequest {
         display: optional_id(DisplayId),
         name: same,
+        epoch: optional_number(DesktopEpoch),
+    }
+
+    wire::DeleteFilesRequest => DeleteFilesRequest {
+        display: optional_id(DisplayId),
+        holder: required_text,
+        tenant: text,
     }
 
     wire::StatFileRequest => FileRequest {
         display: optional_id(DisplayId),
         name: same,
+        epoch: optional_number(DesktopEpoch),
     }
 }
 

@@ -9,7 +9,7 @@
 /// - `bounded(check)`: `repeated`, once `check` has accepted all of them
 /// - `text`: an `Option`, absent if empty; `required_text`: must not be empty
 /// - `id(Type)`, `optional_id(Type)`, `required_id(Type)`: an identifier; `number(Type)`: a newtype of a number
-/// - `limit`: an `Option`, absent if 0
+/// - `limit`: an `Option`, absent if 0; `optional_number(Type)`: so too, of a newtype
 /// - `duration`: an `Option`; `duration_or(default)`, `default_duration`: a duration with a default
 /// - `enumeration(read, Type)`: an enumeration that `read` converts
 macro_rules! conversions {
@@ -62,6 +62,9 @@ macro_rules! conversions {
         <$id>::new(conversions!(@read required_text $name, $field))
     };
     (@read number($newtype:path) $name:expr, $field:expr) => { $newtype($field) };
+    (@read optional_number($newtype:path) $name:expr, $field:expr) => {
+        ($field != 0).then(|| $newtype($field))
+    };
     (@read limit $name:expr, $field:expr) => { ($field != 0).then_some($field) };
     (@read duration $name:expr, $field:expr) => { $crate::convert::duration($name, $field)? };
     (@read duration_or($default:expr) $name:expr, $field:expr) => {
@@ -87,6 +90,7 @@ macro_rules! conversions {
     };
     (@write required_id($id:ty) $value:expr) => { $value.as_str().to_owned() };
     (@write number($newtype:path) $value:expr) => { $value.0 };
+    (@write optional_number($newtype:path) $value:expr) => { $value.map_or(0, |number| number.0) };
     (@write limit $value:expr) => { $value.unwrap_or_default() };
     (@write duration $value:expr) => { $value.map($crate::convert::wire_duration) };
     (@write duration_or($default:expr) $value:expr) => { Some($crate::convert::wire_duration($value)) };

@@ -67,6 +67,9 @@ macro_rules! executor_service {
                 /// Gets the metadata of a file in the desktop's folder; `None` if there is none.
                 unary recorded fn stat_file(request: FileRequest) -> Option<FileInfo>
                     = rpc StatFile(StatFileRequest) returns StatFileResponse;
+                /// Deletes what a former holder of leases has left in the desktop's folder.
+                unary unrecorded fn delete_files(request: DeleteFilesRequest) -> ()
+                    = rpc DeleteFiles(DeleteFilesRequest) returns DeleteFilesResponse;
                 /// Gets the supported and allowed actions.
                 unary recorded fn get_capabilities(display: Option<DisplayId>) -> Capabilities
                     = rpc GetCapabilities(GetCapabilitiesRequest) returns GetCapabilitiesResponse;
@@ -92,6 +95,8 @@ pub struct AcquireRequest {
     pub ttl: Duration,
     /// True to take the display from its current holder.
     pub take_over: bool,
+    /// Tenant whose files the desktop's folder has from now on; `None` to leave them as they are.
+    pub tenant: Option<String>,
 }
 
 impl AcquireRequest {
@@ -195,6 +200,18 @@ pub struct FileRequest {
     pub display: Option<DisplayId>,
     /// File name without a path.
     pub name: String,
+    /// Epoch of the lease; `None` from an administrator of the deployment.
+    pub epoch: Option<DesktopEpoch>,
+}
+
+/// Request of [`Executor::delete_files`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeleteFilesRequest {
+    pub display: Option<DisplayId>,
+    /// Name of the holder of the leases in which the files came.
+    pub holder: String,
+    /// Tenant of the files; `None` for the default one.
+    pub tenant: Option<String>,
 }
 
 /// A file that was read from a desktop.

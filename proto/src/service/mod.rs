@@ -16,9 +16,10 @@ mod planner;
 
 pub use chunked::{Chunked, Part};
 pub use executor::{
-    AcquireRequest, ActionProgress, Capabilities, DownloadedFile, Executor, ExecutorClient,
-    ExecutorServer, FenceRequest, FileInfo, FileRequest, HumanInput, HumanInputKind, LookUpRequest,
-    PageText, PerformRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest,
+    AcquireRequest, ActionProgress, Capabilities, DeleteFilesRequest, DownloadedFile, Executor,
+    ExecutorClient, ExecutorServer, FenceRequest, FileInfo, FileRequest, HumanInput,
+    HumanInputKind, LookUpRequest, PageText, PerformRequest, PutFile, ReadPageRequest,
+    ReleaseRequest, RenewRequest,
 };
 pub use perception::{
     CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameRequest,

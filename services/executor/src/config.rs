@@ -16,6 +16,8 @@ use motorium_proto::domain::action::ActionKind;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::DisplayId;
 use motorium_proto::limits::MAX_FILE_BYTES;
+use motorium_store::Durability;
+use motorium_store::audit::AuditLog;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -57,6 +59,9 @@ pub enum Error {
     /// A resource named by the configuration cannot be opened.
     #[error("the executor cannot start: {0}")]
     Start(#[from] ServiceError),
+    /// The audit log cannot be opened.
+    #[error("executor.audit: {0}")]
+    Audit(#[from] motorium_store::Error),
     /// The recording driver's file cannot be opened.
     #[error("executor.recording.file: {0}")]
     Recording(std::io::Error),
@@ -110,6 +115,10 @@ pub struct Settings {
     pub files: Option<PathBuf>,
     /// Maximum size of a task file in bytes.
     pub max_file_bytes: u64,
+    /// Folder of the audit log, which has what callers do on a desktop without a task. Defaults to `audit` in the data folder.
+    /// `motorium up` uses the audit log of its Orchestrator instead. See docs/security.md.
+    #[schemars(extend("format" = "path"), example = &"/var/lib/motorium/audit")]
+    pub audit: Option<PathBuf>,
     /// Journal of finished actions, which keeps an action from being performed twice.
     pub journal: JournalSettings,
     /// Settings of the driver `recording`.
@@ -140,6 +149,7 @@ impl Default for Settings {
             secret_grants: BTreeMap::new(),
             files: None,
             max_file_bytes: MAX_FILE_BYTES as u64,
+            audit: None,
             journal: JournalSettings::default(),
             recording: RecordingSettings::default(),
         }
@@ -151,6 +161,19 @@ impl Settings {
     #[must_use]
     pub fn task_files(&self, data: &Path, display: &DisplayId) -> PathBuf {
         self.files_folder(data).join(folder_name(display))
+    }
+
+    /// Opens the audit log. `data` is the data folder.
+    ///
+    /// # Errors
+    /// If the folder cannot be used, or its last file is damaged.
+    pub fn open_audit(&self, data: &Path) -> Result<AuditLog, Error> {
+        let folder = self.audit.clone().unwrap_or_else(|| data.join("audit"));
+        let durability = match self.journal.sync {
+            true => Durability::Full,
+            false => Durability::Normal,
+        };
+        Ok(AuditLog::open(&folder, durability)?)
     }
 
     fn files_folder(&self, data: &Path) -> PathBuf {
@@ -315,6 +338,7 @@ pub struct Config {
     policy: ExecutorPolicy,
     programs: Programs,
     launch_site: LaunchSite,
+    audit: AuditLog,
 }
 
 /// Settings that only change with a restart.
@@ -429,6 +453,7 @@ impl Config {
                 browser: settings.browser,
             },
             launch_site: LaunchSite::default(),
+            audit: AuditLog::off(),
         })
     }
 
@@ -439,6 +464,12 @@ impl Config {
             launch_site,
             ..self
         }
+    }
+
+    /// Records in this log what callers do on a desktop without a task. Without it nothing is recorded.
+    #[must_use]
+    pub fn audited(self, audit: AuditLog) -> Self {
+        Self { audit, ..self }
     }
 
     /// Starts the service.
@@ -468,7 +499,7 @@ impl Config {
             desktops.push(desktop.await?);
         }
         Ok(RunningExecutor {
-            service: Arc::new(ExecutorService::new(desktops.clone())),
+            service: Arc::new(ExecutorService::new(desktops.clone()).audited(self.audit)),
             fixed: self.fixed,
             desktops,
             launcher,

@@ -45,6 +45,10 @@ use crate::guard::secret_grants::Requester;
 use crate::policy::{ActivePolicy, ExecutorPolicy, SECRET_ALLOWED_WINDOWS};
 use crate::secrets::SecretMasks;
 
+/// Interval at which old entries are removed from the journal.
+// Short against the shortest useful age; a pass reads memory only if nothing is old.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(3600);
+
 /// The components of a desktop.
 #[derive(Debug)]
 pub struct DesktopParts {
@@ -111,6 +115,7 @@ impl Desktop {
             stop: Mutex::default(),
         });
         tokio::spawn(watch_lease(Arc::downgrade(&desktop), clock, ends));
+        tokio::spawn(expire_journal(Arc::downgrade(&desktop)));
         if let Err(error) = desktop.driver.release_all().await {
             tracing::warn!(display = %desktop.display, %error, "the display cannot be reached yet");
         }
@@ -138,8 +143,8 @@ impl Desktop {
     /// Acquires a lease. Everything is released before the lease starts.
     ///
     /// # Errors
-    /// If another holder has the lease, the display cannot be reached, or the new epoch or the checkpoint of the journal
-    /// cannot be stored.
+    /// If another holder has the lease, the display cannot be reached, the files of another tenant cannot be put aside, or the new
+    /// epoch or the checkpoint of the journal cannot be stored.
     pub async fn acquire(self: &Arc<Self>, request: AcquireRequest) -> Result<Lease, Error> {
         let mut state = self.lease_state.lock().await;
         let mut next = state.clone();
@@ -155,6 +160,8 @@ impl Desktop {
         // Before the lease: if the checkpoint cannot be stored, the call fails, and a stored lease would block the display until it
         // expires.
         let checkpoint = self.record_checkpoint().await?;
+        let (desktop, holder, tenant) = (self.clone(), request.holder.clone(), request.tenant);
+        blocking(move || desktop.files.begin_lease(&holder, tenant.as_deref())).await??;
         self.store_lease(&mut state, next).await?;
         tracing::info!(display = %self.display, epoch = epoch.0, holder = request.holder, "leased");
         Ok(Lease {
@@ -206,11 +213,16 @@ impl Desktop {
     }
 
     /// Stops and releases after a lease has ended. A display error is only logged: no caller waits for it.
-    async fn stop_and_release(&self, why: &str) {
+    async fn stop_and_release(self: &Arc<Self>, why: &str) {
         self.stop_everything();
         self.named_hosts.clear();
         let released = self.driver.release_all().await;
         tracing::info!(display = %self.display, why, ?released, "the lease has ended");
+        let desktop = self.clone();
+        let ended = blocking(move || desktop.files.end_lease()).await;
+        if let Err(error) = ended.and_then(|ended| Ok(ended?)) {
+            tracing::warn!(display = %self.display, %error, "it is not recorded whose the files of the lease are");
+        }
     }
 
     async fn store_lease(
@@ -570,22 +582,52 @@ impl Desktop {
         )
     }
 
-    /// Reads a file of the desktop's folder.
+    /// Reads a file of the desktop's folder. `None` reads without a lease.
     ///
     /// # Errors
-    /// Fails under the conditions of [`Files::get`].
-    pub async fn get_file(self: &Arc<Self>, name: String) -> Result<(FileInfo, Vec<u8>), Error> {
+    /// If the lease is not valid, or as [`Files::get`].
+    pub async fn get_file(
+        self: &Arc<Self>,
+        name: String,
+        epoch: Option<DesktopEpoch>,
+    ) -> Result<(FileInfo, Vec<u8>), Error> {
+        self.check_reader(epoch).await?;
         let desktop = self.clone();
         Ok(blocking(move || desktop.files.get(&name)).await??)
     }
 
-    /// Returns the metadata of a file in the desktop's folder.
+    /// Returns the metadata of a file in the desktop's folder. `None` reads without a lease.
     ///
     /// # Errors
-    /// Fails under the conditions of [`Files::stat`].
-    pub async fn stat_file(self: &Arc<Self>, name: String) -> Result<Option<FileInfo>, Error> {
+    /// If the lease is not valid, or as [`Files::stat`].
+    pub async fn stat_file(
+        self: &Arc<Self>,
+        name: String,
+        epoch: Option<DesktopEpoch>,
+    ) -> Result<Option<FileInfo>, Error> {
+        self.check_reader(epoch).await?;
         let desktop = self.clone();
         Ok(blocking(move || desktop.files.stat(&name)).await??)
+    }
+
+    /// Deletes what a former holder of leases has left in the folder.
+    ///
+    /// # Errors
+    /// Fails under the conditions of [`Files::delete_of`].
+    pub async fn delete_files(
+        self: &Arc<Self>,
+        holder: String,
+        tenant: String,
+    ) -> Result<(), Error> {
+        let desktop = self.clone();
+        Ok(blocking(move || desktop.files.delete_of(&holder, &tenant)).await??)
+    }
+
+    async fn check_reader(&self, epoch: Option<DesktopEpoch>) -> Result<(), Error> {
+        match epoch {
+            None => Ok(()),
+            Some(epoch) => self.check_lease(epoch).await,
+        }
     }
 
     // === Facts ===
@@ -655,6 +697,22 @@ async fn watch_lease(
                     return;
                 }
             }
+        }
+    }
+}
+
+/// Removes old entries from the journal for as long as the desktop exists.
+async fn expire_journal(desktop: std::sync::Weak<Desktop>) {
+    loop {
+        tokio::time::sleep(EXPIRY_INTERVAL).await;
+        let Some(desktop) = desktop.upgrade() else {
+            return;
+        };
+        let now = desktop.clock.now();
+        let expiring = Arc::clone(&desktop);
+        let expired = blocking(move || lock(&expiring.journal).expire(now)).await;
+        if let Err(error) = expired.and_then(|expired| Ok(expired?)) {
+            tracing::warn!(display = %desktop.display, %error, "old entries of the journal are kept; it is tried again in an hour");
         }
     }
 }

@@ -51,6 +51,9 @@ pub enum Error {
     /// The persistent state cannot be written or read.
     #[error("the persistent state cannot be read or written: {0}")]
     Storage(#[from] StorageError),
+    /// A call that changes something cannot be recorded.
+    #[error("the audit log cannot be written")]
+    AuditFailed(#[source] motorium_store::Error),
     /// The driver does not implement the call.
     #[error("the driver `{driver}` does not support {call}")]
     NotServed {
@@ -65,7 +68,7 @@ pub enum Error {
 /// Error reasons specific to this service, each with a page in `docs/errors/`.
 pub mod reason {
     pub use motorium_proto::error::reason::{
-        DESKTOP_LEASED, LEASE_EXPIRED, LEASE_SUPERSEDED, LEASE_UNKNOWN,
+        AUDIT_UNWRITABLE, DESKTOP_LEASED, LEASE_EXPIRED, LEASE_SUPERSEDED, LEASE_UNKNOWN,
     };
 
     pub const DESKTOP_NOT_FOUND: &str = "DESKTOP_NOT_FOUND";
@@ -115,6 +118,7 @@ pub mod reason {
         PAGE_NOT_RESPONDING,
         PAGE_UNSTABLE,
         STORAGE_FAILED,
+        AUDIT_UNWRITABLE,
     ];
 }
 
@@ -142,6 +146,11 @@ impl From<Error> for ErrorReport {
             Error::File(error) => file_report(error, message),
             Error::Driver(error) => driver_report(&error, message),
             Error::Storage(_) => ErrorReport::new(Code::Internal, reason::STORAGE_FAILED, message),
+            Error::AuditFailed(error) => {
+                // The caller learns no path of this machine.
+                tracing::error!(%error, "the audit log cannot be written; calls that change something fail");
+                ErrorReport::new(error.report().code, reason::AUDIT_UNWRITABLE, message)
+            }
             Error::NotServed { driver, call } => {
                 ErrorReport::new(Code::Unimplemented, common::NOT_SERVED, message)
                     .with("driver", driver)
@@ -409,6 +418,11 @@ mod tests {
                 }),
                 Code::Internal,
                 reason::STORAGE_FAILED,
+            ),
+            (
+                Error::AuditFailed(motorium_store::Error::Failed(Box::new(io()))),
+                Code::Internal,
+                reason::AUDIT_UNWRITABLE,
             ),
             (
                 Error::NotServed {

@@ -3,11 +3,16 @@
 //! A file is addressed by its plain name. Names outside the folder are rejected, symbolic links are not followed, and
 //! anything but a regular file counts as missing. A file is written under a temporary name and then renamed, so that
 //! no application reads half of it. All functions block on disk I/O.
+//!
+//! - `ledger`: whose files they are, and those of other tenants, which are aside
+
+mod ledger;
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use motorium_proto::service::FileInfo;
@@ -17,10 +22,10 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
+use ledger::{Ledger, create_folder};
+
 /// Maximum length of a name in bytes: the limit of common file systems.
 const MAX_NAME_BYTES: usize = 255;
-/// Accessible to the desktop's user only.
-const FOLDER_MODE: u32 = 0o700;
 
 /// The reason a file operation failed.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +54,7 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Files {
     path: PathBuf,
+    ledger: Mutex<Ledger>,
     folder: OwnedFd,
     max_bytes: u64,
 }
@@ -63,17 +69,15 @@ impl Files {
             folder: path.to_owned(),
             source,
         };
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(FOLDER_MODE)
-            .create(path)
-            .map_err(io)?;
+        create_folder(path).map_err(io)?;
         let path = path.canonicalize().map_err(io)?;
+        let ledger = Ledger::open(&path).map_err(io)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder =
             rustix::fs::open(&path, flags, Mode::empty()).map_err(|errno| io(errno.into()))?;
         Ok(Self {
             path,
+            ledger: Mutex::new(ledger),
             folder,
             max_bytes,
         })
@@ -122,6 +126,37 @@ impl Files {
         };
         let content = self.read(name, &file)?;
         self.describe(name, &file, &content).map(Some)
+    }
+
+    /// Begins a lease: ends the one before, and has the folder show the files of this tenant, if one is named.
+    ///
+    /// # Errors
+    /// If a file cannot be moved, or what is known of the files cannot be written.
+    pub fn begin_lease(&self, holder: &str, tenant: Option<&str>) -> Result<(), Error> {
+        let begun = self.ledger().begin_lease(holder, tenant);
+        begun.map_err(|error| self.io(error))
+    }
+
+    /// Ends the current lease: the files that came or changed in it are its holder's.
+    ///
+    /// # Errors
+    /// If what is known of the files cannot be written.
+    pub fn end_lease(&self) -> Result<(), Error> {
+        let ended = self.ledger().end_lease();
+        ended.map_err(|error| self.io(error))
+    }
+
+    /// Deletes the files of a tenant that came or changed last in leases of this holder and were not changed since.
+    ///
+    /// # Errors
+    /// If a file cannot be deleted.
+    pub fn delete_of(&self, holder: &str, tenant: &str) -> Result<(), Error> {
+        let deleted = self.ledger().delete_of(holder, tenant);
+        deleted.map_err(|error| self.io(error))
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn io(&self, source: impl Into<std::io::Error>) -> Error {
@@ -212,6 +247,11 @@ impl Files {
         self.path.to_string_lossy().into_owned()
     }
 
+    /// Returns the time of the last change of a file or of its name, which no program can set.
+    fn changed_at(&self, name: &str, metadata: &fs::Metadata) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_nanos(self.ledger().changed_at(name, metadata))
+    }
+
     fn describe(&self, name: &str, file: &File, content: &[u8]) -> Result<FileInfo, Error> {
         let metadata = file.metadata().map_err(|error| self.io(error))?;
         let written_at = metadata.modified().map_err(|error| self.io(error))?;
@@ -219,18 +259,11 @@ impl Files {
             name: name.to_owned(),
             size_bytes: content.len() as u64,
             // A file that is renamed, copied with its times or unpacked keeps the time at which it was written elsewhere.
-            modified_at: written_at.max(changed_at(&metadata)),
+            modified_at: written_at.max(self.changed_at(name, &metadata)),
             sha256: Sha256::digest(content).into(),
             path: self.path.join(name).to_string_lossy().into_owned(),
         })
     }
-}
-
-/// Returns the time of the last change of a file or of its name, which no program can set.
-fn changed_at(metadata: &fs::Metadata) -> SystemTime {
-    let seconds = u64::try_from(metadata.ctime()).unwrap_or_default();
-    let nanoseconds = u32::try_from(metadata.ctime_nsec()).unwrap_or_default();
-    SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds)
 }
 
 fn check_name(name: &str) -> Result<(), Error> {
@@ -363,6 +396,133 @@ mod tests {
             "x",
             "a link is replaced, not followed"
         );
+    }
+
+    fn shown(files: &Files) -> Vec<String> {
+        let names = fs::read_dir(&files.path).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    fn begin(files: &Files, holder: &str, tenant: &str) {
+        files.begin_lease(holder, Some(tenant)).unwrap();
+    }
+
+    #[test]
+    fn tenants_see_their_own_files_only_and_find_them_again() {
+        let parent = tempfile::tempdir().unwrap();
+        let before = files(&parent);
+        before.put("old", b"1", false).unwrap();
+        begin(&before, "a", "default");
+        assert_eq!(shown(&before), ["old"], "from before there were tenants");
+        begin(&before, "b", "acme/../globex");
+        assert_eq!(shown(&before), Vec::<String>::new());
+        before.put("plan", b"a", false).unwrap();
+        fs::create_dir(before.path.join("folder")).unwrap();
+        fs::write(before.path.join("folder/part"), "x").unwrap();
+        std::os::unix::fs::symlink(parent.path(), before.path.join("link")).unwrap();
+        let planned = before.stat("plan").unwrap();
+        begin(&before, "c", "globex");
+        assert_eq!(shown(&before), Vec::<String>::new());
+        before.put("plan", b"g", false).unwrap();
+        drop(before);
+        // The next process goes on with the same tenant.
+        let after = files(&parent);
+        begin(&after, "d", "globex");
+        assert_eq!(after.get("plan").unwrap().1, b"g");
+        begin(&after, "e", "acme/../globex");
+        assert_eq!(shown(&after), ["folder", "link", "plan"]);
+        assert_eq!(after.get("plan").unwrap().1, b"a");
+        assert_eq!(
+            after.stat("plan").unwrap(),
+            planned,
+            "being put aside is no change"
+        );
+        let part = fs::read_to_string(after.path.join("folder/part")).unwrap();
+        assert_eq!(part, "x");
+        begin(&after, "f", "default");
+        assert_eq!(shown(&after), ["old"]);
+        // A lease without a tenant leaves the files as they are.
+        after.begin_lease("by hand", None).unwrap();
+        assert_eq!(shown(&after), ["old"]);
+    }
+
+    #[test]
+    fn a_crash_between_two_tenants_mixes_no_files() {
+        let parent = tempfile::tempdir().unwrap();
+        let before = files(&parent);
+        begin(&before, "a", "acme");
+        before.put("a", b"a", false).unwrap();
+        before.put("b", b"b", false).unwrap();
+        begin(&before, "b", "globex");
+        let hashed = fs::read_dir(parent.path().join(".tenants/desktop")).unwrap();
+        let folders = hashed.map(|entry| entry.unwrap().path());
+        let aside = folders.into_iter().find(|path| path.join("a").exists());
+        let aside = aside.unwrap();
+        begin(&before, "c", "acme");
+        // A part of them is aside.
+        fs::rename(before.path.join("a"), aside.join("a")).unwrap();
+        drop(before);
+        let after = files(&parent);
+        begin(&after, "d", "acme");
+        assert_eq!(shown(&after), ["a", "b"]);
+        fs::rename(after.path.join("a"), aside.join("a")).unwrap();
+        begin(&after, "e", "globex");
+        assert_eq!(shown(&after), Vec::<String>::new());
+        begin(&after, "f", "acme");
+        assert_eq!(shown(&after), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_damaged_record_mixes_no_files() {
+        let parent = tempfile::tempdir().unwrap();
+        begin(&files(&parent), "a", "acme");
+        let record = parent.path().join(".tenants/desktop/record.json");
+        fs::write(&record, "{").unwrap();
+        let refused = Files::open(&parent.path().join("desktop"), 10).unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains("record.json is damaged"), "{refused}");
+    }
+
+    #[test]
+    fn the_files_of_a_holder_are_deleted_and_nothing_else() {
+        let parent = tempfile::tempdir().unwrap();
+        let files = files(&parent);
+        files.put("of-user", b"u", false).unwrap();
+        begin(&files, "tasks/a", "acme");
+        files.put("attached", b"1", false).unwrap();
+        files.put("handed-on", b"1", false).unwrap();
+        fs::create_dir(files.path.join("folder")).unwrap();
+        fs::write(files.path.join("folder/part"), "x").unwrap();
+        fs::write(files.path.join("edited-later"), "x").unwrap();
+        files.end_lease().unwrap();
+        files.put("of-user-2", b"u", false).unwrap();
+        fs::write(files.path.join("edited-later"), "by a person").unwrap();
+        begin(&files, "tasks/b", "acme");
+        files.put("handed-on", b"2", true).unwrap();
+        files.put("of-b", b"2", true).unwrap();
+        // They are aside now, and the desktop is leased to another tenant.
+        begin(&files, "tasks/c", "globex");
+        files.put("attached", b"g", false).unwrap();
+        files.delete_of("tasks/a", "globex").unwrap();
+        files.delete_of("tasks/a", "acme").unwrap();
+        assert_eq!(shown(&files), ["attached"]);
+        begin(&files, "tasks/d", "acme");
+        assert_eq!(
+            shown(&files),
+            ["edited-later", "handed-on", "of-b", "of-user-2"]
+        );
+        files.delete_of("tasks/b", "acme").unwrap();
+        assert_eq!(shown(&files), ["edited-later", "of-user-2"]);
+        // A task whose lease did not end before it is deleted.
+        files.put("of-d", b"4", false).unwrap();
+        files.delete_of("tasks/d", "acme").unwrap();
+        files.delete_of("tasks/d", "acme").unwrap();
+        assert_eq!(shown(&files), ["edited-later", "of-user-2"]);
+        begin(&files, "tasks/e", "default");
+        assert_eq!(shown(&files), ["of-user"]);
     }
 
     #[test]

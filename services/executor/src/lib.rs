@@ -4,6 +4,7 @@
 //! [`secrets`] and [`files`]. The [`service`] implements the contract's trait over one or more desktops. This is the
 //! only service that can move the mouse and the only one that reads secrets.
 
+mod audited;
 pub mod config;
 pub mod desktop;
 pub mod drivers;

@@ -28,15 +28,18 @@ async fn run() -> Result<(), Error> {
     let loaded = config::LayeredConfig::load(config::Flags::parse())?;
     let common = loaded.common()?;
     telemetry::init(&common.log)?;
-    let listen = loaded.section::<Settings>()?.listen;
+    let settings = loaded.section::<Settings>()?;
+    let audit = settings.open_audit(common.data()?);
+    let audit = audit.map_err(Error::service)?;
     let shutdown = Shutdown::on_signals()?;
-    let started = resolve(&loaded)?.start().await.map_err(Error::service)?;
+    let config = resolve(&loaded)?.audited(audit);
+    let started = config.start().await.map_err(Error::service)?;
     let executor = Arc::clone(&started.service);
     loaded.watch_file(move |loaded| {
         let config = resolve(loaded).map_err(|error| error.to_string())?;
         started.reload(config).map_err(|error| error.to_string())
     });
-    let running = server::Builder::new(common.server(listen)?)
+    let running = server::Builder::new(common.server(settings.listen)?)
         .service(ExecutorServer::tonic(executor.clone()), FILE_DESCRIPTOR_SET)
         .check(SERVICE_NAME, executor.clone())
         .start(&shutdown)

@@ -1,6 +1,7 @@
 //! The service: resolves the desktop of each call and implements the contract's trait.
 //!
-//! No policy lives here. Every error becomes a report through the single mapping in [`crate::error`].
+//! No policy lives here, but for who may read files without a lease. Every error becomes a report through the single mapping in
+//! [`crate::error`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,22 +9,27 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::{BoxFuture, join_all};
+use motorium_kit::principal::{DEFAULT_TENANT, Principal, Role};
 use motorium_kit::server::HealthCheck;
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::ActionOutcome;
 use motorium_proto::domain::geometry::CapturePoint;
-use motorium_proto::domain::id::DisplayId;
+use motorium_proto::domain::id::{DesktopEpoch, DisplayId};
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, Capabilities, DownloadedFile, Executor, FenceRequest, FileInfo,
-    FileRequest, HumanInput, LookUpRequest, PageText, PerformRequest, PutFile, ReadPageRequest,
-    ReleaseRequest, RenewRequest, Result, ResultStream,
+    AcquireRequest, ActionProgress, Capabilities, DeleteFilesRequest, DownloadedFile, Executor,
+    FenceRequest, FileInfo, FileRequest, HumanInput, LookUpRequest, PageText, PerformRequest,
+    PutFile, ReadPageRequest, ReleaseRequest, RenewRequest, Result, ResultStream,
 };
+use motorium_proto::v1::common;
+use motorium_store::audit::AuditLog;
 
+use crate::audited::{self, AuditedCall};
 use crate::desktop::Desktop;
 use crate::drivers::clipboard_content::ClipboardContent;
 use crate::error::Error;
 use crate::guard::lease::MAX_TTL;
+use crate::guard::secret_grants;
 
 /// Shorter leases cannot be renewed in time over a network.
 const MIN_TTL: Duration = Duration::from_secs(1);
@@ -40,6 +46,8 @@ pub struct ExecutorService {
     desktops: BTreeMap<DisplayId, Arc<Desktop>>,
     /// Display of calls that name none.
     default_display: Option<DisplayId>,
+    /// Records what callers do on a desktop for themselves.
+    audit: AuditLog,
 }
 
 impl ExecutorService {
@@ -54,7 +62,14 @@ impl ExecutorService {
         Self {
             desktops,
             default_display,
+            audit: AuditLog::off(),
         }
+    }
+
+    /// Records what callers do on a desktop for themselves in this log.
+    #[must_use]
+    pub fn audited(self, audit: AuditLog) -> Self {
+        Self { audit, ..self }
     }
 
     /// Stops everything and restores all displays, at the end of the process.
@@ -118,6 +133,17 @@ async fn answers(desktop: &Desktop) -> std::result::Result<(), String> {
     }
 }
 
+/// Returns true if the caller is a service: its calls belong to a task, whose actions the Orchestrator records.
+fn is_of_service() -> bool {
+    Principal::current().has(Role::Service)
+}
+
+/// Returns the epoch under which files are read; `None` for an administrator of the deployment who names none.
+fn reading_epoch(request: &FileRequest) -> Option<DesktopEpoch> {
+    let needs_lease = !Principal::current().is_deployment_admin();
+    request.epoch.or(needs_lease.then_some(DesktopEpoch(0)))
+}
+
 fn check_ttl(ttl: Duration) -> std::result::Result<(), Error> {
     if (MIN_TTL..=MAX_TTL).contains(&ttl) {
         return Ok(());
@@ -132,10 +158,13 @@ fn check_ttl(ttl: Duration) -> std::result::Result<(), Error> {
 impl Executor for ExecutorService {
     async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease> {
         check_ttl(request.ttl)?;
-        Ok(self
-            .desktop(request.display.as_ref())?
-            .acquire(request)
-            .await?)
+        let desktop = self.desktop(request.display.as_ref())?;
+        let call = AuditedCall::of("AcquireDesktop", desktop.display());
+        let acquired = desktop.acquire(request);
+        if is_of_service() {
+            return Ok(acquired.await?);
+        }
+        Ok(audited::make(&self.audit, call, |_| "OK", acquired).await?)
     }
 
     async fn renew_lease(&self, request: RenewRequest) -> Result<Lease> {
@@ -153,10 +182,18 @@ impl Executor for ExecutorService {
         // In-process callers have not passed the wire validation.
         let limits = request.action.check_limits();
         limits.map_err(|error| Error::from(error.within("action")))?;
-        Ok(self
-            .desktop(Some(&request.display))?
-            .perform(request)
-            .await?)
+        let desktop = self.desktop(Some(&request.display))?;
+        let is_for_others = secret_grants::is_for_others(&Principal::current(), &request);
+        let call = AuditedCall::of("Perform", desktop.display())
+            .on("actions", request.action_id.as_str())
+            .with_kind(request.action.kind());
+        let performed = desktop.perform(request);
+        if is_for_others {
+            return Ok(performed.await?);
+        }
+        let result =
+            |outcome: &ActionOutcome| common::ActionResult::from(outcome.result).as_str_name();
+        Ok(audited::make(&self.audit, call, result, performed).await?)
     }
 
     async fn look_up_action(&self, request: LookUpRequest) -> Result<ActionProgress> {
@@ -191,12 +228,19 @@ impl Executor for ExecutorService {
     }
 
     async fn put_file(&self, file: PutFile) -> Result<FileInfo> {
-        Ok(self.desktop(file.display.as_ref())?.put_file(file).await?)
+        let desktop = self.desktop(file.display.as_ref())?;
+        let call = AuditedCall::of("PutFile", desktop.display()).on("files", &file.name);
+        let put = desktop.put_file(file);
+        if is_of_service() {
+            return Ok(put.await?);
+        }
+        Ok(audited::make(&self.audit, call, |_| "OK", put).await?)
     }
 
     async fn get_file(&self, request: FileRequest) -> Result<DownloadedFile> {
         let desktop = self.desktop(request.display.as_ref())?;
-        let (info, content) = desktop.get_file(request.name).await?;
+        let epoch = reading_epoch(&request);
+        let (info, content) = desktop.get_file(request.name, epoch).await?;
         Ok(DownloadedFile {
             info,
             content: content.into(),
@@ -205,7 +249,19 @@ impl Executor for ExecutorService {
 
     async fn stat_file(&self, request: FileRequest) -> Result<Option<FileInfo>> {
         let desktop = self.desktop(request.display.as_ref())?;
-        Ok(desktop.stat_file(request.name).await?)
+        let epoch = reading_epoch(&request);
+        Ok(desktop.stat_file(request.name, epoch).await?)
+    }
+
+    async fn delete_files(&self, request: DeleteFilesRequest) -> Result<()> {
+        let desktop = self.desktop(request.display.as_ref())?;
+        let tenant = request.tenant.unwrap_or_else(|| DEFAULT_TENANT.to_owned());
+        let deleted = desktop.delete_files(request.holder, tenant);
+        if is_of_service() {
+            return Ok(deleted.await?);
+        }
+        let call = AuditedCall::of("DeleteFiles", desktop.display());
+        Ok(audited::make(&self.audit, call, |_| "OK", deleted).await?)
     }
 
     async fn get_capabilities(&self, display: Option<DisplayId>) -> Result<Capabilities> {

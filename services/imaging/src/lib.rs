@@ -8,6 +8,7 @@ pub mod codec;
 pub mod difference;
 pub mod exact_diff;
 pub mod grey;
+pub mod highlight;
 pub mod marks;
 pub mod resize;
 pub mod shift;

@@ -2,6 +2,7 @@
 //!
 //! A method without a line is not served, whatever the caller's roles are. Health checks and reflection are not listed: the
 //! former need no caller, the latter any. What belongs to a tenant, and what the policy allows, is decided by the services.
+//! Services that know no tenants are only for other services and for administrators of the deployment.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -38,8 +39,15 @@ const APPROVE: &[Role] = &[Role::Approver];
 const ADMINISTER: &[Role] = &[Role::Admin];
 /// Is called by services while they run tasks.
 const SERVE: &[Role] = &[Role::Service];
-/// Is called by services, and by people who act on a desktop without a task.
-const USE_DESKTOP: &[Role] = &[Role::Service, Role::Operator];
+/// Is called by services, and by administrators of the deployment without a task. Not for operators: their tenant may have no
+/// task on the desktop, and another tenant's may run there.
+const USE_DESKTOP: &[Role] = &[Role::Service, Role::Admin];
+/// Services that know no tenants. Administrators of a tenant are none of theirs.
+const WITHOUT_TENANTS: [&str; 3] = [
+    "/motorium.perception.v1.PerceptionService/",
+    "/motorium.planner.v1.PlannerService/",
+    "/motorium.executor.v1.ExecutorService/",
+];
 
 /// The table.
 pub const MOTORIUM: &[ServiceRoles] = &[
@@ -117,6 +125,7 @@ pub const MOTORIUM: &[ServiceRoles] = &[
             ("PutFile", USE_DESKTOP),
             ("GetFile", USE_DESKTOP),
             ("StatFile", USE_DESKTOP),
+            ("DeleteFiles", USE_DESKTOP),
             ("GetCapabilities", USE_DESKTOP),
             ("WatchHumanInput", USE_DESKTOP),
         ],
@@ -172,10 +181,21 @@ impl AuthorisationTable {
             let report = ErrorReport::new(Code::Unimplemented, reason::NOT_SERVED, text);
             return Err(report.with("method", path));
         };
-        if roles.iter().any(|role| caller.has(*role)) {
+        let knows_tenants = !WITHOUT_TENANTS
+            .iter()
+            .any(|service| path.starts_with(service));
+        let counts = |role: &Role| match role {
+            Role::Admin => knows_tenants || caller.is_deployment_admin(),
+            _ => true,
+        };
+        if roles.iter().any(|role| caller.has(*role) && counts(role)) {
             return Ok(());
         }
-        let needed: Vec<&str> = roles.iter().map(|role| role.name()).collect();
+        let name_of = |role: &Role| match role {
+            Role::Admin if !knows_tenants => "admin of the tenant `default`",
+            role => role.name(),
+        };
+        let needed: Vec<&str> = roles.iter().map(name_of).collect();
         let (needed, name) = (needed.join(" or "), caller.name());
         let text = format!(
             "`{name}` may not call {path}: it needs the role {needed}; an administrator can give it to `{name}`"

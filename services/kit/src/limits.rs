@@ -13,6 +13,8 @@ pub struct Limits {
     pub keepalive_while_idle: bool,
     /// Timeout for the response to a ping, after which the connection is closed.
     pub keepalive_timeout: Duration,
+    /// Maximum number of connections to a server. One more is closed at once.
+    pub connections: usize,
     /// Maximum number of concurrent calls on one connection.
     pub concurrent_streams: u32,
     /// Maximum size of headers or trailers, in bytes. Also limits error details, which are sent in trailers.
@@ -29,6 +31,7 @@ impl Default for Limits {
             keepalive_interval: limits::KEEPALIVE_INTERVAL,
             keepalive_while_idle: true,
             keepalive_timeout: limits::KEEPALIVE_TIMEOUT,
+            connections: limits::MAX_CONNECTIONS,
             concurrent_streams: limits::MAX_CONCURRENT_STREAMS,
             // hyper's default for HTTP/2 headers.
             header_bytes: 16 * 1024,

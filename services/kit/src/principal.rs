@@ -19,13 +19,13 @@ tokio::task_local! {
 pub enum Role {
     /// Sees tasks, screens and approvals.
     Viewer,
-    /// Acts on desktops by hand, and takes tasks over.
+    /// Takes tasks over, and hands them back.
     Operator,
     /// Resolves approvals.
     Approver,
     /// Creates and steers tasks.
     Author,
-    /// Registers desktops, changes policies, and sees every tenant.
+    /// Registers desktops and uses them directly, changes policies, and sees every tenant.
     Admin,
     /// A service of Motorium that calls another one.
     Service,
@@ -117,6 +117,12 @@ impl Principal {
     #[must_use]
     pub fn has(&self, role: Role) -> bool {
         self.0.roles.contains(&role)
+    }
+
+    /// Returns true for an administrator of the deployment, who sees every tenant.
+    #[must_use]
+    pub fn is_deployment_admin(&self) -> bool {
+        self.has(Role::Admin) && self.tenant() == DEFAULT_TENANT
     }
 
     /// Returns the roles.

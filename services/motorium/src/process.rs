@@ -34,6 +34,7 @@ use motorium_proto::service::{
 use motorium_proto::v1::executor::executor_service_server;
 use motorium_proto::v1::perception::perception_service_server;
 use motorium_proto::v1::planner::planner_service_server;
+use motorium_store::audit::AuditLog;
 use tokio::task::JoinHandle;
 
 use crate::cli::PlatformKind;
@@ -134,7 +135,8 @@ impl Process {
 
         let perception = perception(loaded, display.clone()).await?;
         let planner = planner(loaded)?;
-        let started = executor(loaded, &data, virtual_desktop.as_ref()).await?;
+        let audit = open_audit(loaded, &data)?;
+        let started = executor(loaded, &data, virtual_desktop.as_ref(), audit.clone()).await?;
         let executor = Arc::clone(&started.service);
         if options.platform == Platform::Browser && virtual_desktop.is_some() {
             started.open_browser().await.map_err(start_error)?;
@@ -151,8 +153,6 @@ impl Process {
         let settings: OrchestratorSettings = loaded.section()?;
         let config = settings.resolve().map_err(start_error)?;
         let stores: storage::Settings = loaded.section()?;
-        let audit = stores.open_audit(config.audit.as_deref(), &data);
-        let audit = audit.map_err(start_error)?;
         let client = config.with_audiences(common.client(""));
         let desktops = DesktopPool::new(connector(client, local_services));
         desktops
@@ -442,18 +442,29 @@ fn planner(loaded: &LayeredConfig) -> Result<Arc<PlannerService>, Error> {
 /// --in-process`: the two cannot act at the same time.
 pub(crate) async fn local_executor(loaded: &LayeredConfig) -> Result<Arc<ExecutorService>, Error> {
     let data = state_folder(loaded.common()?.data()?, false);
-    Ok(executor(loaded, &data, None).await?.service)
+    let audit = open_audit(loaded, &data)?;
+    Ok(executor(loaded, &data, None, audit).await?.service)
 }
 
 async fn executor(
     loaded: &LayeredConfig,
     data: &Path,
     desktop: Option<&VirtualDesktop>,
+    audit: AuditLog,
 ) -> Result<RunningExecutor, Error> {
     let surroundings = desktop.map(DesktopSurroundings::of);
     let site = desktop.map_or(LaunchSite::Here, VirtualDesktop::launch_site);
-    let config = executor_config(loaded, data, surroundings.as_ref())?.launching_at(site);
+    let config = executor_config(loaded, data, surroundings.as_ref())?;
+    let config = config.launching_at(site).audited(audit);
     config.start().await.map_err(start_error)
+}
+
+/// Opens the audit log, which the Orchestrator and the Executor of this process share.
+fn open_audit(loaded: &LayeredConfig, data: &Path) -> Result<AuditLog, Error> {
+    let settings: OrchestratorSettings = loaded.section()?;
+    let stores: storage::Settings = loaded.section()?;
+    let audit = stores.open_audit(settings.audit.as_deref(), data);
+    audit.map_err(start_error)
 }
 
 /// Reloads the Executor's settings when the configuration file changes.

@@ -371,6 +371,9 @@ impl Settings {
                 names_hosts: true,
                 last_look: true,
                 paste_known_text: true,
+                lease_files: true,
+                tenant_files: true,
+                compare_highlights: true,
                 claim_rules: ClaimRules::Strict,
             },
         })

@@ -6,13 +6,16 @@ use tonic::{Code, Status};
 
 /// Error reasons of the Orchestrator, each with a page in `docs/errors/`.
 pub mod reason {
+    pub use motorium_proto::error::reason::AUDIT_UNWRITABLE;
     pub use motorium_task::reason::*;
 
     pub const DESKTOP_CONFIGURED: &str = "DESKTOP_CONFIGURED";
     pub const DESKTOP_BUSY: &str = "DESKTOP_BUSY";
     pub const DESKTOP_ADDRESS_DENIED: &str = "DESKTOP_ADDRESS_DENIED";
     pub const NOT_DEPLOYMENT_ADMIN: &str = "NOT_DEPLOYMENT_ADMIN";
-    pub const AUDIT_UNWRITABLE: &str = "AUDIT_UNWRITABLE";
+    pub const TOO_MANY_UPLOADS: &str = "TOO_MANY_UPLOADS";
+    pub const TOO_MANY_WATCHES: &str = "TOO_MANY_WATCHES";
+    pub const UPLOAD_STALLED: &str = "UPLOAD_STALLED";
     pub const SECOND_PERSON_REQUIRED: &str = "SECOND_PERSON_REQUIRED";
 }
 
@@ -72,6 +75,14 @@ pub enum Error {
     CorruptLog { detail: String },
     #[error("the trajectory cannot be exported: {detail}")]
     ExportFailed { detail: String },
+    #[error("too many files are being uploaded; repeat the call when others have ended")]
+    TooManyUploads,
+    #[error(
+        "too many watches are open; close some, or watch a session instead of each of its tasks"
+    )]
+    TooManyWatches,
+    #[error("the upload has stalled: no chunk came for 30 s; upload the file again")]
+    UploadStalled,
     #[error("the audit log cannot be written")]
     AuditFailed(#[source] motorium_store::Error),
     #[error(transparent)]
@@ -176,6 +187,15 @@ impl Error {
             }
             Error::ExportFailed { .. } => {
                 ErrorReport::new(Code::Internal, reason::EXPORT_FAILED, message)
+            }
+            Error::TooManyUploads => {
+                ErrorReport::new(Code::ResourceExhausted, reason::TOO_MANY_UPLOADS, message)
+            }
+            Error::TooManyWatches => {
+                ErrorReport::new(Code::ResourceExhausted, reason::TOO_MANY_WATCHES, message)
+            }
+            Error::UploadStalled => {
+                ErrorReport::new(Code::DeadlineExceeded, reason::UPLOAD_STALLED, message)
             }
             Error::AuditFailed(error) => {
                 // The caller learns no path of this machine.

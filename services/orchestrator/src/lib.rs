@@ -50,7 +50,7 @@ use tokio::task::JoinHandle;
 
 pub use config::{Config, Settings};
 use desktops::{DesktopPool, probe};
-use edge::Edge;
+use edge::{Edge, UploadSlots, WatchSlots};
 pub use error::{Error, reason};
 use instance::Instance;
 use motorium_proto::domain::id::TaskName;
@@ -153,11 +153,14 @@ impl Orchestrator {
             heartbeat: HEARTBEAT_INTERVAL,
             scope: TaskScope::All,
             audit: audit.clone(),
+            uploads: UploadSlots::default(),
+            watches: WatchSlots::default(),
         };
         let sweeper = Sweeper {
             store: store.clone(),
             blobs: blobs.clone(),
             notifier: notifier.clone(),
+            desktops: desktops.clone(),
             policy: config.retention.clone(),
         };
         let owner = instance

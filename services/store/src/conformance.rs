@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use futures::future::{join_all, try_join_all};
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
-use motorium_proto::limits::REQUEST_ID_WINDOW;
+use motorium_proto::limits::{MAX_PAGE_BYTES, REQUEST_ID_WINDOW};
 
 use crate::invariants::{is_fenced, is_gapless};
 use crate::{
@@ -71,6 +71,8 @@ macro_rules! task_store_conformance {
             deletes_a_task_once_for_many_at_once
             lists_old_tasks_and_deletes_their_notes
             lists_old_sessions_without_tasks
+            deletes_old_uploads_that_no_task_of_their_tenant_uses
+            ends_a_page_at_its_bytes
             knows_which_blobs_are_used
             lists_unindexed_tasks_by_their_order
             gives_a_duty_to_one_owner_at_a_time
@@ -953,6 +955,42 @@ pub async fn binds_a_page_token_to_its_list(store: Store) {
             Err(Error::BadPageToken)
         ));
     }
+}
+
+pub async fn ends_a_page_at_its_bytes(store: Store) {
+    for (number, bytes) in [
+        MAX_PAGE_BYTES / 2,
+        2 * MAX_PAGE_BYTES,
+        MAX_PAGE_BYTES / 2,
+        1,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let task = CreateTask {
+            snapshot: vec![0; bytes].into(),
+            ..new_task(&format!("t{number}"))
+        };
+        store.create_task(task).await.unwrap();
+    }
+    let mut pages = Vec::new();
+    let mut list = ListTasks {
+        page_size: 100,
+        ..ListTasks::default()
+    };
+    loop {
+        let page = store.list_tasks(list.clone()).await.unwrap();
+        pages.push(segments(&page.items).join(" "));
+        list.page_token = page.next;
+        if list.page_token.is_none() {
+            break;
+        }
+    }
+    assert_eq!(
+        pages,
+        ["t3 t2", "t1", "t0"],
+        "a row larger than a page is one"
+    );
 }
 
 pub async fn lists_while_tasks_are_created(store: Store) {

@@ -48,6 +48,24 @@ pub trait StoreUpkeep: Send + Sync + 'static {
     /// If the store cannot be read.
     async fn old_sessions(&self, before: SystemTime, limit: u32) -> Result<Vec<String>, Error>;
 
+    /// Lists the names of uploads that were last put before a time, after the name `after`, in the order of their names.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    async fn old_uploads(
+        &self,
+        before: SystemTime,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<String>, Error>;
+
+    /// Deletes an upload, unless it was put again since this time or a task of its tenant uses its content, by the index. Returns
+    /// whether it was deleted.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    async fn delete_unused_upload(&self, name: &str, before: SystemTime) -> Result<bool, Error>;
+
     /// Deletes the notes of all events of a task.
     ///
     /// # Errors

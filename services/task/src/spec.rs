@@ -3,6 +3,7 @@
 //! The limits are not enforced here but in `limits`.
 
 mod limit_rules;
+mod size_limits;
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -24,6 +25,7 @@ use limit_rules::limits;
 use motorium_text::hex;
 
 pub use limit_rules::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, LimitCeilings, LimitRules, Limits};
+pub use size_limits::check_message;
 
 /// Maximum number of messages of a conversation that a task continues. A longer history does not fit into a prompt
 /// anyway, and is part of every read of the task.
@@ -171,6 +173,7 @@ impl TaskSpec {
         task: wire::Task,
         rules: LimitRules,
     ) -> Result<Self, FieldError> {
+        size_limits::check(&task)?;
         let spec = Self::read(name, uid, owner, task, rules)?;
         check_telling(&spec.expectations)?;
         Ok(spec)

@@ -81,6 +81,7 @@ async fn a_running_executor_is_used_and_its_lease_respected() {
             holder: "a task".to_owned(),
             ttl: Duration::from_secs(600),
             take_over: false,
+            tenant: None,
         })
         .await
         .unwrap();

@@ -12,7 +12,7 @@
 //! was performed and is lost in this way is fenced as not started, and its caller may repeat it.
 //!
 //! Bounded: finished entries are evicted by count and age, oldest first, and the file is rewritten when most of it is
-//! obsolete. "At most once" holds while an entry is kept. After that the caller's lease is no longer valid.
+//! obsolete, and every hour if any of it is. "At most once" holds while an entry is kept. After that the caller's lease is no longer valid.
 //!
 //! Invariants: an id is running in the index exactly between a [`Journal::begin`] that returned
 //! [`BeginOutcome::Started`] and the matching [`Journal::finish`] or [`Journal::withdraw`]. While a checkpoint is in the
@@ -385,6 +385,21 @@ impl Journal {
         }
     }
 
+    /// Removes entries beyond the maximum age from the file. Entries are also evicted when others are recorded; a desktop that is not
+    /// used records none.
+    ///
+    /// # Errors
+    /// If the file cannot be rewritten.
+    pub fn expire(&mut self, now: SystemTime) -> Result<(), StorageError> {
+        self.evict(now);
+        // Two lines of a finished entry, one of any other.
+        let needed: usize = self.order.iter().map(|id| self.lines_of(id).count()).sum();
+        if self.lines > needed {
+            self.rewrite()?;
+        }
+        Ok(())
+    }
+
     /// Evicts entries beyond the maximum count or age. Running entries are kept.
     fn evict(&mut self, now: SystemTime) {
         while let Some(oldest) = self.order.front() {
@@ -720,6 +735,33 @@ mod tests {
             begin(&mut open(folder.path()), "a", "click"),
             BeginOutcome::Started
         );
+    }
+
+    #[test]
+    fn old_entries_leave_the_file_of_an_unused_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = open(folder.path());
+        begin(&mut journal, "old", "click");
+        finish(&mut journal, "old");
+        begin(&mut journal, "running", "click");
+        let stored = || std::fs::read_to_string(folder.path().join(FILE)).unwrap();
+        journal.expire(at_second(110)).unwrap();
+        assert!(
+            stored().contains("\"old\""),
+            "not older than the maximum age"
+        );
+        journal.expire(at_second(111)).unwrap();
+        assert!(!stored().contains("\"old\""));
+        assert!(stored().contains("\"running\""));
+        let written = std::fs::metadata(folder.path().join(FILE)).unwrap();
+        journal.expire(at_second(112)).unwrap();
+        let again = std::fs::metadata(folder.path().join(FILE)).unwrap();
+        assert_eq!(
+            written.modified().unwrap(),
+            again.modified().unwrap(),
+            "nothing is written without need"
+        );
+        assert_eq!(begin(&mut journal, "old", "click"), BeginOutcome::Started);
     }
 
     fn fence(journal: &mut Journal, id: &str, checkpoint: Option<&str>) -> EntryProgress {

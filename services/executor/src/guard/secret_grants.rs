@@ -24,7 +24,7 @@ impl Requester {
     pub(crate) fn of(request: &PerformRequest) -> Self {
         let caller = Principal::current();
         match &request.creator {
-            Some(creator) if caller.has(Role::Service) => Self {
+            Some(creator) if is_for_others(&caller, request) => Self {
                 name: creator.clone(),
                 tenant: request
                     .tenant
@@ -37,6 +37,11 @@ impl Requester {
             },
         }
     }
+}
+
+/// Returns true if a caller acts on behalf of the principal that it names. Only services are believed.
+pub(crate) fn is_for_others(caller: &Principal, request: &PerformRequest) -> bool {
+    caller.has(Role::Service) && request.creator.is_some()
 }
 
 /// A principal or a tenant that a secret is granted to.

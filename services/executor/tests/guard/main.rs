@@ -3,6 +3,7 @@
 //!
 //! The recording driver is used; the same checks run for both transports.
 
+mod callers;
 mod fuzz;
 mod scale;
 
@@ -195,6 +196,7 @@ impl ServiceFixture {
             holder: holder.to_owned(),
             ttl,
             take_over,
+            tenant: None,
         };
         self.executor.acquire_desktop(request).await
     }
@@ -779,6 +781,7 @@ async fn files_are_put_and_fetched(scene: ServiceFixture) {
     let named = |name: &str| FileRequest {
         display: None,
         name: name.to_owned(),
+        epoch: Some(epoch),
     };
     let content: Vec<u8> = (0..=255).cycle().take(700_000).collect();
     let info = scene
@@ -883,6 +886,31 @@ async fn everything_survives_a_restart() {
     check_reason(
         scene.perform(epoch, "b", move_to(50, 50)).await,
         reason::LEASE_SUPERSEDED,
+    );
+}
+
+#[tokio::test]
+async fn a_desktop_that_is_not_used_forgets_old_actions() {
+    let scene = ServiceFixture::start(Transport::InProcess).await;
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    scene
+        .perform(epoch, "my-action", move_to(50, 50))
+        .await
+        .unwrap();
+    let stored = || std::fs::read_to_string(scene.home.path().join("state/journal")).unwrap();
+    assert!(stored().contains("my-action"));
+    tokio::time::pause();
+    tokio::time::sleep(RETENTION.max_age / 2).await;
+    assert!(stored().contains("my-action"), "it may still be repeated");
+    tokio::time::sleep(RETENTION.max_age * 2).await;
+    tokio::time::resume();
+    eventually("the action to be removed from the disk", || async {
+        (!stored().contains("my-action")).then_some(())
+    })
+    .await;
+    assert_eq!(
+        scene.progress("my-action").await,
+        ActionProgress::NotStarted
     );
 }
 
@@ -1064,6 +1092,7 @@ async fn missing_display_starts_no_action() {
         holder: "a".to_owned(),
         ttl: TTL,
         take_over: false,
+        tenant: None,
     };
     check_reason(executor.acquire_desktop(acquire).await, reason::NO_DISPLAY);
     check_reason(executor.get_pointer(None).await, reason::NO_DISPLAY);

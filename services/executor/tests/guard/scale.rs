@@ -32,6 +32,7 @@ async fn acquire(executor: &dyn Executor) -> Lease {
         holder: "a".to_owned(),
         ttl: TTL,
         take_over: true,
+        tenant: None,
     };
     executor.acquire_desktop(request).await.unwrap()
 }

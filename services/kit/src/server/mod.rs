@@ -6,6 +6,7 @@
 
 mod authentication;
 mod call;
+mod connections;
 mod health;
 mod memory;
 mod registry;
@@ -295,6 +296,7 @@ impl Builder {
         let incoming = TcpIncoming::from(listener)
             .with_nodelay(Some(true))
             .with_keepalive(Some(self.config.limits.keepalive_interval));
+        let incoming = connections::limited(incoming, self.config.limits.connections);
         let authentication = Authentication::of(&self.config, address)?;
         authentication.follow_callers(shutdown);
         let Some(tls) = self.config.tls.clone() else {

@@ -3,6 +3,7 @@
 mod access;
 mod callers;
 mod configuration;
+mod connections;
 mod deadlines;
 mod health_and_reflection;
 mod issuer;

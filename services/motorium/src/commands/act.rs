@@ -218,6 +218,7 @@ pub(super) async fn perform(
             holder: format!("motorium act {id}"),
             ttl: AcquireRequest::DEFAULT_TTL,
             take_over: false,
+            tenant: None,
         })
         .await
         .map_err(Error::Service)?;

@@ -172,12 +172,22 @@ async fn list(
 
 /// Lists the pending approvals.
 async fn waiting(connection: &Connection, parent: &str) -> Result<Vec<wire::Approval>, Error> {
-    let request = wire::ListApprovalsRequest {
-        parent: parent.to_owned(),
-        ..wire::ListApprovalsRequest::default()
-    };
-    let listed = connection.client.raw().list_approvals(request).await;
-    Ok(connection.answer(listed)?.approvals)
+    let mut approvals = Vec::new();
+    let mut page_token = String::new();
+    loop {
+        let request = wire::ListApprovalsRequest {
+            parent: parent.to_owned(),
+            page_token,
+            ..wire::ListApprovalsRequest::default()
+        };
+        let listed = connection.client.raw().list_approvals(request).await;
+        let listed = connection.answer(listed)?;
+        approvals.extend(listed.approvals);
+        page_token = listed.next_page_token;
+        if page_token.is_empty() {
+            return Ok(approvals);
+        }
+    }
 }
 
 /// Returns the approval with this name, or the pending one of the task with this name.

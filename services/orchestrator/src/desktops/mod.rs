@@ -9,6 +9,7 @@
 
 pub mod probe;
 pub mod registration;
+pub mod task_files;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};

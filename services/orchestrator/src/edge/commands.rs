@@ -333,6 +333,7 @@ impl Edge {
         if request.text.trim().is_empty() && request.attachments.is_empty() {
             return Err(FieldError::new("text", "is empty; say what the task should know").into());
         }
+        spec::check_message("text", &request.text)?;
         let id = request_id("SendMessage", &request.request_id, &request)?;
         let text = request.text;
         let attachments = spec::attachments("attachments", request.attachments)?;
@@ -369,6 +370,7 @@ impl Edge {
         request: wire::AcknowledgeUserActionRequest,
     ) -> Result<wire::Task, Error> {
         let name = self.visible_task("name", &request.name).await?;
+        spec::check_message("message", &request.message)?;
         let id = request_id("AcknowledgeUserAction", &request.request_id, &request)?;
         let message = request.message;
         let acknowledged = self.command(&name, id, |task| match &task.lifecycle {

@@ -1,11 +1,13 @@
 //! Deletion of tasks and sessions by users.
 //!
-//! Files are not removed here: the next sweep removes those that no task uses ([`crate::retention`]).
+//! Stored files are not removed here: the next sweep removes those that no task uses ([`crate::retention`]). What the tasks have left
+//! on desktops is.
 
 use motorium_proto::domain::id::SessionName;
 use motorium_proto::v1::orchestrator as wire;
 
 use super::Edge;
+use crate::desktops::task_files::{DeletedTask, delete_files};
 use crate::error::Error;
 use motorium_task::view::ENDED_STATES;
 
@@ -15,9 +17,14 @@ impl Edge {
         request: wire::DeleteTaskRequest,
     ) -> Result<wire::DeleteTaskResponse, Error> {
         let deleted = async {
-            let name = self.visible_task("name", &request.name).await?;
-            self.store.delete_task(&name, &ENDED_STATES).await?;
-            self.notifier.notify(&name);
+            let row = self.visible_row("name", &request.name).await?;
+            self.store.delete_task(&row.name, &ENDED_STATES).await?;
+            self.notifier.notify(&row.name);
+            let task = DeletedTask {
+                name: row.name,
+                tenant: row.tenant,
+            };
+            delete_files(&self.desktops, &[task]).await;
             Ok(())
         };
         match deleted.await {
@@ -43,6 +50,7 @@ impl Edge {
     async fn delete_visible_session(&self, name: &SessionName, force: bool) -> Result<(), Error> {
         self.session(name).await?;
         let resource = name.to_string();
+        let tenant = self.store.get_resource(&resource).await?.tenant;
         let deleted = self.store.delete_session(&resource, &ENDED_STATES, force);
         let tasks = match deleted.await {
             Err(motorium_store::Error::ResourceNotFound { name }) => {
@@ -52,6 +60,11 @@ impl Edge {
         };
         tasks.iter().for_each(|task| self.notifier.notify(task));
         self.notifier.notify_session(name);
+        let tasks = tasks.into_iter().map(|name| DeletedTask {
+            name,
+            tenant: tenant.clone(),
+        });
+        delete_files(&self.desktops, &tasks.collect::<Vec<_>>()).await;
         Ok(())
     }
 }

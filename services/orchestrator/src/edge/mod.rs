@@ -15,8 +15,10 @@ mod ownership;
 mod session_watch;
 mod sessions;
 mod trajectory;
+mod upload_slots;
 mod uploads;
 mod watch;
+mod watch_slots;
 
 use std::fmt;
 use std::pin::Pin;
@@ -31,7 +33,7 @@ use motorium_kit::server::HealthCheck;
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::domain::id::{SessionName, TaskName};
 use motorium_proto::error::FieldError;
-use motorium_proto::limits::{DEFAULT_PAGE_SIZE, MAX_MESSAGE_BYTES, MAX_PAGE_SIZE};
+use motorium_proto::limits::{DEFAULT_PAGE_SIZE, MAX_MESSAGE_BYTES, MAX_PAGE_BYTES, MAX_PAGE_SIZE};
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::orchestrator_service_server::{
     OrchestratorService, OrchestratorServiceServer,
@@ -51,6 +53,8 @@ use crate::queue::{self, TaskScope};
 use motorium_recording::log;
 use motorium_task::spec::LimitRules;
 use motorium_task::view;
+pub use upload_slots::UploadSlots;
+pub use watch_slots::WatchSlots;
 
 type RpcResult<T> = Result<Response<T>, Status>;
 type ResponseStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -78,6 +82,10 @@ pub struct Edge {
     pub scope: TaskScope,
     /// Records the calls that change something.
     pub audit: AuditLog,
+    /// Limits the uploads at a time.
+    pub uploads: UploadSlots,
+    /// Limits the watches at a time.
+    pub watches: WatchSlots,
 }
 
 impl fmt::Debug for Edge {
@@ -129,8 +137,13 @@ fn task_from_row(row: TaskRow) -> Result<wire::Task, Error> {
     })
 }
 
-/// Returns one page of a list. The page token is the index at which the next page begins.
-fn page<T>(items: Vec<T>, size: i32, token: &str) -> Result<(Vec<T>, String), Error> {
+/// Returns one page of a list, which ends by the number or the bytes of its items. The page token is the index at which the next
+/// page begins.
+fn page<T: prost::Message>(
+    items: Vec<T>,
+    size: i32,
+    token: &str,
+) -> Result<(Vec<T>, String), Error> {
     let size = page_size(size)? as usize;
     let start = match token {
         "" => 0,
@@ -140,13 +153,24 @@ fn page<T>(items: Vec<T>, size: i32, token: &str) -> Result<(Vec<T>, String), Er
             .filter(|start| *start < items.len())
             .ok_or(motorium_store::Error::BadPageToken)?,
     };
-    let end = start.saturating_add(size);
+    let fitting = fitting(items.iter().skip(start), size);
+    let end = start.saturating_add(fitting);
     let next = if items.len() > end {
         end.to_string()
     } else {
         String::new()
     };
-    Ok((items.into_iter().skip(start).take(size).collect(), next))
+    Ok((items.into_iter().skip(start).take(fitting).collect(), next))
+}
+
+/// Returns how many of these items make a page: at least one, if there is any.
+fn fitting<'a, T: prost::Message + 'a>(items: impl Iterator<Item = &'a T>, size: usize) -> usize {
+    let mut bytes = 0;
+    let fits = |(index, item): &(usize, &T)| {
+        bytes += item.encoded_len();
+        *index == 0 || bytes <= MAX_PAGE_BYTES
+    };
+    items.take(size).enumerate().take_while(fits).count()
 }
 
 /// Returns the last segment of a new resource name: the caller's choice, or a unique one.

@@ -6,7 +6,7 @@
 //!
 //! It does not decide which calls a role may make: the server does that before.
 
-use motorium_kit::principal::{DEFAULT_TENANT, Principal, Role};
+use motorium_kit::principal::Principal;
 use motorium_proto::domain::id::TaskName;
 use motorium_store::TaskRow;
 use motorium_task::owner::Owner;
@@ -34,12 +34,12 @@ impl Edge {
 
 /// Returns whether a principal may use what belongs to a tenant.
 pub(super) fn sees(principal: &Principal, tenant: &str) -> bool {
-    principal.tenant() == tenant || is_deployment_admin(principal)
+    principal.tenant() == tenant || principal.is_deployment_admin()
 }
 
 /// Returns the tenant whose resources are listed for a principal; `None` for those of all.
 pub(super) fn listed_tenant(principal: &Principal) -> Option<String> {
-    (!is_deployment_admin(principal)).then(|| principal.tenant().to_owned())
+    (!principal.is_deployment_admin()).then(|| principal.tenant().to_owned())
 }
 
 /// Returns the owner of what a principal creates.
@@ -54,14 +54,10 @@ pub(super) fn owner(principal: &Principal) -> Owner {
 /// Returns an error unless the caller may change the pool of desktops, which all tenants share.
 pub(super) fn check_deployment_admin() -> Result<(), Error> {
     let principal = Principal::current();
-    if is_deployment_admin(&principal) {
+    if principal.is_deployment_admin() {
         return Ok(());
     }
     Err(Error::NotDeploymentAdmin {
         principal: principal.name().to_owned(),
     })
-}
-
-fn is_deployment_admin(principal: &Principal) -> bool {
-    principal.has(Role::Admin) && principal.tenant() == DEFAULT_TENANT
 }

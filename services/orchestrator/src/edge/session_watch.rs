@@ -13,6 +13,7 @@ use std::time::SystemTime;
 use futures::StreamExt as _;
 use futures::future::{FutureExt as _, select_all};
 use futures::stream;
+use motorium_kit::principal::Principal;
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::id::{EventSeq, SessionName, TaskName};
 use motorium_proto::limits::DEFAULT_PAGE_SIZE;
@@ -25,6 +26,7 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use super::watch::{EVENT_BATCH_SIZE, POLL_INTERVAL, is_last};
+use super::watch_slots::WatchSlot;
 use super::{Edge, ResponseStream};
 use crate::error::Error;
 
@@ -53,6 +55,7 @@ struct SessionWatch {
     heartbeat_at: Instant,
     poll_at: Instant,
     failed: bool,
+    _slot: WatchSlot,
 }
 
 impl Edge {
@@ -62,6 +65,7 @@ impl Edge {
     ) -> Result<ResponseStream<wire::WatchSessionResponse>, Error> {
         let name = SessionName::parse("name", &request.name)?;
         let session = self.session(&name).await?;
+        let slot = self.watches.take(Principal::current().name())?;
         let position = match request.resume_token.as_str() {
             "" => SessionToken::start(self.store.generation(), &name),
             token => SessionToken::parse(token)?,
@@ -78,6 +82,7 @@ impl Edge {
             heartbeat_at: Instant::now() + self.heartbeat,
             poll_at: Instant::now() + POLL_INTERVAL,
             failed: false,
+            _slot: slot,
         };
         // Listed after the subscription, so that no task is missed.
         let rows = watch.unknown_tasks().await?;

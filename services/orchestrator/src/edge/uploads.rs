@@ -1,10 +1,13 @@
 //! Files that clients upload in chunks, to attach them to a task or a message.
 //!
 //! An upload is a blob, named after its content, with a note of each tenant that has uploaded it: the hash of a content
-//! opens no content of others. What refers to the blob keeps it. One that nothing refers to is removed after a while
-//! ([`crate::retention`]); referring to it renews that time.
+//! opens no content of others. What refers to the blob keeps it and the note. One that nothing refers to is removed after a while,
+//! with its note ([`crate::retention`]); referring to it renews that time.
+//!
+//! A file is in memory until it is stored, so that the number of uploads at a time is limited, for each caller and for all. One
+//! more waits for a while; one whose client stops sending ends.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
 use motorium_kit::principal::Principal;
@@ -18,15 +21,21 @@ use tonic::{Status, Streaming};
 use super::Edge;
 use crate::error::Error;
 
+/// Time that a client may take for the next chunk.
+// A chunk has 256 KiB, which a slow line takes a second for.
+const CHUNK_TIMEOUT: Duration = Duration::from_secs(30);
+
 impl Edge {
     /// Receives a file and stores it.
     pub(super) async fn upload(
         &self,
         mut chunks: Streaming<wire::UploadFileRequest>,
     ) -> Result<wire::UploadFileResponse, Status> {
-        let tenant = Principal::current().tenant().to_owned();
+        let caller = Principal::current();
+        let tenant = caller.tenant().to_owned();
+        let _slot = self.uploads.take(caller.name()).await?;
         let mut content = BytesMut::new();
-        while let Some(message) = chunks.message().await? {
+        while let Some(message) = next_chunk(&mut chunks).await? {
             if content.len() + message.chunk.len() > MAX_FILE_BYTES {
                 let problem = format!("the file is larger than {MAX_FILE_BYTES} bytes");
                 return Err(Error::from(FieldError::new("chunk", problem)).into());
@@ -36,17 +45,7 @@ impl Edge {
         let size_bytes = content.len() as u64;
         let stored = self.blobs.put(content.freeze()).await;
         let id = stored.map_err(|error| Status::from(Error::from(error)))?;
-        let put = PutResource {
-            collection: Collection::Uploads,
-            name: resource_name(&tenant, &id.sha256()),
-            tenant,
-            body: Bytes::new(),
-            labels: Default::default(),
-            replace: true,
-            request: None,
-            now: SystemTime::now(),
-        };
-        let noted = self.store.put_resource(put).await;
+        let noted = self.store.put_resource(note(&tenant, &id.sha256())).await;
         noted.map_err(|error| Status::from(Error::from(error)))?;
         Ok(wire::UploadFileResponse {
             upload: upload_name(&id.sha256()),
@@ -69,7 +68,7 @@ impl Edge {
             let name = resource_name(&tenant, &sha256);
             let uploaded = self.store.get_resource(&name).await;
             match uploaded.and(self.blobs.renew(sha256).await) {
-                Ok(_) => {}
+                Ok(_) => drop(self.store.put_resource(note(&tenant, &sha256)).await?),
                 Err(
                     motorium_store::Error::BlobNotFound { .. }
                     | motorium_store::Error::ResourceNotFound { .. },
@@ -103,6 +102,28 @@ impl Edge {
     async fn put(&self, data: Bytes) -> Result<AttachmentContent, Error> {
         let id = self.blobs.put(data).await?;
         Ok(AttachmentContent::Upload(id.sha256()))
+    }
+}
+
+/// Receives the next chunk of an upload.
+async fn next_chunk(
+    chunks: &mut Streaming<wire::UploadFileRequest>,
+) -> Result<Option<wire::UploadFileRequest>, Status> {
+    let received = tokio::time::timeout(CHUNK_TIMEOUT, chunks.message()).await;
+    received.unwrap_or_else(|_| Err(Error::UploadStalled.into()))
+}
+
+/// Returns the note that a tenant has uploaded a content now.
+fn note(tenant: &str, sha256: &[u8; 32]) -> PutResource {
+    PutResource {
+        collection: Collection::Uploads,
+        name: resource_name(tenant, sha256),
+        tenant: tenant.to_owned(),
+        body: Bytes::new(),
+        labels: Default::default(),
+        replace: true,
+        request: None,
+        now: SystemTime::now(),
     }
 }
 

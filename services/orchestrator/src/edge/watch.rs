@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use futures::StreamExt as _;
 use futures::stream;
+use motorium_kit::principal::Principal;
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::id::{EventSeq, TaskName};
 use motorium_proto::v1::orchestrator as wire;
@@ -14,6 +15,7 @@ use motorium_store::{ResumeToken, TaskRow, TaskSubscription};
 use tokio::time::{Duration, Instant};
 use tonic::Status;
 
+use super::watch_slots::WatchSlot;
 use super::{Edge, ResponseStream};
 use crate::error::Error;
 use motorium_recording::log;
@@ -34,6 +36,7 @@ struct Watch {
     ready: VecDeque<wire::WatchTaskResponse>,
     heartbeat_at: Instant,
     ended: bool,
+    _slot: WatchSlot,
 }
 
 impl Edge {
@@ -42,6 +45,7 @@ impl Edge {
         request: wire::WatchTaskRequest,
     ) -> Result<ResponseStream<wire::WatchTaskResponse>, Error> {
         let row = self.visible_row("name", &request.name).await?;
+        let slot = self.watches.take(Principal::current().name())?;
         let task = row.name.clone();
         let mut watch = Watch {
             edge: self.clone(),
@@ -52,6 +56,7 @@ impl Edge {
             ready: VecDeque::new(),
             heartbeat_at: Instant::now() + self.heartbeat,
             ended: false,
+            _slot: slot,
         };
         if request.resume_token.is_empty() {
             let snapshot = self.task(&watch.task).await?;

@@ -18,6 +18,7 @@ use motorium_kit::shutdown::Shutdown;
 use motorium_store::{BlobStore, TaskNotifier, TaskStore};
 use uuid::Uuid;
 
+use crate::desktops::DesktopPool;
 pub use settings::{RetentionPolicy, RetentionSettings};
 pub use sweep::Swept;
 
@@ -51,6 +52,8 @@ pub struct Sweeper {
     pub store: Arc<dyn TaskStore>,
     pub blobs: BlobStore,
     pub notifier: TaskNotifier,
+    /// Desktops on which deleted tasks may have left files.
+    pub desktops: DesktopPool,
     pub policy: RetentionPolicy,
 }
 

@@ -39,8 +39,8 @@ pub struct RetentionSettings {
     /// its events, its attachments and its result files.
     #[schemars(example = &"14d")]
     pub screenshots: Option<HumanDuration>,
-    /// Time after which a file that no task uses is removed: an upload that no task names, or a file of a deleted task. At
-    /// least 1h.
+    /// Time after which a file that no task uses is removed: an upload that no task names, with its note, or a file of a deleted task.
+    /// At least 1h.
     pub unused_files: HumanDuration,
     /// Interval between sweeps, of all orchestrators on a store together. At least 1m.
     pub interval: HumanDuration,

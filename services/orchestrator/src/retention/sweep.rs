@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use motorium_proto::domain::id::TaskName;
@@ -19,6 +20,7 @@ use motorium_task::view::ENDED_STATES;
 use tokio::time::Instant;
 
 use super::{DUTY_LEASE, Error, SWEEP_DUTY, Sweeper, references};
+use crate::desktops::task_files::{DeletedTask, delete_files};
 
 /// Number of tasks or sessions that are looked up at once.
 const BATCH_SIZE: u32 = 100;
@@ -38,6 +40,8 @@ pub struct Swept {
     pub recordings: u64,
     /// Tasks whose screenshots were deleted.
     pub screenshots: u64,
+    /// Notes of uploads that no task of their tenant uses.
+    pub uploads: u64,
     pub files: RemovedBlobs,
     pub elapsed: Duration,
 }
@@ -46,11 +50,12 @@ impl fmt::Display for Swept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "tasks: {}, sessions: {}, recordings: {}, screenshots of tasks: {}, files: {} ({} bytes), seconds: {:.1}",
+            "tasks: {}, sessions: {}, recordings: {}, screenshots of tasks: {}, uploads: {}, files: {} ({} bytes), seconds: {:.1}",
             self.tasks,
             self.sessions,
             self.recordings,
             self.screenshots,
+            self.uploads,
             self.files.count,
             self.files.bytes,
             self.elapsed.as_secs_f64()
@@ -74,6 +79,7 @@ impl Sweeper {
         pass.delete_recordings().await?;
         pass.index_blobs().await?;
         pass.delete_screenshots().await?;
+        pass.delete_uploads().await?;
         pass.remove_files().await?;
         pass.swept.elapsed = pass.began.elapsed();
         Ok(pass.swept)
@@ -133,11 +139,21 @@ impl Pass<'_> {
             if old.is_empty() {
                 return Ok(());
             }
-            for task in old {
-                let deleted = self.sweeper.store.delete_task(&task, &ENDED_STATES);
-                self.swept.tasks += u64::from(unless_gone(deleted.await)?);
-                self.sweeper.notifier.notify(&task);
+            let mut deleted = Vec::new();
+            for name in old {
+                let row = match self.sweeper.store.get_task(&name).await {
+                    Err(motorium_store::Error::TaskNotFound { .. }) => continue,
+                    row => row?,
+                };
+                let removed = self.sweeper.store.delete_task(&name, &ENDED_STATES).await;
+                self.swept.tasks += u64::from(unless_gone(removed)?);
+                self.sweeper.notifier.notify(&name);
+                deleted.push(DeletedTask {
+                    name,
+                    tenant: row.tenant,
+                });
             }
+            delete_files(&self.sweeper.desktops, &deleted).await;
         }
     }
 
@@ -240,6 +256,28 @@ impl Pass<'_> {
                 Ok(None)
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Deletes the notes of uploads that are older than an unused file may be. After the index is up to date: it tells which of
+    /// them tasks use.
+    async fn delete_uploads(&mut self) -> Result<(), Error> {
+        let Some(before) = self.now.checked_sub(self.sweeper.policy.unused_files) else {
+            return Ok(());
+        };
+        let store = Arc::clone(&self.sweeper.store);
+        let mut after = String::new();
+        loop {
+            self.renew_duty().await?;
+            let old = store.old_uploads(before, &after, BATCH_SIZE).await?;
+            let Some(last) = old.last() else {
+                return Ok(());
+            };
+            after.clone_from(last);
+            for name in old {
+                let deleted = store.delete_unused_upload(&name, before).await?;
+                self.swept.uploads += u64::from(deleted);
+            }
         }
     }
 

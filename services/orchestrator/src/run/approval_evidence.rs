@@ -1,15 +1,17 @@
 //! Fingerprints of what an approval covers: the action, its target area, and nearby text.
 //!
 //! A click has a target area. Keys and text are covered by the keyboard focus, if known. A blinking caret is no change, so the
-//! focused field is captured both with and without it. Any other difference is a change, unless the text of the target is the
-//! same and it is a highlight of the pointer, or too slight to be seen. The surroundings are compared by their texts
+//! focused field is captured both with and without it. Any other difference is a change, unless it is too slight to be seen, or the
+//! text and the shapes of the target are the same and the pointer, which came or went, has changed its colours. The surroundings are compared by their texts
 //! ([`motorium_task::approval_context`]); approvals that an earlier version requested are covered by the active window and nearby
 //! texts instead. Nothing is requested or judged here.
 
 use std::time::Duration;
 
+use image::RgbaImage;
 use motorium_imaging::codec;
 use motorium_imaging::exact_diff::largest_difference;
+use motorium_imaging::highlight::is_same_or_highlighted;
 use motorium_proto::domain::frame::{Frame, Image, ImageContent};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::FrameId;
@@ -141,44 +143,64 @@ pub(super) async fn looks_as_approved(
     let pointer = captured.frame.cursor.map(|cursor| cursor.position + origin);
     let is_on = pointer.is_some_and(|pointer| target.contains(pointer));
     // The pointer came or went, and with it a highlight.
-    if is_on != shown.pointer_on_target && shown.has_same_target_text(read) {
+    let may_be_highlighted = is_on != shown.pointer_on_target && shown.has_same_target_text(read);
+    if may_be_highlighted && !run.config.compare_highlights {
         return Ok(true);
     }
-    Ok(differs_slightly(run, target, given, &captured).await)
+    let Some(pixels) = compared_pixels(run, target, given, &captured).await else {
+        return Ok(false);
+    };
+    Ok(pixels.differ_slightly() || (may_be_highlighted && pixels.differ_by_highlight()))
 }
 
-/// Returns whether the target differs from the screenshot for the approver too slightly to be seen.
-async fn differs_slightly(
+/// The screenshot for the approver, and the target in it and now.
+struct ComparedPixels {
+    shown: RgbaImage,
+    /// Upper left corner of the target in it.
+    corner: CapturePoint,
+    now: RgbaImage,
+}
+
+impl ComparedPixels {
+    /// Returns whether the target differs too slightly to be seen.
+    fn differ_slightly(&self) -> bool {
+        largest_difference(&self.shown, self.corner, &self.now)
+            .is_some_and(|difference| difference <= MAX_SLIGHT_DIFFERENCE)
+    }
+
+    fn differ_by_highlight(&self) -> bool {
+        is_same_or_highlighted(&self.shown, self.corner, &self.now)
+    }
+}
+
+/// Returns the pixels of the target, as shown to the approver and now; `None` if one of them is not there.
+async fn compared_pixels(
     run: &RunContext,
     target: CaptureRect,
     given: &Approval,
     captured: &CapturedFrame,
-) -> bool {
+) -> Option<ComparedPixels> {
     let Some(Image {
         content: ImageContent::Bytes(now),
         ..
     }) = &captured.image
     else {
-        return false;
+        return None;
     };
-    let Some(evidence) = &given.evidence else {
-        return false;
-    };
-    let Ok(shown) = run.recorder.blobs().get(evidence.sha256).await else {
-        return false;
-    };
-    let (Ok(shown), Ok(now)) = (codec::decode(&shown), codec::decode(now)) else {
-        return false;
-    };
+    let evidence = given.evidence.as_ref()?;
+    let shown = run.recorder.blobs().get(evidence.sha256).await.ok()?;
+    let (shown, now) = (codec::decode(&shown).ok()?, codec::decode(now).ok()?);
     let around = evidence_area(target);
     let origin = match codec::size_of(&shown) == around.size() {
         true => around.min,
         // The margin was cut off at the edge of the display.
         false => around.min.max(CapturePoint::zero()),
     };
-    let corner = target.min - origin.to_vector();
-    largest_difference(&shown, corner, &now)
-        .is_some_and(|difference| difference <= MAX_SLIGHT_DIFFERENCE)
+    Some(ComparedPixels {
+        corner: target.min - origin.to_vector(),
+        shown,
+        now,
+    })
 }
 
 async fn capture_fingerprint(

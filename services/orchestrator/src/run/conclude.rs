@@ -348,15 +348,22 @@ fn evidence(run: &RunContext) -> Vec<String> {
 }
 
 async fn find_file(run: &mut RunContext, name: String) -> RunResult<Option<FileInfo>> {
-    let request = FileRequest {
-        display: run.display(),
-        name,
-    };
+    let request = file_request(run, name);
     run.call(Message::OperationFindFile, move |ports| {
         let request = request.clone();
         async move { ports.executor.stat_file(request).await }
     })
     .await
+}
+
+fn file_request(run: &RunContext, name: String) -> FileRequest {
+    let leased = run.task().desktop.as_ref();
+    let epoch = leased.filter(|_| run.config.lease_files);
+    FileRequest {
+        display: run.display(),
+        name,
+        epoch: epoch.map(|(_, epoch)| *epoch),
+    }
 }
 
 /// Fetches the result files that the task names. A missing file does not fail the task.
@@ -405,10 +412,7 @@ async fn fetch(run: &RunContext, name: &str) -> Event {
         };
         not_fetched(name, run.task().text(message))
     };
-    let request = FileRequest {
-        display: run.display(),
-        name: name.to_owned(),
-    };
+    let request = file_request(run, name.to_owned());
     let file = match run.ports.executor.get_file(request).await {
         Ok(file) => file,
         Err(report) => return failed(report.message),

@@ -192,6 +192,12 @@ pub struct RunConfig {
     pub last_look: bool,
     /// Paste what the task has copied as that text, whatever owns the clipboard. False only in a replay of a recording from before.
     pub paste_known_text: bool,
+    /// Compare the pixels of an approved target also if the pointer came or went. False only in a replay of a recording from before.
+    pub compare_highlights: bool,
+    /// Have the Executor put the files of other tenants aside. False only in a replay of a recording from before.
+    pub tenant_files: bool,
+    /// Read files of the desktop under the lease of the task. False only in a replay of a recording from before.
+    pub lease_files: bool,
     /// Rules for claims of success. Lenient only in a replay of a recording from before the strict ones.
     pub claim_rules: ClaimRules,
 }
@@ -227,6 +233,9 @@ impl Default for RunConfig {
             names_hosts: true,
             last_look: true,
             paste_known_text: true,
+            lease_files: true,
+            tenant_files: true,
+            compare_highlights: true,
             claim_rules: ClaimRules::Strict,
         }
     }

@@ -116,6 +116,10 @@ async fn acquire(run: &mut RunContext) -> RunResult<Lease> {
         holder: run.task().spec.name.to_string(),
         ttl: AcquireRequest::DEFAULT_TTL,
         take_over: false,
+        tenant: run
+            .config
+            .tenant_files
+            .then(|| run.task().spec.owner.tenant.clone()),
     };
     let lease = run
         .try_call(Message::OperationLeaseDesktop, move |ports| {

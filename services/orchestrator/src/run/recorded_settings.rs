@@ -78,6 +78,15 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and paste the clipboard after a copy.
     #[serde(default)]
     paste_known_text: bool,
+    /// Recordings of earlier versions do not have it, and read files without a lease.
+    #[serde(default)]
+    lease_files: bool,
+    /// Recordings of earlier versions do not have it, and name no tenant in a lease.
+    #[serde(default)]
+    tenant_files: bool,
+    /// Recordings of earlier versions do not have it, and take any change by the pointer for a highlight.
+    #[serde(default)]
+    compare_highlights: bool,
     /// Recordings of earlier versions do not have it, and lenient rules for claims of success.
     #[serde(default)]
     strict_claims: bool,
@@ -135,6 +144,9 @@ impl RunSettings {
             names_hosts: config.names_hosts,
             last_look: config.last_look,
             paste_known_text: config.paste_known_text,
+            lease_files: config.lease_files,
+            tenant_files: config.tenant_files,
+            compare_highlights: config.compare_highlights,
             estimate_usage: true,
             strict_claims: config.claim_rules != ClaimRules::Lenient,
             exclude_browser_words: config.claim_rules == ClaimRules::Strict,
@@ -223,6 +235,9 @@ impl RunSettings {
             fence_actions: self.fence_actions,
             last_look: self.last_look,
             paste_known_text: self.paste_known_text,
+            lease_files: self.lease_files,
+            tenant_files: self.tenant_files,
+            compare_highlights: self.compare_highlights,
             names_hosts: self.names_hosts,
             claim_rules: match (self.strict_claims, self.exclude_browser_words) {
                 (true, true) => ClaimRules::Strict,
@@ -270,7 +285,13 @@ mod tests {
                 config.paste_known_text,
                 config.names_hosts,
                 settings.estimates_usage(),
-                (config.claim_rules, config.authenticated_creator),
+                (
+                    config.claim_rules,
+                    config.authenticated_creator,
+                    config.lease_files,
+                    config.compare_highlights,
+                    config.tenant_files,
+                ),
             )
         };
         let now = (
@@ -281,7 +302,7 @@ mod tests {
             true,
             true,
             true,
-            (ClaimRules::Strict, true),
+            (ClaimRules::Strict, true, true, true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut()
@@ -294,6 +315,9 @@ mod tests {
         members.remove("fence_actions");
         members.remove("last_look");
         members.remove("paste_known_text");
+        members.remove("lease_files");
+        members.remove("tenant_files");
+        members.remove("compare_highlights");
         members.remove("names_hosts");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
@@ -306,7 +330,7 @@ mod tests {
             false,
             false,
             false,
-            (ClaimRules::Lenient, false),
+            (ClaimRules::Lenient, false, false, false, false),
         );
         assert_eq!(read(&json), before);
     }

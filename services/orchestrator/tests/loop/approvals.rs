@@ -8,6 +8,7 @@ use motorium_planner::prompt::history::{self, CoordinateFormat};
 use motorium_proto::domain::action::{Action, Button, Target};
 use motorium_proto::domain::decision::{Next, PlannedAction, SafetyCheck};
 use motorium_proto::domain::effect::ActionResult;
+use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::approval::State;
 use motorium_proto::v1::orchestrator::event::Kind;
@@ -15,7 +16,7 @@ use tonic::{Code, Status};
 
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click, done, enter, lasting, typing, typing_secret};
-use crate::support::simulated_desktop::box_of;
+use crate::support::simulated_desktop::{Symbol, box_of};
 use crate::support::task_events::TaskEvents;
 
 /// The first button is labelled `Pay`.
@@ -329,6 +330,7 @@ fn verified(element: u32) -> PlannedAction {
 #[tokio::test]
 async fn hover_highlight_does_not_invalidate_the_approval() {
     let cluster = shop(vec![act([verified(1)]), done("paid")]).await;
+    cluster.world.draw(1, Symbol::Same);
     cluster.world.light_up(1, None);
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
@@ -338,6 +340,21 @@ async fn hover_highlight_does_not_invalidate_the_approval() {
     assert_eq!(story.answer(), "paid");
     assert_eq!(states(&story), [State::Pending, State::Approved]);
     assert_eq!(cluster.world.done().len(), 1);
+}
+
+#[tokio::test]
+async fn another_symbol_under_the_pointer_voids_the_approval() {
+    let cluster = shop(vec![act([verified(1)]), done("left")]).await;
+    // Its text is read as before.
+    cluster.world.draw(1, Symbol::Other);
+    cluster.world.light_up(1, None);
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    resolve(&cluster, &approval.name, true).await.unwrap();
+    let story = cluster.follow(&name).await;
+    assert!(states(&story).contains(&State::Invalidated), "{story:?}");
+    assert_eq!(cluster.world.done(), []);
 }
 
 #[tokio::test]
@@ -512,6 +529,109 @@ async fn an_approval_survives_a_crash_and_is_used_once() {
     resolve(&cluster, &approval.name, true).await.unwrap();
     assert_eq!(cluster.follow(&name).await.answer(), "paid");
     assert_eq!(cluster.world.done().len(), 1);
+}
+
+/// Lists all approvals that were given, in pages of this size.
+async fn approved(cluster: &Cluster, page_size: i32) -> Vec<Vec<String>> {
+    let mut pages = Vec::new();
+    let mut page_token = String::new();
+    loop {
+        let request = wire::ListApprovalsRequest {
+            parent: "tasks/-".to_owned(),
+            page_size,
+            page_token,
+            states: vec![State::Approved.into()],
+        };
+        let listed = cluster.client().raw().list_approvals(request).await;
+        let listed = listed.unwrap().into_inner();
+        let names = listed.approvals.into_iter().map(|one| one.name);
+        pages.push(names.collect());
+        page_token = listed.next_page_token;
+        if page_token.is_empty() {
+            return pages;
+        }
+    }
+}
+
+#[tokio::test]
+async fn approvals_are_listed_in_pages_of_the_requested_size() {
+    let script = || vec![act([click(1)]), act([click(1)]), done("paid")];
+    let cluster = shop([script(), script(), script()].concat()).await;
+    let mut given = Vec::new();
+    let mut tasks = Vec::new();
+    for _ in 0..3 {
+        let name = cluster.create().await;
+        let mut of_task = Vec::new();
+        for number in 1..=2 {
+            cluster.happened_times(&name, "user_asked", number).await;
+            let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+            resolve(&cluster, &approval.name, true).await.unwrap();
+            of_task.push(approval.name);
+        }
+        cluster.follow(&name).await.answer();
+        given.push(of_task);
+        tasks.push(name);
+    }
+    // The newest task first; within a page, the oldest approval.
+    let [a, b, c] = given.try_into().unwrap();
+    assert_eq!(
+        approved(&cluster, 2).await,
+        [c.clone(), b.clone(), a.clone()]
+    );
+    let all = [a.clone(), b.clone(), c.clone()].concat();
+    assert_eq!(approved(&cluster, 100).await, [all.clone()]);
+    for page_size in [1, 3, 4, 5] {
+        let pages = approved(&cluster, page_size).await;
+        let is_full = |page: &Vec<String>| page.len() <= page_size as usize;
+        assert!(pages.iter().all(is_full), "{pages:?}");
+        let mut listed = pages.concat();
+        listed.sort();
+        let mut expected = all.clone();
+        expected.sort();
+        assert_eq!(listed, expected, "pages of {page_size}");
+    }
+    // A task that is deleted between two pages takes none of another with it.
+    let first = wire::ListApprovalsRequest {
+        parent: "tasks/-".to_owned(),
+        page_size: 1,
+        states: vec![State::Approved.into()],
+        ..wire::ListApprovalsRequest::default()
+    };
+    let page = cluster.client().raw().list_approvals(first.clone()).await;
+    let delete = wire::DeleteTaskRequest {
+        name: tasks[2].clone(),
+        allow_missing: false,
+    };
+    cluster.client().raw().delete_task(delete).await.unwrap();
+    let second = wire::ListApprovalsRequest {
+        page_size: 100,
+        page_token: page.unwrap().into_inner().next_page_token,
+        ..first.clone()
+    };
+    let page = cluster.client().raw().list_approvals(second).await;
+    let page = page.unwrap().into_inner().approvals;
+    let names: Vec<String> = page.into_iter().map(|one| one.name).collect();
+    assert_eq!(names, [a, b].concat());
+    for token in ["nonsense", "1", "1.", "x..", "0.UPPER.", "0..nonsense"] {
+        let request = wire::ListApprovalsRequest {
+            page_token: token.to_owned(),
+            ..first.clone()
+        };
+        let refused = cluster.client().raw().list_approvals(request).await;
+        let report = ErrorReport::from_status(&refused.unwrap_err());
+        assert_eq!(report.reason, "PAGE_TOKEN_INVALID", "{token}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_approvals_does_not_read_all_tasks_at_once() {
+    let cluster = Cluster::start(Vec::new()).await;
+    cluster.world.hold("acquire_desktop");
+    for _ in 0..=200 {
+        cluster.create().await;
+    }
+    let pages = approved(&cluster, 10).await;
+    assert_eq!(pages, [Vec::<String>::new(), Vec::new()]);
 }
 
 #[tokio::test]

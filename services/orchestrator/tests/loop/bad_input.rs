@@ -94,6 +94,32 @@ async fn tasks_that_are_refused() {
         goal: "do it".to_owned(),
         ..expecting_text("7")
     };
+    let labels = |count: usize, bytes: usize| wire::Task {
+        labels: (0..count)
+            .map(|number| (format!("key-{number}"), "v".repeat(bytes)))
+            .collect(),
+        ..with_goal()
+    };
+    let many_labels_of_desktop = wire::Task {
+        desktop_selector: Some(wire::DesktopSelector {
+            labels: labels(101, 1).labels,
+            ..wire::DesktopSelector::default()
+        }),
+        ..with_goal()
+    };
+    let instructions = wire::Task {
+        instructions: "长".repeat(MAX_GOAL_CHARS + 1),
+        ..with_goal()
+    };
+    let many_results = wire::Task {
+        results: vec!["a.txt".to_owned(); 101],
+        ..with_goal()
+    };
+    let long_backend = wire::Task {
+        backends: vec!["b".repeat(3000)],
+        ..with_goal()
+    };
+    let long_expectation = expecting_text(&"word ".repeat(20_000));
     const FIELD: (Code, &str) = (Code::InvalidArgument, "INVALID_FIELD");
     for (task, (code, reason), words) in [
         (
@@ -152,6 +178,29 @@ async fn tasks_that_are_refused() {
             FIELD,
             "task.expectations[0].text_on_screen: `7` has no more than one letter or digit",
         ),
+        (
+            labels(101, 1),
+            FIELD,
+            "task.labels: has 101 labels; at most 100",
+        ),
+        (
+            labels(1, 257),
+            FIELD,
+            "task.labels: has 257 bytes in a key or value; at most 256",
+        ),
+        (
+            many_labels_of_desktop,
+            FIELD,
+            "task.desktop_selector.labels: has 101 labels",
+        ),
+        (
+            instructions,
+            FIELD,
+            "task.instructions: has 16385 characters; at most 16384",
+        ),
+        (many_results, FIELD, "task.results: has 101 entries"),
+        (long_backend, FIELD, "task.backends[0]: has 3000 bytes"),
+        (long_expectation, FIELD, "task.expectations[0]: has 1000"),
         (duration(-1), FIELD, "task.limits.max_duration"),
         (tools, FIELD, "task.tool_endpoints"),
     ] {
@@ -401,6 +450,9 @@ async fn commands_that_come_at_the_wrong_time() {
         text: text.to_owned(),
         ..wire::SendMessageRequest::default()
     };
+    let long = client.send_message(tell(&"x".repeat(100_001))).await;
+    let words = "text: has 100001 characters; at most 100000";
+    check(long, Code::InvalidArgument, "INVALID_FIELD", words);
     let pending = format!("{name} is pending; ");
     let early = client.pause_task(pause()).await;
     check(

@@ -56,7 +56,10 @@ async fn nothing_of_a_deleted_task_can_be_read() {
     let name = story.0[0].task.clone();
     let steps = cluster.client().list_steps(&name).await.unwrap();
     let image = steps[0].frame_before.clone();
+    assert_eq!(cluster.world.deleted_files(), []);
     delete(&cluster, &name, false).await.unwrap();
+    let of_task = (name.clone(), "default".to_owned());
+    assert_eq!(cluster.world.deleted_files(), [of_task], "on the desktop");
 
     let mut raw = cluster.client().raw();
     let get = wire::GetTaskRequest { name: name.clone() };

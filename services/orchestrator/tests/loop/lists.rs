@@ -5,6 +5,7 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 use tonic::Code;
 
+use crate::completion::expecting_text;
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click};
 
@@ -51,6 +52,34 @@ async fn pages_together_are_the_whole_list() {
         }
         assert_eq!(seen, expected, "pages of {page_size}");
     }
+}
+
+#[tokio::test]
+async fn a_list_of_large_tasks_comes_in_small_pages() {
+    let cluster = Cluster::start(Vec::new()).await;
+    cluster.world.hold("acquire_desktop");
+    let expectation = expecting_text(&"word ".repeat(12_000)).expectations;
+    let mut created = Vec::new();
+    for count in [20, 20, 50, 20] {
+        let task = wire::Task {
+            expectations: expectation.repeat(count),
+            ..wire::Task::default()
+        };
+        created.push(cluster.create_with(task).await);
+    }
+    let mut list = wire::ListTasksRequest::default();
+    let mut pages = Vec::new();
+    loop {
+        let page = page(&cluster, list.clone()).await;
+        pages.push(names(&page.tasks));
+        list.page_token = page.next_page_token;
+        if list.page_token.is_empty() {
+            break;
+        }
+    }
+    let [a, b, c, d] = created.try_into().unwrap();
+    // One that is larger than a page makes one.
+    assert_eq!(pages, [vec![d], vec![c], vec![b], vec![a]]);
 }
 
 #[tokio::test]

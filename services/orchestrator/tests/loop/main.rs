@@ -44,5 +44,6 @@ mod support;
 mod task_end;
 mod tenants;
 mod transient_failures;
+mod uploads;
 mod watch;
 mod watch_session;

@@ -1,24 +1,53 @@
 //! Retention: what is too old is deleted, nothing that is in use is, and one orchestrator sweeps at a time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use motorium_kit::client::Config as ClientConfig;
+use motorium_orchestrator::config::{LocalServices, connector};
+use motorium_orchestrator::desktops::DesktopPool;
 use motorium_orchestrator::retention::{RetentionPolicy, RetentionSettings, Sweeper};
 use motorium_orchestrator::storage::{Settings as StoreSettings, Storage};
+use motorium_proto::domain::desktop::{Desktop, Platform};
+use motorium_proto::domain::id::DesktopName;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_store::audit::AuditLog;
+use motorium_store::{Collection, ListResources};
 use tonic::Code;
 
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click, done};
+use crate::support::simulated_desktop::{FakeServices, SimulatedDesktop};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Keeps everything.
 fn policy() -> RetentionPolicy {
     RetentionSettings::default().resolve().unwrap()
+}
+
+/// Returns the pool with one desktop.
+fn pool(world: &Arc<SimulatedDesktop>) -> DesktopPool {
+    let services = Arc::new(FakeServices(world.clone()));
+    let nearby = LocalServices {
+        planner: services.clone(),
+        perception: Some(services.clone()),
+        executor: Some(services),
+    };
+    let pool = DesktopPool::new(connector(ClientConfig::new(""), nearby));
+    let desktop = Desktop {
+        name: DesktopName::from_segment("local").unwrap(),
+        perception_endpoint: None,
+        executor_endpoint: None,
+        display: None,
+        platform: Platform::Linux,
+        labels: BTreeMap::new(),
+    };
+    pool.register(desktop).unwrap();
+    pool
 }
 
 async fn sweeper(data: &Path, policy: RetentionPolicy) -> Sweeper {
@@ -35,6 +64,7 @@ async fn sweeper(data: &Path, policy: RetentionPolicy) -> Sweeper {
         store: tasks,
         blobs,
         notifier,
+        desktops: pool(&SimulatedDesktop::new(Vec::new())),
         policy,
     }
 }
@@ -157,7 +187,10 @@ async fn files_go_with_the_last_task_that_uses_them() {
         ..wire::Task::default()
     };
     let later = cluster.create_with(task).await;
-    sweeper.sweep_if_due(now + DAY).await.unwrap().unwrap();
+    assert_eq!(uploads(&sweeper).await, 3);
+    let swept = sweeper.sweep_if_due(now + DAY).await.unwrap().unwrap();
+    assert_eq!(swept.uploads, 1, "that of the upload that was never named");
+    assert_eq!(uploads(&sweeper).await, 2);
     for artifact_name in &of_second {
         artifact(&cluster, artifact_name).await.unwrap();
     }
@@ -168,6 +201,56 @@ async fn files_go_with_the_last_task_that_uses_them() {
     age(cluster.data());
     sweeper.sweep_if_due(now + 2 * DAY).await.unwrap().unwrap();
     assert_eq!(blob_files(cluster.data()), Vec::<PathBuf>::new());
+    assert_eq!(uploads(&sweeper).await, 0);
+}
+
+#[tokio::test]
+async fn an_upload_that_was_removed_cannot_be_named_until_it_is_uploaded_again() {
+    let cluster = Cluster::start(vec![done("ok")]).await;
+    let name = upload(&cluster, "secret plan").await;
+    let sweeper = sweeper(cluster.data(), policy()).await;
+    let later = SystemTime::now() + 2 * DAY;
+    sweeper.sweep_if_due(later).await.unwrap().unwrap();
+    let task = |name: &str| wire::CreateTaskRequest {
+        task: Some(wire::Task {
+            goal: "read it".to_owned(),
+            attachments: vec![wire::Attachment {
+                name: "in.txt".to_owned(),
+                upload: name.to_owned(),
+                ..wire::Attachment::default()
+            }],
+            ..wire::Task::default()
+        }),
+        ..wire::CreateTaskRequest::default()
+    };
+    let refused = cluster.client().raw().create_task(task(&name)).await;
+    assert_eq!(refused.unwrap_err().code(), Code::InvalidArgument);
+    let again = upload(&cluster, "secret plan").await;
+    assert_eq!(again, name, "it is named after its content");
+    cluster
+        .client()
+        .raw()
+        .create_task(task(&again))
+        .await
+        .unwrap();
+}
+
+/// Returns the number of notes of uploads.
+async fn uploads(sweeper: &Sweeper) -> usize {
+    let list = ListResources {
+        collection: Collection::Uploads,
+        tenant: None,
+        page_size: 100,
+        page_token: None,
+        labels: BTreeMap::new(),
+    };
+    sweeper
+        .store
+        .list_resources(list)
+        .await
+        .unwrap()
+        .items
+        .len()
 }
 
 #[tokio::test]
@@ -181,7 +264,10 @@ async fn parts_of_old_tasks_are_deleted_by_their_own_age() {
         screenshots: Some(14 * DAY),
         ..policy()
     };
-    let sweeper = sweeper(cluster.data(), policy).await;
+    let sweeper = Sweeper {
+        desktops: pool(&cluster.world),
+        ..sweeper(cluster.data(), policy).await
+    };
     let at = |days: u32| SystemTime::now() + days * DAY;
     let sweep = async |days| {
         let swept = sweeper.sweep_if_due(at(days)).await.unwrap().unwrap();
@@ -214,6 +300,8 @@ async fn parts_of_old_tasks_are_deleted_by_their_own_age() {
     let missing = cluster.client().get_task(&name).await.unwrap_err();
     assert_eq!(missing.reason, "TASK_NOT_FOUND");
     assert_eq!(blob_files(cluster.data()), Vec::<PathBuf>::new());
+    let on_desktop = (name, "default".to_owned());
+    assert_eq!(cluster.world.deleted_files(), [on_desktop]);
 }
 
 #[tokio::test]

@@ -7,12 +7,12 @@ use futures::future::join_all;
 use motorium_proto::domain::id::{EventSeq, TaskName};
 
 use super::{
-    PENDING, RUNNING, Store, TTL, append_to, at, claimed, created, events, labels, log, name,
+    HOME, PENDING, RUNNING, Store, TTL, append_to, at, claimed, created, events, labels, log, name,
     new_task, put, request, segments,
 };
 use crate::{
-    Append, BlobId, Collection, CreateTask, Error, ListTasks, OldTasks, TaskCursor, TaskPart,
-    UnindexedTask,
+    Append, BlobId, Collection, CreateTask, Error, ListTasks, OldTasks, PutResource, TaskCursor,
+    TaskPart, UnindexedTask,
 };
 
 /// State of a task that has ended.
@@ -292,6 +292,52 @@ pub async fn lists_old_sessions_without_tasks(store: Store) {
         before(51).await,
         ["sessions/empty", "sessions/left"],
         "the last task of a session makes it new"
+    );
+}
+
+pub async fn deletes_old_uploads_that_no_task_of_their_tenant_uses(store: Store) {
+    let note = async |tenant: &str, number: u8, second: u64| {
+        let name = format!("tenants/{tenant}/uploads/{}", blob(number));
+        let put = PutResource {
+            tenant: tenant.to_owned(),
+            replace: true,
+            now: at(second),
+            ..put(Collection::Uploads, &name, "")
+        };
+        store.put_resource(put).await.unwrap();
+        name
+    };
+    ended(&store, "a").await;
+    index(&store, "a", &[blob(1)]).await;
+    let used = note(HOME, 1, 0).await;
+    let of_other = note("other", 1, 0).await;
+    let unused = note(HOME, 2, 0).await;
+    let renewed = note(HOME, 3, 0).await;
+    let young = note(HOME, 4, 50).await;
+    let old = async |after: &str, limit| store.old_uploads(at(50), after, limit).await.unwrap();
+    let mut all = [&used, &of_other, &unused, &renewed].map(String::clone);
+    all.sort();
+    assert_eq!(old("", 9).await, all);
+    assert_eq!(old("", 1).await, all[..1]);
+    assert_eq!(old(&all[0], 9).await, all[1..]);
+    note(HOME, 3, 60).await;
+    let mut deleted = Vec::new();
+    for name in [&used, &of_other, &unused, &renewed, &young] {
+        if store.delete_unused_upload(name, at(50)).await.unwrap() {
+            deleted.push(name.clone());
+        }
+    }
+    assert_eq!(deleted, [of_other, unused]);
+    store.delete_task(&name("a"), &[ENDED]).await.unwrap();
+    assert!(store.delete_unused_upload(&used, at(50)).await.unwrap());
+    assert!(!store.delete_unused_upload(&used, at(50)).await.unwrap());
+    // Nothing but uploads is deleted.
+    session(&store, "sessions/s").await;
+    assert!(
+        !store
+            .delete_unused_upload("sessions/s", at(99))
+            .await
+            .unwrap()
     );
 }
 

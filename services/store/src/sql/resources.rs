@@ -79,8 +79,14 @@ impl Store {
         query
             .push(" ORDER BY id DESC LIMIT ")
             .push_bind(size as i64 + 1);
-        let rows = query.build_query_as().fetch_all(&self.readers).await?;
-        Ok(page(rows, size, arguments))
+        let rows = query.build_query_as().fetch(&self.readers);
+        Ok(page(
+            rows,
+            size,
+            |resource: &ResourceRow| resource.body.len(),
+            arguments,
+        )
+        .await?)
     }
 }
 

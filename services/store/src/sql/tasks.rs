@@ -5,7 +5,9 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use futures::{Stream, TryStreamExt as _};
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
+use motorium_proto::limits::MAX_PAGE_BYTES;
 use sqlx::QueryBuilder;
 
 use super::requests::{find_completed, record_completed};
@@ -85,8 +87,8 @@ impl Store {
         query
             .push(" ORDER BY id DESC LIMIT ")
             .push_bind(size as i64 + 1);
-        let rows = query.build_query_as().fetch_all(&self.readers).await?;
-        Ok(page(rows, size, arguments))
+        let rows = query.build_query_as().fetch(&self.readers);
+        Ok(page(rows, size, |task: &TaskRow| task.snapshot.len(), arguments).await?)
     }
 
     pub(super) async fn claimable_tasks(
@@ -422,16 +424,32 @@ fn arguments(list: &ListTasks) -> ListArguments {
         .with_labels(&list.labels)
 }
 
-/// Builds a page from rows. There is one extra row if there is another page.
-pub(super) fn page<T>(mut rows: Vec<WithId<T>>, size: usize, arguments: ListArguments) -> Page<T> {
-    let more = rows.len() > size;
-    rows.truncate(size);
+/// Reads rows until a page is full, by their number or their bytes. One row more shows whether there is another page.
+pub(super) async fn page<T>(
+    mut found: impl Stream<Item = sqlx::Result<WithId<T>>> + Unpin,
+    size: usize,
+    bytes: impl Fn(&T) -> usize,
+    arguments: ListArguments,
+) -> sqlx::Result<Page<T>> {
+    let mut rows: Vec<WithId<T>> = Vec::new();
+    let mut left = MAX_PAGE_BYTES;
+    let mut more = false;
+    while let Some(row) = found.try_next().await? {
+        let length = bytes(&row.row);
+        // A single row of any size makes a page: otherwise the list would end before it.
+        more = rows.len() == size || (length > left && !rows.is_empty());
+        if more {
+            break;
+        }
+        left = left.saturating_sub(length);
+        rows.push(row);
+    }
     let next = rows
         .last()
         .filter(|_| more)
         .map(|last| PageToken::new(arguments, last.id).format());
-    Page {
+    Ok(Page {
         items: rows.into_iter().map(|numbered| numbered.row).collect(),
         next,
-    }
+    })
 }

@@ -56,6 +56,44 @@ impl Store {
         Ok(names.fetch_all(&self.readers).await?)
     }
 
+    pub(super) async fn uploads_before(
+        &self,
+        before: SystemTime,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<String>, StatementError> {
+        let names = sqlx::query_scalar(
+            "SELECT name FROM resource WHERE collection = 'uploads' AND update_time < $1 AND name > $2
+             ORDER BY name LIMIT $3",
+        );
+        let names = names.bind(millis(before)).bind(after.to_owned());
+        Ok(names
+            .bind(i64::from(limit))
+            .fetch_all(&self.readers)
+            .await?)
+    }
+
+    pub(super) async fn remove_unused_upload(
+        &self,
+        name: &str,
+        before: SystemTime,
+    ) -> Result<bool, StatementError> {
+        let digits = name.rsplit('/').next().unwrap_or_default();
+        // A name without a hash stands for no content.
+        let blob = BlobId::parse(digits).map_or_else(Vec::new, |blob| blob.sha256().to_vec());
+        let deleted = sqlx::query(
+            "DELETE FROM resource WHERE name = $1 AND collection = 'uploads' AND update_time < $2 AND NOT EXISTS
+             (SELECT 1 FROM blob_use JOIN task ON task.id = blob_use.task
+              WHERE blob_use.blob = $3 AND task.tenant = resource.tenant)",
+        );
+        let deleted = deleted
+            .bind(name.to_owned())
+            .bind(millis(before))
+            .bind(blob);
+        let deleted = deleted.execute(&self.writer).await?;
+        Ok(deleted.rows_affected() > 0)
+    }
+
     pub(super) async fn remove_notes(&self, name: &TaskName) -> Result<(), StatementError> {
         let mut writing = self.write().await?;
         let id = id(&mut writing, name).await?;

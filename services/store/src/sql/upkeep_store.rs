@@ -44,6 +44,23 @@ impl StoreUpkeep for Store {
             .map_err(|fault| self.error(fault))
     }
 
+    async fn old_uploads(
+        &self,
+        before: SystemTime,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<String>, Error> {
+        self.uploads_before(before, after, limit)
+            .await
+            .map_err(|fault| self.error(fault))
+    }
+
+    async fn delete_unused_upload(&self, name: &str, before: SystemTime) -> Result<bool, Error> {
+        let name = name.to_owned();
+        self.writing(|store| async move { store.remove_unused_upload(&name, before).await })
+            .await
+    }
+
     async fn delete_notes(&self, name: &TaskName) -> Result<(), Error> {
         let name = name.clone();
         self.writing(|store| async move { store.remove_notes(&name).await })

@@ -19,6 +19,9 @@ use crate::Error;
 /// Number of writes between checkpoints, for a log of about 64 MiB.
 // More frequent checkpoints would write pages that change often to the disk several times.
 const WRITES_PER_CHECKPOINT: usize = 4_096;
+/// Number of bytes written between checkpoints. Larger writes than usual reach it first.
+// Four times the length of the log of usual writes, which the count bounds: it is not to be reached by them.
+const BYTES_PER_CHECKPOINT: usize = 256 * 1024 * 1024;
 
 /// Number of pages, of 4 KiB each, from which the log is reset.
 // 64 MiB: bounds the size of the log file and the time to recover it after a crash.
@@ -28,14 +31,18 @@ const MAX_LOG_PAGES: i64 = 16_384;
 #[derive(Debug, Default)]
 pub(super) struct WriteCounter {
     writes: usize,
+    bytes: usize,
     is_due: Arc<Notify>,
 }
 
 impl WriteCounter {
-    pub(super) fn add(&mut self, writes: usize) {
+    /// Counts writes of these bytes together.
+    pub(super) fn add(&mut self, writes: usize, bytes: usize) {
         self.writes += writes;
-        if self.writes >= WRITES_PER_CHECKPOINT {
+        self.bytes += bytes;
+        if self.writes >= WRITES_PER_CHECKPOINT || self.bytes >= BYTES_PER_CHECKPOINT {
             self.writes = 0;
+            self.bytes = 0;
             self.is_due.notify_one();
         }
     }
@@ -115,11 +122,30 @@ mod tests {
             count.is_due(),
         ));
         write(&pool, "INSERT INTO kept VALUES (zeroblob(1000000))").await;
-        count.add(WRITES_PER_CHECKPOINT - 1);
+        count.add(WRITES_PER_CHECKPOINT - 1, 0);
         tokio::task::yield_now().await;
         let length = || std::fs::metadata(&file).unwrap().len();
         assert!(length() < 1_000_000, "not yet");
-        count.add(1);
+        count.add(1, 0);
+        while length() < 1_000_000 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn few_large_writes_are_followed_by_a_checkpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.db");
+        let pool = database(&file).await;
+        let mut count = WriteCounter::default();
+        let path = file.as_path().into();
+        tokio::spawn(checkpoint_when_due(pool.clone(), path, count.is_due()));
+        write(&pool, "INSERT INTO kept VALUES (zeroblob(1000000))").await;
+        let length = || std::fs::metadata(&file).unwrap().len();
+        count.add(1, BYTES_PER_CHECKPOINT - 1);
+        tokio::task::yield_now().await;
+        assert!(length() < 1_000_000, "not yet");
+        count.add(1, 1);
         while length() < 1_000_000 {
             tokio::task::yield_now().await;
         }

@@ -31,6 +31,20 @@ enum WriteJob {
     Other(BoxFuture<'static, ()>),
 }
 
+impl WriteJob {
+    /// Returns the bytes of an append. Other writes are small, but for the creation of a task, which is one of many.
+    fn bytes(&self) -> usize {
+        let Self::Append(waiting) = self else {
+            return 0;
+        };
+        let append = &waiting.append;
+        let events: usize = append.events.iter().map(|event| event.body.len()).sum();
+        let view = append.view.as_ref().map_or(0, |(_, view)| view.len());
+        let notes = append.notes.as_ref().map_or(0, |notes| notes.len());
+        events + view + notes
+    }
+}
+
 /// A queued append, with the channel for its outcome.
 struct PendingAppend {
     append: Append,
@@ -113,7 +127,7 @@ async fn work(
 ) {
     let mut gathered = Vec::with_capacity(MAX_BATCH_APPENDS);
     while jobs.recv_many(&mut gathered, MAX_BATCH_APPENDS).await > 0 {
-        count.add(gathered.len());
+        count.add(gathered.len(), gathered.iter().map(WriteJob::bytes).sum());
         let mut appends = Vec::new();
         for job in gathered.drain(..) {
             match job {

@@ -70,6 +70,7 @@ impl ExecutorProcess {
             holder: "test".to_owned(),
             ttl,
             take_over: false,
+            tenant: None,
         };
         self.executor.acquire_desktop(request).await.unwrap().epoch
     }

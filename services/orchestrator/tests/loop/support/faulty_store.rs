@@ -211,6 +211,19 @@ impl StoreUpkeep for FaultyStore {
         self.store.old_sessions(before, limit).await
     }
 
+    async fn old_uploads(
+        &self,
+        before: SystemTime,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<String>, Error> {
+        self.store.old_uploads(before, after, limit).await
+    }
+
+    async fn delete_unused_upload(&self, name: &str, before: SystemTime) -> Result<bool, Error> {
+        self.store.delete_unused_upload(name, before).await
+    }
+
     async fn delete_notes(&self, name: &TaskName) -> Result<(), Error> {
         self.store.delete_notes(name).await
     }

@@ -2,7 +2,7 @@
 //!
 //! They honour the API as far as the loop can observe: frames that are compared were captured before, an action id is
 //! performed at most once, a lost lease is refused. Responses come from a script; every call is recorded, can be held,
-//! and can be made to fail. No pixels, no clock.
+//! and can be made to fail. No clock, and no pixels but those of a button that [`SimulatedDesktop::draw`] draws.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,6 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use image::{Rgba, RgbaImage};
+use motorium_imaging::codec;
 use motorium_planner::backends::phrasebook::Phrasebook;
 use motorium_planner::backends::{Backend as _, CallContext};
 use motorium_proto::convert::wire_time;
@@ -26,13 +28,13 @@ use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId, ElementId, F
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
     AcquireRequest, ActionProgress, BackendAttempt, BackendInfo, BackendState, Capabilities,
-    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, DownloadedFile,
-    Executor, ExtractRequest, Extraction, FenceRequest, FileInfo, FileRequest, HumanInput,
-    HumanInputKind, IdleReport, LookUpRequest, MarkInputRequest, Observation, ObserveRequest,
-    PageText, Perception, PerformRequest, PlanRequest, PlannedDecision, Planner, PointerCheck,
-    PointerRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest, ResolveRequest,
-    ResolvedTarget, Result, ResultStream, SummarizeRequest, Summary, TargetQuery,
-    WaitForIdleRequest, not_served,
+    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, DeleteFilesRequest,
+    DownloadedFile, Executor, ExtractRequest, Extraction, FenceRequest, FileInfo, FileRequest,
+    HumanInput, HumanInputKind, IdleReport, ImageFormat, LookUpRequest, MarkInputRequest,
+    Observation, ObserveRequest, PageText, Perception, PerformRequest, PlanRequest,
+    PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReadPageRequest,
+    ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream,
+    SummarizeRequest, Summary, TargetQuery, WaitForIdleRequest, not_served,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
@@ -151,6 +153,10 @@ struct DesktopState {
     redrawn: u32,
     /// Element that is highlighted under the pointer, and its text then.
     lights_up: Option<(u32, Option<&'static str>)>,
+    /// Requests to delete the files of tasks.
+    deleted_files: Vec<DeleteFilesRequest>,
+    /// Element that is drawn in pixels, and its symbol under the pointer.
+    symbol: Option<(u32, Symbol)>,
     /// Element on which the pointer changes the text of another one, that element, and its text then.
     answers_pointer: Option<(u32, u32, &'static str)>,
     /// The highlight appears after some frames, visible only to those who wait for it.
@@ -391,6 +397,20 @@ impl SimulatedDesktop {
     /// Highlights this element under the pointer, optionally with another text.
     pub(crate) fn light_up(&self, element: u32, content: Option<&'static str>) {
         self.state().lights_up = Some((element, content));
+    }
+
+    /// Returns the holders and tenants whose files were to be deleted.
+    pub(crate) fn deleted_files(&self) -> Vec<(String, String)> {
+        let requests = self.state().deleted_files.clone();
+        let named = requests
+            .into_iter()
+            .map(|it| (it.holder, it.tenant.unwrap_or_default()));
+        named.collect()
+    }
+
+    /// Draws this element in pixels, with a highlight and this symbol while the pointer is on it.
+    pub(crate) fn draw(&self, element: u32, symbol_under_pointer: Symbol) {
+        self.state().symbol = Some((element, symbol_under_pointer));
     }
 
     /// Highlights this element some frames after the pointer has arrived on it.
@@ -749,6 +769,31 @@ impl SimulatedDesktop {
         ))
     }
 
+    /// Returns the pixels of an area if they are drawn.
+    fn painted(&self, part: CaptureRect) -> Option<Image> {
+        let state = self.state();
+        let (element, symbol) = state.symbol?;
+        let button = box_of(element);
+        let is_lit = button.contains(state.pointer);
+        let size = part.size().to_u32();
+        let pixels = RgbaImage::from_fn(size.width, size.height, |x, y| {
+            let at = CapturePoint::new(part.min.x + x.cast_signed(), part.min.y + y.cast_signed());
+            let within = at - button.min;
+            let is_letter = match symbol {
+                Symbol::Other if is_lit => within.x % 7 < 3 && (4..16).contains(&within.y),
+                _ => within.x % 4 < 2 && (6..14).contains(&within.y),
+            };
+            Rgba(match (button.contains(at), is_letter, is_lit) {
+                (false, _, _) => [250, 250, 250, 255],
+                (true, true, false) => [20, 20, 20, 255],
+                (true, false, false) => [225, 225, 225, 255],
+                (true, true, true) => [255, 255, 255, 255],
+                (true, false, true) => [60, 110, 220, 255],
+            })
+        });
+        Some(codec::encode(&pixels, ImageFormat::Png).unwrap())
+    }
+
     fn changes_at(&self, frame: &FrameId) -> Result<u64> {
         let known = self.state().frames.get(frame.as_str()).copied();
         known.ok_or_else(|| {
@@ -898,6 +943,13 @@ fn annotated(frame: &FrameId) -> Image {
     }
 }
 
+/// The symbol on a highlighted element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Symbol {
+    Same,
+    Other,
+}
+
 /// The three services, sharing one simulated desktop.
 #[derive(Debug, Clone)]
 pub(crate) struct FakeServices(pub(crate) Arc<SimulatedDesktop>);
@@ -911,7 +963,13 @@ impl Perception for FakeServices {
             CaptureArea::Region(part) => self.0.drawn_in(*part),
             _ => frame.id.clone(),
         };
-        let image = request.image.map(|_| screenshot(&drawn));
+        let painted = match &request.area {
+            CaptureArea::Region(part) => self.0.painted(*part),
+            _ => None,
+        };
+        let image = request
+            .image
+            .map(|_| painted.unwrap_or_else(|| screenshot(&drawn)));
         self.0.state().captures.push(request);
         Ok(CapturedFrame { frame, image })
     }
@@ -1345,8 +1403,12 @@ impl Executor for FakeServices {
         Ok(info)
     }
 
-    async fn get_file(&self, FileRequest { name, .. }: FileRequest) -> Result<DownloadedFile> {
+    async fn get_file(
+        &self,
+        FileRequest { name, epoch, .. }: FileRequest,
+    ) -> Result<DownloadedFile> {
         self.0.enter("get_file").await?;
+        self.0.check_lease(epoch.unwrap_or(DesktopEpoch(0)))?;
         let content = self.0.state().files.get(&name).cloned();
         let content = content.ok_or_else(|| {
             ErrorReport::new(
@@ -1361,10 +1423,20 @@ impl Executor for FakeServices {
         })
     }
 
-    async fn stat_file(&self, FileRequest { name, .. }: FileRequest) -> Result<Option<FileInfo>> {
+    async fn stat_file(
+        &self,
+        FileRequest { name, epoch, .. }: FileRequest,
+    ) -> Result<Option<FileInfo>> {
         self.0.enter("stat_file").await?;
+        self.0.check_lease(epoch.unwrap_or(DesktopEpoch(0)))?;
         let content = self.0.state().files.get(&name).cloned();
         Ok(content.map(|content| self.0.describe(&name, &content)))
+    }
+
+    async fn delete_files(&self, request: DeleteFilesRequest) -> Result<()> {
+        self.0.enter("delete_files").await?;
+        self.0.state().deleted_files.push(request);
+        Ok(())
     }
 
     async fn get_capabilities(&self, _: Option<DisplayId>) -> Result<Capabilities> {

@@ -175,6 +175,23 @@ impl StoreUpkeep for Player {
         unsupported()
     }
 
+    async fn old_uploads(
+        &self,
+        _: SystemTime,
+        _: &str,
+        _: u32,
+    ) -> std::result::Result<Vec<String>, Error> {
+        unsupported()
+    }
+
+    async fn delete_unused_upload(
+        &self,
+        _: &str,
+        _: SystemTime,
+    ) -> std::result::Result<bool, Error> {
+        unsupported()
+    }
+
     async fn delete_notes(&self, _: &TaskName) -> std::result::Result<(), Error> {
         unsupported()
     }
