@@ -45,13 +45,13 @@ use crate::error::{ErrorReport, FieldError, reason};
 pub mod definition {
     pub use super::{
         AcquireRequest, ActionProgress, BackendInfo, Capabilities, CaptureRequest, CapturedFrame,
-        CompareRequest, Comparison, DownloadedFile, Executor, ExtractRequest, Extraction,
-        FenceRequest, FileInfo, FileRequest, FrameRequest, FrameUpdate, HumanInput, IdleReport,
-        LookUpRequest, MarkInputRequest, Observation, ObserveRequest, PageText, ParseRequest,
-        ParsedImage, Perception, PerformRequest, PlanRequest, PlannedDecision, Planner,
-        PointerCheck, PointerRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest,
-        ResolveRequest, ResolvedTarget, ResultStream, StreamRequest, SummarizeRequest, Summary,
-        WaitForIdleRequest,
+        CompareRequest, Comparison, DeleteFilesRequest, DownloadedFile, Executor, ExtractRequest,
+        Extraction, FenceRequest, FileInfo, FileRequest, FrameRequest, FrameUpdate, HumanInput,
+        IdleReport, LookUpRequest, MarkInputRequest, Observation, ObserveRequest, PageText,
+        ParseRequest, ParsedImage, Perception, PerformRequest, PlanRequest, PlannedDecision,
+        Planner, PointerCheck, PointerRequest, PutFile, ReadPageRequest, ReleaseRequest,
+        RenewRequest, ResolveRequest, ResolvedTarget, ResultStream, StreamRequest,
+        SummarizeRequest, Summary, WaitForIdleRequest,
     };
     pub use crate::domain::desktop::Lease;
     pub use crate::domain::effect::ActionOutcome;

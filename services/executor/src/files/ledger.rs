@@ -85,7 +85,9 @@ impl Ledger {
         let aside = folder.with_file_name(ASIDE).join(name);
         let path = aside.join(RECORD);
         let record = match fs::read(&path) {
-            Ok(record) => serde_json::from_slice(&record).map_err(|error| damaged(&path, &error))?,
+            Ok(record) => {
+                serde_json::from_slice(&record).map_err(|error| damaged(&path, &error))?
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Record::default(),
             Err(error) => return Err(error),
         };
