@@ -5,6 +5,7 @@
 //! - [`run`]: runs one task and finds the next one
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the gRPC service
+//! - [`operators`]: ways for the input of people who have taken tasks over
 //! - [`queue`]: why a task has not started
 //! - `restored`: settles the tasks of a store that was restored from a backup
 //! - [`retention`]: deletes what is too old, and files that no task uses
@@ -27,6 +28,7 @@ mod error;
 pub mod functions;
 pub mod hooks;
 pub mod instance;
+pub mod operators;
 pub mod queue;
 pub mod replay;
 mod restored;
@@ -50,6 +52,7 @@ pub use error::{Error, reason};
 use instance::Instance;
 use motorium_proto::domain::id::TaskName;
 use motorium_store::audit::AuditLog;
+use operators::Operators;
 use queue::TaskScope;
 use retention::Sweeper;
 use run::Dispatcher;
@@ -80,6 +83,7 @@ impl Orchestrator {
             notifier,
         } = storage;
         let wake = Arc::new(Notify::new());
+        let operators = Operators::default();
         let edge = Edge {
             store: store.clone(),
             blobs: blobs.clone(),
@@ -93,6 +97,7 @@ impl Orchestrator {
             heartbeat: HEARTBEAT_INTERVAL,
             scope: TaskScope::All,
             audit: AuditLog::off(),
+            operators: operators.clone(),
         };
         let sweeper = Sweeper {
             store: store.clone(),
@@ -114,6 +119,7 @@ impl Orchestrator {
             lease_duration: config.lease_duration,
             scope: TaskScope::All,
             audit: AuditLog::off(),
+            operators,
         };
         Self {
             edge,
