@@ -1,32 +1,39 @@
-//! Identifies the caller of a request, by the cookie of a session or by a token. Login and logout.
+//! Identifies the caller of a request, by the cookie of a session or by a token, for as long as the request is served.
 //!
 //! It decides nothing about what a caller may do.
 
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::Duration;
 
-use axum::extract::{Extension, Query, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use motorium_kit::config::Secret;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
 
+use crate::address::PageAddress;
 use crate::caller::{Caller, random_secret};
 use crate::config::Surroundings;
 use crate::error::Error;
-use crate::json::JsonBody;
-use crate::login::{CODE_LIFETIME, LoginCodes};
+use crate::guard::Entrance;
+use crate::login::LoginCodes;
+use crate::peer;
+use crate::private_file;
 use crate::quota::Quotas;
-use crate::sessions::{LIFETIME, Session, Sessions, replace_private_file};
-use crate::time::rfc3339;
+use crate::sessions::{LIFETIME, Session, Sessions};
 use crate::upstream::Upstream;
 
 /// Name of the file with the token of a gateway whose services demand none.
 const TOKEN_FILE: &str = "token";
+/// Interval at which the caller of a stream is checked again, because its token may have been revoked.
+const CHECK_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Sessions, login codes and tokens.
 #[derive(Debug)]
@@ -37,17 +44,7 @@ pub(crate) struct Access {
     upstream: Arc<Upstream>,
     quotas: Arc<Quotas>,
     cookie_name: String,
-    is_encrypted: bool,
-    base_url: String,
-}
-
-/// Addresses of the gateway, which the cookie and the links depend on.
-#[derive(Debug)]
-pub(crate) struct GatewayUrl {
-    /// URL for browsers, without a slash at its end.
-    pub(crate) base: String,
-    pub(crate) port: u16,
-    pub(crate) is_encrypted: bool,
+    page: PageAddress,
 }
 
 /// The token of programs on this machine.
@@ -70,17 +67,67 @@ impl LocalToken {
             return Ok(Self::Own(token));
         }
         let token = random_secret();
-        replace_private_file(folder, TOKEN_FILE, token.expose().as_bytes())?;
+        private_file::replace(folder, TOKEN_FILE, token.expose().as_bytes())?;
         Ok(Self::Own(token))
     }
 }
 
 /// Returns the token of a gateway whose services demand none.
 pub(crate) fn read_own_token(folder: &Path) -> io::Result<Option<Secret>> {
-    match std::fs::read_to_string(folder.join(TOKEN_FILE)) {
-        Ok(text) => Ok(Some(Secret::new(text.trim())).filter(|token| !token.expose().is_empty())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+    let token = private_file::read(folder, TOKEN_FILE)?;
+    Ok(token.filter(|token| !token.is_empty()).map(Secret::new))
+}
+
+/// Proof of identity that a request carries.
+#[derive(Debug, Clone)]
+enum Credentials {
+    Token(Secret),
+    /// Secret of a session.
+    Session(Secret),
+}
+
+/// An identified caller, for as long as it may be served.
+#[derive(Debug, Clone)]
+pub(crate) struct Admission {
+    access: Arc<Access>,
+    credentials: Credentials,
+    peer: IpAddr,
+    /// Cancelled when the session of the caller ends.
+    ended: CancellationToken,
+}
+
+impl Admission {
+    /// Waits until the caller may no longer be served, and returns the reason: the session ended, which is noticed at once, or
+    /// the token is no longer accepted.
+    pub(crate) fn revoked(&self) -> BoxFuture<'static, Error> {
+        let admission = self.clone();
+        async move {
+            let mut checks = interval(CHECK_INTERVAL);
+            checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            checks.reset();
+            loop {
+                tokio::select! {
+                    () = admission.ended.cancelled() => return Error::SessionRequired,
+                    _ = checks.tick() => {}
+                }
+                // Other errors pass; the stream itself tells of a service that does not answer.
+                if let Err(error @ (Error::SessionRequired | Error::TokenRejected)) =
+                    admission.check().await
+                {
+                    return error;
+                }
+            }
+        }
+        .boxed()
+    }
+
+    async fn check(&self) -> Result<(), Error> {
+        let access = &self.access;
+        let (caller, _) = access.identify(&self.credentials, self.peer).await?;
+        match access.local {
+            LocalToken::OfServices(_) => access.upstream.check_token(&caller).await,
+            LocalToken::Own(_) => Ok(()),
+        }
     }
 }
 
@@ -90,7 +137,7 @@ impl Access {
         local: LocalToken,
         upstream: Arc<Upstream>,
         quotas: Arc<Quotas>,
-        url: GatewayUrl,
+        page: PageAddress,
     ) -> Self {
         Self {
             sessions,
@@ -98,10 +145,9 @@ impl Access {
             local,
             upstream,
             quotas,
-            // Cookies do not depend on the port: two gateways of one machine would end each other's sessions.
-            cookie_name: format!("motorium_session_{}", url.port),
-            is_encrypted: url.is_encrypted,
-            base_url: url.base,
+            // Cookies do not depend on the port: two gateways of one host would end each other's sessions.
+            cookie_name: format!("motorium_session_{}", page.port),
+            page,
         }
     }
 
@@ -114,38 +160,75 @@ impl Access {
         Some(self.login_link(Caller::new(token)))
     }
 
-    fn login_link(&self, caller: Caller) -> String {
+    /// Creates a login link for a caller.
+    pub(crate) fn login_link(&self, caller: Caller) -> String {
         let code = self.codes.create(caller);
-        format!("{}/login?code={}", self.base_url, code.expose())
+        format!("{}/login?code={}", self.page.url, code.expose())
     }
 
     /// Identifies the caller of a request.
-    pub(crate) async fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, Error> {
+    async fn admit(
+        self: &Arc<Self>,
+        extensions: &Extensions,
+        headers: &HeaderMap,
+    ) -> Result<(Caller, Admission), Error> {
+        let credentials = self.credentials(extensions, headers)?;
+        let peer = self.peer(extensions, headers);
+        let (caller, ended) = self.identify(&credentials, peer).await?;
+        let admission = Admission {
+            access: Arc::clone(self),
+            credentials,
+            peer,
+            ended,
+        };
+        Ok((caller, admission))
+    }
+
+    fn credentials(
+        &self,
+        extensions: &Extensions,
+        headers: &HeaderMap,
+    ) -> Result<Credentials, Error> {
         if let Some(token) = bearer(headers) {
-            return self.check_token(token).await;
+            return Ok(Credentials::Token(Secret::new(token)));
         }
-        self.session(headers).map(|session| session.caller)
+        let cookie = self.cookie(extensions, headers);
+        let cookie = cookie.map(|secret| Credentials::Session(Secret::new(secret)));
+        cookie.ok_or(Error::SessionRequired)
     }
 
-    fn session(&self, headers: &HeaderMap) -> Result<Session, Error> {
-        let secret = self.cookie(headers).ok_or(Error::SessionRequired)?;
-        self.sessions.find(secret).ok_or(Error::SessionRequired)
+    async fn identify(
+        &self,
+        credentials: &Credentials,
+        peer: IpAddr,
+    ) -> Result<(Caller, CancellationToken), Error> {
+        match credentials {
+            Credentials::Token(token) => {
+                let caller = self.check_token(token, peer).await?;
+                Ok((caller, CancellationToken::new()))
+            }
+            Credentials::Session(secret) => {
+                let session = self.sessions.find(secret.expose());
+                let session = session.ok_or(Error::SessionRequired)?;
+                Ok((session.caller, session.ended))
+            }
+        }
     }
 
-    async fn check_token(&self, token: &str) -> Result<Caller, Error> {
+    async fn check_token(&self, token: &Secret, peer: IpAddr) -> Result<Caller, Error> {
         match &self.local {
-            LocalToken::Own(own) if own.matches(token) => Ok(Caller::new(None)),
-            LocalToken::OfServices(Some(own)) if own.matches(token) => {
+            LocalToken::Own(own) if own.matches(token.expose()) => Ok(Caller::new(None)),
+            LocalToken::OfServices(Some(own)) if own.matches(token.expose()) => {
                 Ok(Caller::new(Some(own.clone())))
             }
             LocalToken::Own(_) => {
-                self.quotas.count_login()?;
+                self.quotas.count_login(peer)?;
                 Err(Error::TokenRejected)
             }
             LocalToken::OfServices(_) => {
-                let caller = Caller::new(Some(Secret::new(token)));
+                let caller = Caller::new(Some(token.clone()));
                 if !self.upstream.is_known(&caller) {
-                    self.quotas.count_login()?;
+                    self.quotas.count_login(peer)?;
                 }
                 self.upstream.check_token(&caller).await?;
                 Ok(caller)
@@ -153,7 +236,21 @@ impl Access {
         }
     }
 
-    fn cookie<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+    /// Returns the peer of a request.
+    pub(crate) fn peer(&self, extensions: &Extensions, headers: &HeaderMap) -> IpAddr {
+        peer::of(extensions, headers, self.page.is_proxied)
+    }
+
+    /// Returns the secret of the session that a request carries. Only requests to the host of the page have one: another
+    /// server of this machine could have taken it from requests to `127.0.0.1`.
+    pub(crate) fn cookie<'a>(
+        &self,
+        extensions: &Extensions,
+        headers: &'a HeaderMap,
+    ) -> Option<&'a str> {
+        if extensions.get() != Some(&Entrance::Page) {
+            return None;
+        }
         let values = headers.get_all(header::COOKIE).into_iter();
         let mut pairs = values
             .filter_map(|value| value.to_str().ok())
@@ -164,16 +261,34 @@ impl Access {
             .map(|(_, value)| value)
     }
 
-    fn log_in(&self, code: &str) -> Result<HeaderValue, Error> {
-        self.quotas.count_login()?;
-        let caller = self.codes.redeem(code).ok_or(Error::LoginCodeInvalid)?;
+    /// Returns the session with this secret.
+    pub(crate) fn session(&self, secret: &str) -> Option<Session> {
+        self.sessions.find(secret)
+    }
+
+    /// Ends the session with this secret, and everything that it has open.
+    pub(crate) fn end_session(&self, secret: &str) {
+        self.sessions.end(secret);
+    }
+
+    /// Uses a login code. Returns the header that sets the cookie of the new session.
+    pub(crate) fn log_in(&self, code: &str, peer: IpAddr) -> Result<HeaderValue, Error> {
+        let Some(caller) = self.codes.redeem(code) else {
+            // Only failures count: a code cannot be guessed, and a right one works however many others fail.
+            self.quotas.count_login(peer)?;
+            return Err(Error::LoginCodeInvalid);
+        };
         let secret = self.sessions.create(&caller);
         Ok(self.set_cookie(secret.expose(), LIFETIME.as_secs()))
     }
 
     /// Returns the header that sets the cookie. Scripts cannot read it, and pages of other sites cannot use it.
-    fn set_cookie(&self, value: &str, max_age: u64) -> HeaderValue {
-        let secure = if self.is_encrypted { "; Secure" } else { "" };
+    pub(crate) fn set_cookie(&self, value: &str, max_age: u64) -> HeaderValue {
+        let secure = if self.page.is_encrypted {
+            "; Secure"
+        } else {
+            ""
+        };
         let name = &self.cookie_name;
         let text =
             format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={max_age}{secure}");
@@ -195,14 +310,16 @@ pub(crate) async fn require_caller(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let caller = match access.authenticate(request.headers()).await {
-        Ok(caller) => caller,
+    let admitted = access.admit(request.extensions(), request.headers()).await;
+    let (caller, admission) = match admitted {
+        Ok(admitted) => admitted,
         Err(error) => return refuse(error, request.headers()),
     };
     if let Err(error) = access.quotas.count_request(caller.identity()) {
         return refuse(error, request.headers());
     }
     request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(admission);
     next.run(request).await
 }
 
@@ -227,123 +344,4 @@ fn refuse(error: Error, headers: &HeaderMap) -> Response {
         .headers_mut()
         .insert(header::CONTENT_TYPE, content_type);
     response
-}
-
-/// A login code.
-#[derive(Debug, Deserialize, ToSchema)]
-pub(crate) struct LoginRequest {
-    /// Code of a login link.
-    code: String,
-}
-
-/// Parameters of a login link.
-#[derive(Debug, Deserialize)]
-pub(crate) struct LoginQuery {
-    #[serde(default)]
-    code: String,
-}
-
-/// `GET /login?code=…`: turns a link into a session and shows the page.
-pub(crate) async fn follow_link(
-    State(access): State<Arc<Access>>,
-    method: Method,
-    headers: HeaderMap,
-    Query(query): Query<LoginQuery>,
-) -> Response {
-    // Programs that preview links, and browsers that load pages ahead, would use the code up.
-    if method == Method::HEAD || headers.contains_key("sec-purpose") {
-        return StatusCode::METHOD_NOT_ALLOWED.into_response();
-    }
-    let (target, cookie) = match access.log_in(&query.code) {
-        Ok(cookie) => ("/", Some(cookie)),
-        Err(Error::LoginCodeInvalid) => ("/?login=expired", None),
-        Err(error) => return error.into_response(),
-    };
-    let location = HeaderValue::from_static(target);
-    let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.extend(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
-    response
-}
-
-/// Logs in with a code.
-#[utoipa::path(post, path = "/api/login", request_body = LoginRequest, responses(
-    (status = 204, description = "The cookie of the session is set"),
-    (status = 401, description = "LOGIN_CODE_INVALID"),
-))]
-pub(crate) async fn log_in(
-    State(access): State<Arc<Access>>,
-    JsonBody(request): JsonBody<LoginRequest>,
-) -> Result<Response, Error> {
-    let cookie = access.log_in(request.code.trim())?;
-    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
-}
-
-/// A login link.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct LoginLink {
-    /// Link to open in a browser. It works once.
-    url: String,
-    /// Time at which it expires, RFC 3339.
-    expire_time: String,
-}
-
-/// Creates a login link for the caller.
-#[utoipa::path(post, path = "/api/login-links", responses(
-    (status = 200, body = LoginLink),
-    (status = 401, description = "SESSION_REQUIRED"),
-))]
-pub(crate) async fn create_link(
-    State(access): State<Arc<Access>>,
-    Extension(caller): Extension<Caller>,
-) -> axum::Json<LoginLink> {
-    axum::Json(LoginLink {
-        url: access.login_link(caller),
-        expire_time: rfc3339(SystemTime::now() + CODE_LIFETIME),
-    })
-}
-
-/// The session of the caller.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SessionInfo {
-    /// Version of the server.
-    version: String,
-    /// Time at which the session ends unless it is used, RFC 3339. Absent for callers with a token.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expire_time: Option<String>,
-}
-
-/// Describes the session of the caller, and prolongs its cookie.
-#[utoipa::path(get, path = "/api/session", responses(
-    (status = 200, body = SessionInfo),
-    (status = 401, description = "SESSION_REQUIRED"),
-))]
-pub(crate) async fn describe_session(
-    State(access): State<Arc<Access>>,
-    headers: HeaderMap,
-) -> Response {
-    let session = access.session(&headers).ok();
-    let info = SessionInfo {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        expire_time: session.map(|session| rfc3339(session.expires)),
-    };
-    let cookie = access
-        .cookie(&headers)
-        .filter(|_| info.expire_time.is_some())
-        .map(|secret| access.set_cookie(secret, LIFETIME.as_secs()));
-    let mut response = axum::Json(info).into_response();
-    let cookie = cookie.map(|cookie| (header::SET_COOKIE, cookie));
-    response.headers_mut().extend(cookie);
-    response
-}
-
-/// Ends the session of the caller.
-#[utoipa::path(post, path = "/api/logout", responses((status = 204, description = "The session has ended")))]
-pub(crate) async fn log_out(State(access): State<Arc<Access>>, headers: HeaderMap) -> Response {
-    if let Some(secret) = access.cookie(&headers) {
-        access.sessions.end(secret);
-    }
-    let cookie = access.set_cookie("", 0);
-    (StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response()
 }

@@ -73,3 +73,15 @@ pub(crate) fn random_secret() -> Secret {
         .expect("the operating system provides randomness");
     Secret::new(URL_SAFE_NO_PAD.encode(bytes))
 }
+
+/// Returns ten characters that cannot be guessed by trying: 40 random bits.
+///
+/// # Panics
+/// As [`random_secret`].
+pub(crate) fn random_label() -> String {
+    let mut bytes = [0; 5];
+    OsRng
+        .try_fill_bytes(&mut bytes)
+        .expect("the operating system provides randomness");
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

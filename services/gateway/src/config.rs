@@ -24,6 +24,9 @@ pub struct Settings {
     /// it, and requests to its host are accepted beside those to this machine's own names.
     #[schemars(example = "https://motorium.example.com")]
     pub public_url: Option<String>,
+    /// `listen` is an address in a container whose port is published on the loopback address of its host only, so that no other
+    /// machine reaches it.
+    pub published_locally: bool,
     /// Address of the Orchestrator. `motorium up` uses its own, here and below.
     pub orchestrator: String,
     /// Address of the Perception of desktops that name none.
@@ -41,6 +44,7 @@ impl Default for Settings {
             enabled: true,
             listen: ListenAddress::loopback(7780),
             public_url: None,
+            published_locally: false,
             orchestrator: "http://127.0.0.1:7700".to_owned(),
             perception: "http://127.0.0.1:7701".to_owned(),
             executor: "http://127.0.0.1:7703".to_owned(),
@@ -62,7 +66,8 @@ pub enum ConfigError {
     PublicUrl { url: String },
     #[error(
         "gateway.listen: other machines can reach {address}, and would send tokens unencrypted; put a proxy with a \
-         certificate in front and set gateway.public_url, or listen on 127.0.0.1"
+         certificate in front and set gateway.public_url, or listen on 127.0.0.1 (in a container whose port is published \
+         on 127.0.0.1 only: set gateway.published_locally)"
     )]
     Exposed { address: SocketAddr },
     #[error(
@@ -145,7 +150,7 @@ impl Settings {
         let public_url = public_url.transpose()?;
         let ListenAddress(listen) = self.listen;
         let is_encrypted = public_url.as_ref().is_some_and(Origin::is_encrypted);
-        if !listen.ip().is_loopback() && !is_encrypted {
+        if !listen.ip().is_loopback() && !is_encrypted && !self.published_locally {
             return Err(ConfigError::Exposed { address: listen });
         }
         let origins = self.allowed_origins.iter().map(|origin| {
@@ -201,6 +206,12 @@ mod tests {
             Some("gateway.listen"),
         );
         check("0.0.0.0:7780", Some("https://m.example"), &[], None);
+        let published = Settings {
+            listen: "0.0.0.0:7780".parse().unwrap(),
+            published_locally: true,
+            ..Settings::default()
+        };
+        assert!(published.resolve().is_ok());
     }
 
     #[test]

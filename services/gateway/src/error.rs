@@ -57,9 +57,14 @@ pub(crate) enum Error {
     #[error("the login code was used before, or has expired; `motorium page` prints a new link")]
     LoginCodeInvalid,
     #[error(
-        "this gateway is not `{host}`; open it as http://127.0.0.1, or set gateway.public_url if a proxy stands in front"
+        "this gateway is not `{host}`; open the page with a link of `motorium page`, use http://127.0.0.1 in programs, or set \
+         gateway.public_url if a proxy stands in front"
     )]
     HostDenied { host: String },
+    #[error(
+        "browsers log in at the host of the login link, as it was printed; `motorium page` prints a new link"
+    )]
+    LoginHost,
     #[error("pages of {origin} may not make this request; open the page of the gateway itself")]
     OriginDenied { origin: String },
     #[error("too many requests; wait a moment and try again")]
@@ -101,6 +106,7 @@ impl Error {
             Self::HostDenied { host } => {
                 new(Code::PermissionDenied, reason::HOST_DENIED).with("host", host)
             }
+            Self::LoginHost => new(Code::PermissionDenied, reason::HOST_DENIED),
             Self::OriginDenied { origin } => {
                 new(Code::PermissionDenied, reason::ORIGIN_DENIED).with("origin", origin)
             }

@@ -40,17 +40,28 @@ static SECURITY_HEADERS: [(HeaderName, &str); 7] = [
     ),
 ];
 
+/// The name under which a request reached the gateway. Every request that is served has one as an extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    /// The host of the page, for which browsers keep the cookie.
+    Page,
+    /// Another name of this machine, for programs with a token.
+    Programs,
+}
+
 /// Hosts and origins that requests may name.
 #[derive(Debug)]
 pub(crate) struct RequestRules {
     public_url: Option<Origin>,
+    /// Host name of the page.
+    page_host: String,
     /// The address of the listener, unless it is that of every network.
     listener: Option<String>,
     allowed_origins: Vec<HeaderValue>,
 }
 
 impl RequestRules {
-    pub(crate) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config, page_host: &str) -> Self {
         let ip = config.listen.ip();
         let listener = (!ip.is_unspecified()).then(|| match ip.is_ipv6() {
             true => format!("[{ip}]"),
@@ -58,16 +69,17 @@ impl RequestRules {
         });
         Self {
             public_url: config.public_url.clone(),
+            page_host: page_host.to_owned(),
             listener,
             allowed_origins: config.allowed_origins.clone(),
         }
     }
 
-    fn check(&self, request: &Request) -> Result<(), Error> {
+    fn check(&self, request: &Request) -> Result<Entrance, Error> {
         let host = host(request);
         let authority = host.and_then(|host| host.parse::<Authority>().ok());
-        let authority = authority.filter(|authority| self.is_own_host(authority));
-        let authority = authority.ok_or_else(|| Error::HostDenied {
+        let entered = authority.and_then(|authority| Some((self.entrance(&authority)?, authority)));
+        let (entrance, authority) = entered.ok_or_else(|| Error::HostDenied {
             host: host.unwrap_or_default().to_owned(),
         })?;
         let headers = request.headers();
@@ -81,15 +93,22 @@ impl RequestRules {
         if may_change || headers.contains_key(header::UPGRADE) {
             self.check_origin(headers, &authority)?;
         }
-        Ok(())
+        Ok(entrance)
     }
 
-    fn is_own_host(&self, authority: &Authority) -> bool {
+    /// Returns the entrance with this name; `None` for hosts that are not this gateway.
+    fn entrance(&self, authority: &Authority) -> Option<Entrance> {
         let host = authority.host();
-        let public = self.public_url.as_ref();
-        is_local_host(authority)
-            || self.listener.as_deref() == Some(host)
-            || public.is_some_and(|url| url.authority.host().eq_ignore_ascii_case(host))
+        let is_allowed = |origin: &HeaderValue| {
+            let origin = origin.to_str().ok().and_then(Origin::parse);
+            origin.is_some_and(|origin| origin.authority == *authority)
+        };
+        if host.eq_ignore_ascii_case(&self.page_host) || self.allowed_origins.iter().any(is_allowed)
+        {
+            return Some(Entrance::Page);
+        }
+        let is_own = is_local_host(authority) || self.listener.as_deref() == Some(host);
+        is_own.then_some(Entrance::Programs)
     }
 
     /// Requires that a page, if one makes the request, is of this gateway. Programs send no origin.
@@ -132,11 +151,14 @@ fn check_fetch_site(headers: &HeaderMap) -> Result<(), Error> {
 /// Middleware: refuses requests for other hosts and of other origins, and adds headers to every response.
 pub(crate) async fn check_request(
     State(rules): State<Arc<RequestRules>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let mut response = match rules.check(&request) {
-        Ok(()) => next.run(request).await,
+        Ok(entrance) => {
+            request.extensions_mut().insert(entrance);
+            next.run(request).await
+        }
         Err(error) => error.into_response(),
     };
     for (name, value) in &SECURITY_HEADERS {
@@ -160,7 +182,11 @@ mod tests {
             allowed_origins: vec!["http://localhost:5173".to_owned()],
             ..Settings::default()
         };
-        RequestRules::new(&settings.resolve().unwrap())
+        let page_host = match public_url {
+            Some(_) => "motorium.example.com",
+            None => "motorium-1a.localhost",
+        };
+        RequestRules::new(&settings.resolve().unwrap(), page_host)
     }
 
     fn is_accepted(
@@ -193,6 +219,25 @@ mod tests {
         check("0.0.0.0:7780", false);
         check("", false);
         assert!(!is_accepted(&own, "GET", "/", &[]));
+    }
+
+    #[test]
+    fn only_the_host_of_the_page_has_a_cookie() {
+        let check = |host: &str, expected: Option<Entrance>| {
+            let request = http::Request::builder().header("host", host);
+            let request = request.body(Body::empty()).unwrap();
+            assert_eq!(rules(None).check(&request).ok(), expected, "{host}");
+        };
+        check("motorium-1a.localhost:7780", Some(Entrance::Page));
+        check("Motorium-1A.localhost:7781", Some(Entrance::Page));
+        // An allowed origin is that of a page in development.
+        check("localhost:5173", Some(Entrance::Page));
+        check("localhost:7780", Some(Entrance::Programs));
+        check("127.0.0.1:7780", Some(Entrance::Programs));
+        check("[::1]:7780", Some(Entrance::Programs));
+        check("motorium-2b.localhost:7780", None);
+        check("a.motorium-1a.localhost:7780", None);
+        check("motorium-1a.localhost.evil.example:7780", None);
     }
 
     #[test]

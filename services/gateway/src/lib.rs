@@ -2,7 +2,7 @@
 //!
 //! - the web page
 //! - gRPC-Web to the Orchestrator, and to Perception and Executor of each desktop
-//! - watches and live screens over WebSockets; files; REST with server-sent events
+//! - watches, live screens and the input of people over WebSockets; files; REST with server-sent events
 //!
 //! It holds no rights and judges none. Every call is made with the token of its caller, and the services decide. It stores
 //! nothing but the sessions of browsers. docs/gateway.md describes the interface.
@@ -11,6 +11,7 @@
 //! another host.
 
 mod access;
+mod address;
 mod caller;
 mod chat;
 mod config;
@@ -21,11 +22,16 @@ mod json;
 mod live;
 mod login;
 mod openapi;
+mod operate;
 mod page;
+mod peer;
+mod private_file;
 mod proxy;
 mod quota;
 mod server;
+mod session_api;
 mod sessions;
+mod socket;
 mod streams;
 mod time;
 mod upstream;
@@ -33,4 +39,4 @@ mod watches;
 
 pub use config::{Config, ConfigError, Settings, Surroundings};
 pub use error::reason;
-pub use server::{Gateway, StartError, own_token};
+pub use server::{Gateway, StartError, own_token, running_address};

@@ -38,5 +38,6 @@ async fn run() -> Result<(), Error> {
     let shutdown = Shutdown::on_signals()?;
     let gateway = Gateway::start(&config, surroundings, &shutdown).await;
     let gateway = gateway.map_err(Error::service)?;
+    motorium_kit::notify_service_manager(&shutdown);
     gateway.join().await.map_err(Error::service)
 }

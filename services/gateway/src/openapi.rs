@@ -4,7 +4,7 @@ use axum::Json;
 use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Description;
 
-use crate::{access, chat, files};
+use crate::{chat, files, session_api};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -13,10 +13,10 @@ use crate::{access, chat, files};
         description = "REST interface of the gateway. Everything else is served over gRPC and gRPC-Web."
     ),
     paths(
-        access::log_in,
-        access::create_link,
-        access::describe_session,
-        access::log_out,
+        session_api::log_in,
+        session_api::create_link,
+        session_api::describe_session,
+        session_api::log_out,
         files::artifact,
         files::upload,
         files::export_task,

@@ -8,17 +8,23 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use axum::body::Bytes;
+use futures::future::BoxFuture;
+use futures::{Stream, stream};
 use http::uri::PathAndQuery;
-use http::{HeaderName, Request, Response, Uri, header};
-use http_body_util::BodyExt as _;
+use http::{HeaderMap, HeaderName, Request, Response, Uri, header};
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody};
 use motorium_kit::client::Channel;
+use tonic::Status;
 use tonic::body::Body;
 use tonic_web::{GrpcWebLayer, GrpcWebService};
 use tower::{Layer as _, Service, ServiceExt as _};
 
+use crate::access::Admission;
 use crate::caller::Caller;
 use crate::error::Error;
-use crate::quota::Quotas;
+use crate::quota::{Quotas, StreamPermit};
 use crate::upstream::{DesktopService, Upstream};
 
 /// Full name of the Orchestrator's service.
@@ -58,16 +64,18 @@ impl Proxy {
     async fn forward(self, request: Request<Body>) -> Result<Response<Body>, Error> {
         // The middleware has identified the caller of every request that arrives here.
         let caller = request.extensions().get::<Caller>().cloned();
-        let caller = caller.ok_or(Error::SessionRequired)?;
+        let admission = request.extensions().get::<Admission>().cloned();
+        let (caller, admission) = caller.zip(admission).ok_or(Error::SessionRequired)?;
         let permit = self.quotas.open_stream(caller.identity())?;
         let (channel, method) = self.route(&caller, request.uri().path()).await?;
         let response = call(channel, method, request).await;
-        // The permit lives as long as the response streams.
         Ok(response.map(|body| {
-            Body::new(body.map_frame(move |frame| {
-                let _ = &permit;
-                frame
-            }))
+            let streamed = StreamedBody {
+                body,
+                revoked: admission.revoked(),
+                _permit: permit,
+            };
+            Body::new(StreamBody::new(streamed.into_frames()))
         }))
     }
 
@@ -91,6 +99,35 @@ impl Proxy {
         let channel = self.upstream.desktop_channel(caller, &address, service)?;
         Ok((channel, method))
     }
+}
+
+/// The body of a response, for as long as its caller may be served.
+struct StreamedBody {
+    body: Body,
+    revoked: BoxFuture<'static, Error>,
+    _permit: StreamPermit,
+}
+
+impl StreamedBody {
+    fn into_frames(self) -> impl Stream<Item = Result<Frame<Bytes>, Status>> {
+        stream::unfold(Some(self), |streamed| async move {
+            let mut streamed = streamed?;
+            tokio::select! {
+                biased;
+                error = &mut streamed.revoked => {
+                    let status = error.report().into_status();
+                    Some((Ok(Frame::trailers(trailers(status))), None))
+                }
+                frame = streamed.body.frame() => frame.map(|frame| (frame, Some(streamed))),
+            }
+        })
+    }
+}
+
+fn trailers(status: Status) -> HeaderMap {
+    let mut headers = status.into_http::<Body>().into_parts().0.headers;
+    headers.remove(header::CONTENT_TYPE);
+    headers
 }
 
 fn method_path(path: &str) -> Result<PathAndQuery, Error> {

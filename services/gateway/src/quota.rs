@@ -3,6 +3,7 @@
 //! They protect the gateway and the desktops behind it from a page that loops, not from an attacker on the network.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,18 +20,21 @@ const REQUESTS_PER_SECOND: NonZeroU32 = NonZeroU32::new(200).expect("not zero");
 /// Requests that a caller may make at once.
 // A page that shows a task of 500 steps fetches as many small images.
 const BURST: NonZeroU32 = NonZeroU32::new(1000).expect("not zero");
-/// Unauthenticated requests per second, of all callers together: logins and unknown tokens.
+/// Unauthenticated requests per second of one peer: failed logins and unknown tokens.
 const LOGINS_PER_SECOND: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
 /// Streams that a caller may have open: events, live screens and watches over gRPC-Web.
 // Twenty viewers of one desktop, each with a few watches.
 pub(crate) const MAX_STREAMS: usize = 100;
+
+/// Number of remembered peers above which those are forgotten that have not tried for a while.
+const MAX_PEERS: usize = 10_000;
 
 type Limiter<K> = RateLimiter<K, DashMapStateStore<K>, MonotonicClock>;
 
 /// The limits and their state.
 pub(crate) struct Quotas {
     requests: Limiter<Fingerprint>,
-    logins: Limiter<()>,
+    logins: Limiter<IpAddr>,
     streams: Arc<Mutex<HashMap<Fingerprint, usize>>>,
 }
 
@@ -59,9 +63,12 @@ impl Quotas {
         counted.map_err(|_| Error::RateLimited)
     }
 
-    /// Counts an attempt to log in.
-    pub(crate) fn count_login(&self) -> Result<(), Error> {
-        let counted = self.logins.check_key(&());
+    /// Counts a failed attempt of a peer to identify itself.
+    pub(crate) fn count_login(&self, peer: IpAddr) -> Result<(), Error> {
+        if self.logins.len() > MAX_PEERS {
+            self.logins.retain_recent();
+        }
+        let counted = self.logins.check_key(&peer);
         counted.map_err(|_| Error::RateLimited)
     }
 
@@ -114,6 +121,15 @@ mod tests {
         assert!(quotas.open_stream(other).is_ok());
         open.pop();
         assert!(quotas.open_stream(one).is_ok());
+    }
+
+    #[test]
+    fn a_peer_that_guesses_does_not_keep_others_out() {
+        let quotas = Quotas::default();
+        let (one, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+        let accepted = (0..500).filter(|_| quotas.count_login(one).is_ok()).count();
+        assert!((20..100).contains(&accepted), "{accepted}");
+        assert!(quotas.count_login(other).is_ok());
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::future::IntoFuture as _;
 use std::io;
-use std::net::SocketAddr;
-use std::path::Path;
+use std::net::{Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,17 +18,20 @@ use motorium_kit::shutdown::Shutdown;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::access::{self, Access, GatewayUrl, LocalToken};
+use crate::access::{self, Access, LocalToken};
+use crate::address::{self, PageAddress};
 use crate::chat;
-use crate::config::{Config, Origin, Surroundings};
+use crate::config::{Config, Surroundings};
 use crate::files;
 use crate::guard::{RequestRules, check_request};
 use crate::json::MAX_JSON_BYTES;
 use crate::live::{Screens, ViewerContext, watch_screen};
 use crate::openapi;
+use crate::operate::operate;
 use crate::page;
 use crate::proxy::{ORCHESTRATOR, Proxy};
 use crate::quota::Quotas;
+use crate::session_api;
 use crate::sessions::Sessions;
 use crate::streams::StreamContext;
 use crate::upstream::Upstream;
@@ -36,6 +39,11 @@ use crate::watches::{watch_session, watch_task};
 
 /// Time that open requests have to finish after a shutdown was requested. Streams end at once.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
+
+/// Number of further ports that are tried where one is taken.
+const FURTHER_PORTS: u16 = 20;
+/// Number of attempts to find a port that is free on both loopback addresses.
+const PORT_ATTEMPTS: usize = 5;
 
 /// An error that keeps a gateway from starting, or ends it.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +67,7 @@ pub enum StartError {
 /// State of all handlers.
 #[derive(Debug, Clone)]
 struct App {
+    page: PageAddress,
     access: Arc<Access>,
     upstream: Arc<Upstream>,
     viewers: ViewerContext,
@@ -100,18 +109,41 @@ impl Gateway {
         surroundings: Surroundings,
         shutdown: &Shutdown,
     ) -> Result<Self, StartError> {
-        let address = config.listen;
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => StartError::AddressInUse { address },
-            _ => StartError::Bind { address, source },
-        })?;
-        let address = listener.local_addr().map_err(StartError::Serve)?;
+        let listeners = Listeners::bind(config.listen).await?;
+        Self::serve(config, surroundings, listeners, shutdown)
+    }
+
+    /// As [`start`](Self::start), but serves on one of the next ports if the configured one is taken. Not behind a proxy, which
+    /// knows the configured one only.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start); `AddressInUse` if none of the ports is free.
+    pub async fn start_nearby(
+        config: &Config,
+        surroundings: Surroundings,
+        shutdown: &Shutdown,
+    ) -> Result<Self, StartError> {
+        let further = match config.public_url {
+            Some(_) => 0,
+            None => FURTHER_PORTS,
+        };
+        let listeners = Listeners::bind_nearby(config.listen, further).await?;
+        Self::serve(config, surroundings, listeners, shutdown)
+    }
+
+    fn serve(
+        config: &Config,
+        surroundings: Surroundings,
+        listeners: Listeners,
+        shutdown: &Shutdown,
+    ) -> Result<Self, StartError> {
+        let address = listeners.address;
+        let folder = surroundings.folder.clone();
         let app = app(config, surroundings, address, shutdown)?;
+        address::announce(&folder, address).map_err(StartError::Folder)?;
         let access = Arc::clone(&app.access);
         let router = router(config, app);
-        let shutdown = shutdown.child();
-        let serving = tokio::spawn(serve(listener, router, shutdown));
+        let serving = tokio::spawn(serve(listeners, router, folder, shutdown.child()));
         tracing::info!(%address, "the gateway is ready");
         Ok(Self {
             address,
@@ -151,10 +183,102 @@ pub fn own_token(folder: &Path) -> io::Result<Option<Secret>> {
     access::read_own_token(folder)
 }
 
-async fn serve(
+/// Returns the address of the gateway that runs with this folder, if one has said so.
+#[must_use]
+pub fn running_address(folder: &Path) -> Option<SocketAddr> {
+    address::announced(folder)
+}
+
+/// The sockets of a gateway.
+#[derive(Debug)]
+struct Listeners {
+    address: SocketAddr,
+    listener: TcpListener,
+    /// The other loopback address. Without it, another program could answer there in the name of the page.
+    twin: Option<TcpListener>,
+}
+
+impl Listeners {
+    async fn bind(address: SocketAddr) -> Result<Self, StartError> {
+        let attempts = if address.port() == 0 {
+            PORT_ATTEMPTS
+        } else {
+            1
+        };
+        let mut bound = Self::bind_once(address).await;
+        for _ in 1..attempts {
+            if !matches!(bound, Err(StartError::AddressInUse { .. })) {
+                break;
+            }
+            bound = Self::bind_once(address).await;
+        }
+        bound
+    }
+
+    async fn bind_once(address: SocketAddr) -> Result<Self, StartError> {
+        let listener = listen(address).await?;
+        let address = listener.local_addr().map_err(StartError::Serve)?;
+        let twin = match address::has_two_loopbacks(address) {
+            true => Self::bind_twin(address.port()).await?,
+            false => None,
+        };
+        Ok(Self {
+            address,
+            listener,
+            twin,
+        })
+    }
+
+    async fn bind_twin(port: u16) -> Result<Option<TcpListener>, StartError> {
+        match listen(SocketAddr::from((Ipv6Addr::LOCALHOST, port))).await {
+            Ok(listener) => Ok(Some(listener)),
+            Err(error @ StartError::AddressInUse { .. }) => Err(error),
+            Err(error) => {
+                tracing::debug!(%error, "this machine has no IPv6");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Binds the address, or else the first free one of this many further ports.
+    async fn bind_nearby(address: SocketAddr, further: u16) -> Result<Self, StartError> {
+        let mut bound = Self::bind(address).await;
+        // Port 0 selects a free one by itself.
+        let further = if address.port() == 0 { 0 } else { further };
+        for step in 1..=further {
+            let port = address.port().checked_add(step);
+            let (Err(StartError::AddressInUse { .. }), Some(port)) = (&bound, port) else {
+                break;
+            };
+            if let Ok(free) = Self::bind(SocketAddr::new(address.ip(), port)).await {
+                bound = Ok(free);
+            }
+        }
+        bound
+    }
+
+    async fn serve(self, router: Router, shutdown: &Shutdown) -> Result<(), StartError> {
+        let first = serve_listener(self.listener, router.clone(), shutdown);
+        let Some(twin) = self.twin else {
+            return first.await;
+        };
+        let served = tokio::try_join!(first, serve_listener(twin, router, shutdown));
+        served.map(|_| ())
+    }
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
+    let listener = TcpListener::bind(address).await;
+    listener.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => StartError::AddressInUse { address },
+        _ => StartError::Bind { address, source },
+    })
+}
+
+async fn serve_listener(
     listener: TcpListener,
     router: Router,
-    shutdown: Shutdown,
+    shutdown: &Shutdown,
 ) -> Result<(), StartError> {
     // Otherwise the system would hold small messages back, such as acknowledgements of input.
     let listener = listener.tap_io(|connection| {
@@ -163,8 +287,18 @@ async fn serve(
         }
     });
     let draining = shutdown.clone();
-    let serving = axum::serve(listener, router)
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    let serving = axum::serve(listener, service)
         .with_graceful_shutdown(async move { draining.draining().await });
+    serving.into_future().await.map_err(StartError::Serve)
+}
+
+async fn serve(
+    listeners: Listeners,
+    router: Router,
+    folder: PathBuf,
+    shutdown: Shutdown,
+) -> Result<(), StartError> {
     let overdue = async {
         shutdown.draining().await;
         tokio::select! {
@@ -172,13 +306,16 @@ async fn serve(
             () = shutdown.stopping() => {}
         }
     };
-    tokio::select! {
-        served = serving.into_future() => served.map_err(StartError::Serve),
+    let address = listeners.address;
+    let served = tokio::select! {
+        served = listeners.serve(router, &shutdown) => served,
         () = overdue => {
             tracing::warn!("cutting off open requests of the gateway");
             Ok(())
         }
-    }
+    };
+    address::withdraw(&folder, address);
+    served
 }
 
 fn app(
@@ -192,24 +329,18 @@ fn app(
     let local = local.map_err(StartError::Folder)?;
     let upstream = Arc::new(Upstream::new(surroundings));
     let quotas = Arc::new(Quotas::default());
-    let public = config.public_url.as_ref();
-    let url = GatewayUrl {
-        base: public.map_or_else(|| format!("http://{address}"), Origin::to_string),
-        port: address.port(),
-        is_encrypted: public.is_some_and(Origin::is_encrypted),
-    };
+    let page = PageAddress::open(config, &folder, address).map_err(StartError::Folder)?;
     let sessions = Sessions::open(folder, Arc::new(SystemClock));
     let access = Access::new(
         sessions,
         local,
         Arc::clone(&upstream),
         Arc::clone(&quotas),
-        url,
+        page.clone(),
     );
     let access = Arc::new(access);
     let viewers = ViewerContext {
         screens: Arc::new(Screens::new(Arc::clone(&upstream))),
-        access: Arc::clone(&access),
         quotas: Arc::clone(&quotas),
         shutdown: shutdown.clone(),
     };
@@ -219,6 +350,7 @@ fn app(
         shutdown: shutdown.clone(),
     };
     Ok(App {
+        page,
         access,
         upstream,
         viewers,
@@ -230,9 +362,9 @@ fn router(config: &Config, app: App) -> Router {
     let proxy = Proxy::for_browsers(Arc::clone(&app.upstream), Arc::clone(&app.streams.quotas));
     let orchestrator = format!("/{ORCHESTRATOR}/{{method}}");
     let authenticated = Router::new()
-        .route("/api/session", get(access::describe_session))
-        .route("/api/login-links", post(access::create_link))
-        .route("/api/logout", post(access::log_out))
+        .route("/api/session", get(session_api::describe_session))
+        .route("/api/login-links", post(session_api::create_link))
+        .route("/api/logout", post(session_api::log_out))
         .route(
             "/api/uploads",
             post(files::upload).layer(DefaultBodyLimit::disable()),
@@ -245,6 +377,7 @@ fn router(config: &Config, app: App) -> Router {
         .route("/api/export/sessions/{session}", get(files::export_session))
         .route("/api/watch/tasks/{task}", get(watch_task))
         .route("/api/watch/sessions/{session}", get(watch_session))
+        .route("/api/operate/tasks/{task}", get(operate))
         .route("/api/chat/send", post(chat::send))
         .route("/api/chat/stop", post(chat::stop))
         .route("/api/chat/ack-user-action", post(chat::acknowledge))
@@ -259,13 +392,52 @@ fn router(config: &Config, app: App) -> Router {
             Arc::clone(&app.access),
             access::require_caller,
         ));
-    let rules = Arc::new(RequestRules::new(config));
+    let rules = Arc::new(RequestRules::new(config, &app.page.host));
     Router::new()
-        .route("/login", get(access::follow_link))
-        .route("/api/login", post(access::log_in))
+        .route("/login", get(session_api::follow_link))
+        .route("/api/login", post(session_api::log_in))
         .merge(authenticated)
         .fallback(page::serve)
         .layer(DefaultBodyLimit::max(MAX_JSON_BYTES))
         .layer(from_fn_with_state(rules, check_request))
         .with_state(app)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_taken_port_is_stepped_over() {
+        let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = taken.local_addr().unwrap();
+        let refused = Listeners::bind(address).await;
+        assert!(matches!(refused, Err(StartError::AddressInUse { .. })));
+        let refused = Listeners::bind_nearby(address, 0).await;
+        assert!(matches!(refused, Err(StartError::AddressInUse { .. })));
+        let nearby = Listeners::bind_nearby(address, FURTHER_PORTS)
+            .await
+            .unwrap();
+        let distance = nearby.address.port() - address.port();
+        assert!((1..=FURTHER_PORTS).contains(&distance), "{nearby:?}");
+    }
+
+    #[tokio::test]
+    async fn no_other_program_answers_at_the_other_loopback_address() {
+        let Ok(other) = TcpListener::bind("[::1]:0").await else {
+            // Without IPv6 there is none.
+            return;
+        };
+        let port = other.local_addr().unwrap().port();
+        let refused = Listeners::bind(SocketAddr::from(([127, 0, 0, 1], port))).await;
+        assert!(
+            matches!(refused, Err(StartError::AddressInUse { .. })),
+            "{refused:?}"
+        );
+        let own = Listeners::bind("127.0.0.1:0".parse().unwrap())
+            .await
+            .unwrap();
+        let twin = SocketAddr::from((Ipv6Addr::LOCALHOST, own.address.port()));
+        assert!(TcpListener::bind(twin).await.is_err());
+    }
 }

@@ -4,7 +4,7 @@
 //! only the browser has, so the file alone opens nothing.
 
 use std::collections::HashMap;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,8 +16,10 @@ use motorium_kit::config::Secret;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
 
 use crate::caller::{Caller, Fingerprint, random_secret};
+use crate::private_file;
 
 /// Time after its last use at which a session ends.
 // A browser that is used every week stays logged in.
@@ -44,11 +46,13 @@ pub(crate) struct Sessions {
     stored: Mutex<HashMap<Fingerprint, StoredSession>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 struct StoredSession {
     /// Token of the caller, sealed. `None` where the services demand none.
     sealed_token: Option<Vec<u8>>,
     expires: SystemTime,
+    /// Cancelled when the session ends.
+    ended: CancellationToken,
 }
 
 /// A session in the file.
@@ -66,6 +70,8 @@ struct FileEntry {
 pub(crate) struct Session {
     pub(crate) caller: Caller,
     pub(crate) expires: SystemTime,
+    /// Cancelled when the session ends.
+    pub(crate) ended: CancellationToken,
 }
 
 impl Sessions {
@@ -87,15 +93,17 @@ impl Sessions {
         let secret = random_secret();
         let now = self.clock.now();
         let mut stored = self.lock();
-        stored.retain(|_, session| session.expires > now);
+        let expired = stored.extract_if(|_, session| session.expires <= now);
+        expired.for_each(|(_, session)| session.ended.cancel());
         if stored.len() >= MAX_SESSIONS {
             let first = stored.iter().min_by_key(|(_, session)| session.expires);
             let first = first.map(|(id, _)| *id);
-            first.and_then(|id| stored.remove(&id));
+            remove(&mut stored, first);
         }
         let session = StoredSession {
             sealed_token: caller.token().map(|token| seal(&secret, token)),
             expires: now + LIFETIME,
+            ended: CancellationToken::new(),
         };
         stored.insert(Fingerprint::of(secret.expose()), session);
         self.save(&stored);
@@ -106,8 +114,10 @@ impl Sessions {
     pub(crate) fn find(&self, secret: &str) -> Option<Session> {
         let now = self.clock.now();
         let mut stored = self.lock();
-        let session = stored.get_mut(&Fingerprint::of(secret))?;
+        let id = Fingerprint::of(secret);
+        let session = stored.get_mut(&id)?;
         if session.expires <= now {
+            remove(&mut stored, Some(id));
             return None;
         }
         let token = match &session.sealed_token {
@@ -119,20 +129,21 @@ impl Sessions {
         if is_due {
             session.expires = renewed;
         }
-        let expires = session.expires;
+        let (expires, ended) = (session.expires, session.ended.clone());
         if is_due {
             self.save(&stored);
         }
         Some(Session {
             caller: Caller::new(token),
             expires,
+            ended,
         })
     }
 
     /// Ends a session.
     pub(crate) fn end(&self, secret: &str) {
         let mut stored = self.lock();
-        if stored.remove(&Fingerprint::of(secret)).is_some() {
+        if remove(&mut stored, Some(Fingerprint::of(secret))) {
             self.save(&stored);
         }
     }
@@ -147,6 +158,15 @@ impl Sessions {
             tracing::warn!(%error, "the sessions of the gateway cannot be stored");
         }
     }
+}
+
+/// Removes a session and ends what it has open. Returns false if there is none.
+fn remove(stored: &mut HashMap<Fingerprint, StoredSession>, id: Option<Fingerprint>) -> bool {
+    let removed = id.and_then(|id| stored.remove(&id));
+    if let Some(session) = &removed {
+        session.ended.cancel();
+    }
+    removed.is_some()
 }
 
 fn read(path: &Path) -> io::Result<HashMap<Fingerprint, StoredSession>> {
@@ -165,6 +185,7 @@ fn read(path: &Path) -> io::Result<HashMap<Fingerprint, StoredSession>> {
         let session = StoredSession {
             sealed_token,
             expires,
+            ended: CancellationToken::new(),
         };
         Some((Fingerprint::parse(&entry.id)?, session))
     });
@@ -188,23 +209,7 @@ fn write(folder: &Path, stored: &HashMap<Fingerprint, StoredSession>) -> io::Res
                 .as_secs(),
         })
         .collect();
-    replace_private_file(folder, FILE, &serde_json::to_vec(&entries)?)
-}
-
-/// Writes a file that only its owner can read, and creates its folder.
-pub(crate) fn replace_private_file(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
-    let draft = folder.join(format!(".{name}.{}", std::process::id()));
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(&draft)?.write_all(content)?;
-    std::fs::rename(&draft, folder.join(name))
+    private_file::replace(folder, FILE, &serde_json::to_vec(&entries)?)
 }
 
 /// Returns the cipher of one session. Its key seals one text only, which is why the nonce may be constant.
@@ -286,6 +291,29 @@ mod tests {
         }
         clock.advance(LIFETIME);
         assert!(sessions.find(secret.expose()).is_none());
+    }
+
+    #[test]
+    fn streams_of_a_session_end_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::default());
+        let sessions = Sessions::open(folder.path().to_owned(), clock.clone());
+        let open = || {
+            let secret = sessions.create(&Caller::new(None));
+            let ended = sessions.find(secret.expose()).unwrap().ended;
+            assert!(!ended.is_cancelled());
+            (secret, ended)
+        };
+        let (secret, ended) = open();
+        let (other_secret, other_ended) = open();
+        sessions.end(secret.expose());
+        assert!(ended.is_cancelled() && !other_ended.is_cancelled());
+        clock.advance(LIFETIME);
+        assert!(sessions.find(other_secret.expose()).is_none());
+        assert!(other_ended.is_cancelled());
+        let (_, displaced) = open();
+        (0..MAX_SESSIONS).for_each(|_| drop(sessions.create(&Caller::new(None))));
+        assert!(displaced.is_cancelled());
     }
 
     #[test]

@@ -68,6 +68,7 @@ pub const MOTORIUM: &[ServiceRoles] = &[
             ("AcknowledgeUserAction", ACT),
             ("TakeOver", ACT),
             ("HandBack", ACT),
+            ("OperateDesktop", ACT),
             ("ListSteps", READ),
             ("GetArtifact", READ),
             ("ExportTrajectory", READ),

@@ -772,6 +772,8 @@ purge-dry-run = without `--dry-run`, this would delete { $tasks } { $tasks ->
    *[other] sessions
 }
 up-page = open the page, once, at { $url }
+up-page-elsewhere = { $taken } is taken by another program; the page is served at { $address } this time
+up-without-page = the page is NOT served: { $taken } is taken by another program, and so are the ports after it; stop it, or set `gateway.listen`
 page-link = open { $url }  (works once, within { $minutes } minutes)
 page-not-served = the gateway at { $url } does not answer: { $problem }; start it with `motorium up`
 page-disabled = the gateway is disabled; set `gateway.enabled` to `true`

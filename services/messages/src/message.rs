@@ -500,6 +500,8 @@ messages! {
     RestoreReplaced = "restore-replaced" { folder: &'a str },
     PurgeDryRun = "purge-dry-run" { tasks: u64, sessions: u64 },
     UpPage = "up-page" { url: &'a str },
+    UpPageElsewhere = "up-page-elsewhere" { taken: &'a str, address: &'a str },
+    UpWithoutPage = "up-without-page" { taken: &'a str },
     PageLink = "page-link" { url: &'a str, minutes: u64 },
     PageNotServed = "page-not-served" { url: &'a str, problem: &'a str },
     PageDisabled = "page-disabled",

@@ -4,6 +4,7 @@
 //! served on its own port, so that clients see no difference.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +14,9 @@ use motorium_executor::config::{
     Config as ExecutorConfig, RunningExecutor, Settings as ExecutorSettings,
 };
 use motorium_executor::drivers::launch::{LaunchSite, Program};
-use motorium_gateway::{Gateway, Settings as GatewaySettings, Surroundings};
+use motorium_gateway::{
+    Gateway, Settings as GatewaySettings, StartError as GatewayStartError, Surroundings,
+};
 use motorium_kit::client::{Channel, Config as ClientConfig};
 use motorium_kit::config::{Common, LayeredConfig, ListenAddress};
 use motorium_kit::server::{Builder, Config as ServerConfig, MemoryConnector, RunningServer};
@@ -105,7 +108,7 @@ impl ProcessOptions {
 #[derive(Debug)]
 pub(crate) struct Process {
     servers: Vec<(&'static str, RunningServer)>,
-    gateway: Option<Gateway>,
+    gateway: PageServer,
     run_loop: JoinHandle<()>,
     executor: Arc<ExecutorService>,
     shutdown: Shutdown,
@@ -182,7 +185,7 @@ impl Process {
         }
         let gateway = match served {
             true => gateway(loaded, &config, &servers, &data, &shutdown).await?,
-            false => None,
+            false => PageServer::Disabled,
         };
         // Last, when every service answers: an unfinished task of an earlier process continues at once.
         let run_loop = orchestrator.start();
@@ -233,17 +236,14 @@ impl Process {
                 .iter()
                 .map(|(name, running)| format!("{name:<13} {}", running.local_address())),
         );
-        let gateway = self.gateway.as_ref();
-        lines.extend(
-            gateway.map(|running| format!("{:<13} {}", "gateway", running.local_address())),
-        );
+        lines.extend(self.gateway.description());
         lines.join("\n")
     }
 
     /// Creates a link that logs a browser in; `None` if the gateway is not enabled.
     #[must_use]
     pub(crate) fn login_link(&self) -> Option<String> {
-        self.gateway.as_ref().and_then(Gateway::login_link)
+        self.gateway.running().and_then(Gateway::login_link)
     }
 
     /// Waits for the shutdown signal and shuts down in order: tasks release their desktops, calls finish, the desktop
@@ -256,7 +256,7 @@ impl Process {
         // Tasks first: they release their desktops through services that still run.
         let _ = self.run_loop.await;
         let mut ended = Ok(());
-        if let Some(gateway) = self.gateway {
+        if let PageServer::Running { gateway, .. } = self.gateway {
             let served = gateway.join().await;
             served.unwrap_or_else(|error| tracing::warn!(%error, "the gateway failed"));
         }
@@ -311,6 +311,47 @@ async fn serve_others(
     ])
 }
 
+/// The gateway of a process. Its tasks run also where the page cannot be served.
+#[derive(Debug)]
+enum PageServer {
+    Disabled,
+    Running {
+        gateway: Gateway,
+        /// The configured address.
+        wanted: SocketAddr,
+    },
+    /// This address and those after it are taken.
+    Taken(SocketAddr),
+}
+
+impl PageServer {
+    fn running(&self) -> Option<&Gateway> {
+        match self {
+            Self::Running { gateway, .. } => Some(gateway),
+            Self::Disabled | Self::Taken(_) => None,
+        }
+    }
+
+    /// Describes the gateway in lines for people.
+    fn description(&self) -> Vec<String> {
+        let (gateway, wanted) = match self {
+            Self::Disabled => return Vec::new(),
+            Self::Taken(address) => {
+                let taken = &address.to_string();
+                return vec![text(Message::UpWithoutPage { taken })];
+            }
+            Self::Running { gateway, wanted } => (gateway, wanted),
+        };
+        let address = gateway.local_address();
+        let mut lines = vec![format!("{:<13} {address}", "gateway")];
+        if wanted.port() != 0 && wanted.port() != address.port() {
+            let (taken, address) = (&wanted.to_string(), &address.to_string());
+            lines.push(text(Message::UpPageElsewhere { taken, address }));
+        }
+        lines
+    }
+}
+
 /// Starts the gateway in front of the servers of this process, if it is enabled.
 async fn gateway(
     loaded: &LayeredConfig,
@@ -318,10 +359,10 @@ async fn gateway(
     servers: &[(&'static str, RunningServer)],
     data: &Path,
     shutdown: &Shutdown,
-) -> Result<Option<Gateway>, Error> {
+) -> Result<PageServer, Error> {
     let settings: GatewaySettings = loaded.section()?;
     if !settings.enabled {
-        return Ok(None);
+        return Ok(PageServer::Disabled);
     }
     let common = loaded.common()?;
     let server = common.server(orchestrator.listen)?;
@@ -349,8 +390,14 @@ async fn gateway(
         folder: gateway_folder(data),
     };
     let config = settings.resolve().map_err(start_error)?;
-    let gateway = Gateway::start(&config, surroundings, shutdown).await;
-    gateway.map(Some).map_err(start_error)
+    match Gateway::start_nearby(&config, surroundings, shutdown).await {
+        Ok(gateway) => Ok(PageServer::Running {
+            gateway,
+            wanted: settings.listen.0,
+        }),
+        Err(GatewayStartError::AddressInUse { address }) => Ok(PageServer::Taken(address)),
+        Err(error) => Err(start_error(error)),
+    }
 }
 
 /// Returns the folder of the gateway in the data folder.

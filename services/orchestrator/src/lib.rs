@@ -5,6 +5,7 @@
 //! - [`run`]: runs one task and finds the next one
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the gRPC service
+//! - [`operators`]: ways for the input of people who have taken tasks over
 //! - [`queue`]: why a task has not started
 //! - `settle_copy`: settles the tasks of a store that was restored from a backup
 //! - [`retention`]: deletes what is too old, and files that no task uses
@@ -27,6 +28,7 @@ mod error;
 pub mod functions;
 pub mod hooks;
 pub mod instance;
+pub mod operators;
 pub mod queue;
 pub mod replay;
 pub mod retention;
@@ -55,6 +57,7 @@ pub use error::{Error, reason};
 use instance::Instance;
 use motorium_proto::domain::id::TaskName;
 use motorium_store::audit::AuditLog;
+use operators::Operators;
 use queue::TaskScope;
 use retention::Sweeper;
 use run::Dispatcher;
@@ -140,6 +143,7 @@ impl Orchestrator {
             instance,
         } = storage;
         let wake = Arc::new(Notify::new());
+        let operators = Operators::default();
         let edge = Edge {
             store: store.clone(),
             blobs: blobs.clone(),
@@ -155,6 +159,7 @@ impl Orchestrator {
             audit: audit.clone(),
             uploads: UploadSlots::default(),
             watches: WatchSlots::default(),
+            operators: operators.clone(),
         };
         let sweeper = Sweeper {
             store: store.clone(),
@@ -180,6 +185,7 @@ impl Orchestrator {
             lease_duration: config.lease_duration,
             scope: TaskScope::All,
             audit,
+            operators,
         };
         Self {
             edge,

@@ -14,6 +14,7 @@ use motorium_store::{BlobStore, TaskNotifier};
 
 pub use motorium_recording::replay::{Difference, ReplayReport, StepReport};
 
+use crate::operators::Operators;
 use crate::run::recorded_settings::RunSettings;
 use crate::run::{Assignment, Journal, Runner, StopSignal};
 use motorium_recording::recording::RecordingMode;
@@ -100,6 +101,7 @@ async fn replay_run(
         journal,
         desktop,
         ports: player::unavailable_services(),
+        operators: Operators::default(),
     };
     let runner = Runner::new(
         assignment,

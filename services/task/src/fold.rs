@@ -101,6 +101,8 @@ pub struct Task {
     pub user_statements: Vec<String>,
     /// Number of times the task lost its desktop to a pause or a take-over.
     pub interruptions: u32,
+    /// Name of the person who has last taken over the desktop.
+    pub operator: String,
     /// Manual actions of the current take-over.
     pub manual_actions: Vec<String>,
     /// Notices of the loop for the planner's next decision.
@@ -175,6 +177,7 @@ impl Task {
             initial_messages: Vec::new(),
             user_statements: Vec::new(),
             interruptions: 0,
+            operator: String::new(),
             manual_actions: Vec::new(),
             notices: Vec::new(),
             loop_notices: Vec::new(),

@@ -1,6 +1,7 @@
 //! A browser's way through the whole product: `motorium up`, its login link, a task over REST, its events and screenshots, and
 //! the live screen.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
@@ -11,7 +12,7 @@ use motorium_tests::page_server::PageServer;
 use motorium_tests::services::{AllInOne, TestSetup};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
@@ -25,19 +26,29 @@ const CHANGED_PIXELS: usize = 500;
 struct Browser {
     client: Client,
     base: String,
+    /// Host and port of the page.
+    authority: String,
+    port: String,
     cookie: String,
 }
 
 impl Browser {
     async fn log_in(up: &AllInOne) -> Self {
-        let client = http_client::plaintext().unwrap().build().unwrap();
+        let (base, _) = up.login_link.split_once("/login").unwrap();
+        let (_, authority) = base.split_once("://").unwrap();
+        let (host, port) = authority.split_once(':').unwrap();
+        // Browsers resolve names below `localhost` themselves.
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+        let client = http_client::plaintext().unwrap().resolve(host, loopback);
+        let client = client.build().unwrap();
         let response = client.get(&up.login_link).send().await.unwrap();
         let cookie = response.headers()["set-cookie"].to_str().unwrap();
         let cookie = cookie.split(';').next().unwrap().to_owned();
-        let (base, _) = up.login_link.split_once("/login").unwrap();
         Self {
             client,
             base: base.to_owned(),
+            authority: authority.to_owned(),
+            port: port.to_owned(),
             cookie,
         }
     }
@@ -56,17 +67,23 @@ impl Browser {
     }
 
     async fn watch_screen(&self) -> LiveScreen {
-        let address = self.base.replace("http:", "ws:");
-        let url = format!("{address}/api/desktops/local/live");
+        LiveScreen(self.open("/api/desktops/local/live").await)
+    }
+
+    /// Opens a WebSocket.
+    async fn open(&self, path: &str) -> WebSocketStream<MaybeTlsStream<TcpStream>> {
+        let url = format!("ws://127.0.0.1:{}{path}", self.port);
         let mut request = url.into_client_request().unwrap();
+        request
+            .headers_mut()
+            .insert("host", self.authority.parse().unwrap());
         request
             .headers_mut()
             .insert("cookie", self.cookie.parse().unwrap());
         request
             .headers_mut()
             .insert("origin", self.base.parse().unwrap());
-        let (socket, _) = connect_async(request).await.unwrap();
-        LiveScreen(socket)
+        connect_async(request).await.unwrap().0
     }
 
     /// Reads the events of a session until one of this kind.
@@ -133,7 +150,14 @@ async fn a_browser_runs_a_task_and_watches_it() {
     let mut desktop = TestDesktop::start().await;
     let site = PageServer::serve().await;
     site.show("requests.html", &mut desktop).await;
-    let up = AllInOne::start(TestSetup::on(&desktop), &[]).await;
+    // Another program has the configured port.
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    let setting = format!("--set=gateway.listen={listen}");
+    let up = AllInOne::start(TestSetup::on(&desktop), &[&setting]).await;
+    let lines = up.process.stdout.lines();
+    let is_stated = |line: &String| line.starts_with(&listen) && line.contains("is taken");
+    assert!(lines.iter().any(is_stated), "{lines:?}");
     let browser = Browser::log_in(&up).await;
     assert_eq!(browser.get("/api/session").await.status(), 200);
     let mut screen = browser.watch_screen().await;
@@ -171,9 +195,9 @@ async fn a_browser_runs_a_task_and_watches_it() {
     let seen = tokio::time::timeout(TIMEOUT, watching).await;
     assert!(seen.is_ok(), "the live screen shows what the task typed");
 
-    let again = up
-        .setup
-        .motorium(&["page", "--gateway", &browser.base])
-        .await;
-    assert!(again.stdout.contains("/login?code="), "{again:?}");
+    for arguments in [&["page"][..], &["page", "--gateway", &browser.base]] {
+        let again = up.setup.motorium(arguments).await;
+        let link = format!("{}/login?code=", browser.base);
+        assert!(again.stdout.contains(&link), "{arguments:?}: {again:?}");
+    }
 }

@@ -15,6 +15,13 @@ export interface Problem {
   readonly detail: string;
 }
 
+/** A failure that the gateway tells over a WebSocket. */
+export class ServerError extends ConnectError {
+  constructor(message: string, code: Code, readonly reason: string) {
+    super(message, code);
+  }
+}
+
 export function problemOf(error: unknown): Problem {
   if (error instanceof UploadError) return { kind: error.kind, reason: "", detail: error.message };
   const failure = ConnectError.from(error);
@@ -43,6 +50,7 @@ function kindOf(failure: ConnectError, reason: string): ProblemKind {
 
 /** `reason` of the error's `google.rpc.ErrorInfo`, or an empty string. Read by hand: the page needs one field of it. */
 function reasonOf(failure: ConnectError): string {
+  if (failure instanceof ServerError) return failure.reason;
   for (const detail of failure.details) {
     if (!("type" in detail) || detail.type !== "google.rpc.ErrorInfo" || !("value" in detail)) continue;
     const value: unknown = detail.value;

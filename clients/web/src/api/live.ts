@@ -3,6 +3,7 @@
  * and the bytes of an image. Each image is acknowledged once it is drawn, so that a slow page gets fewer of them instead of
  * old ones.
  */
+import { socketAddress } from "./socket.ts";
 
 export interface LiveHeader {
   readonly index: number;
@@ -116,8 +117,7 @@ export function openLive(desktop: string, size: { width: number; height: number 
 
 function liveAddress(desktop: string, { width, height }: { width: number; height: number }): string {
   const id = encodeURIComponent(desktop.replace(/^desktops\//, ""));
-  const scheme = window.location.protocol === "https:" ? "wss" : "ws";
-  return `${scheme}://${window.location.host}/api/desktops/${id}/live?width=${width}&height=${height}`;
+  return socketAddress(`/api/desktops/${id}/live?width=${width}&height=${height}`);
 }
 
 function parseLiveState(text: string): LiveState | undefined {

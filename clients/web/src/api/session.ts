@@ -17,6 +17,15 @@ export async function readSession(): Promise<Session | undefined> {
   }
 }
 
+/** Returns true if the gateway answers that this browser has no session. */
+export async function isSignedOut(): Promise<boolean> {
+  try {
+    return (await fetch("/api/session", { credentials: "same-origin" })).status === 401;
+  } catch {
+    return false;
+  }
+}
+
 // Reading the session renews its cookie, which lasts for days.
 const RENEWAL_MS = 12 * 60 * 60 * 1_000;
 

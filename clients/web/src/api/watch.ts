@@ -6,9 +6,11 @@
  * page that wakes up from sleep checks at once.
  */
 import { Code, ConnectError } from "@connectrpc/connect";
+import { fromBinary } from "@bufbuild/protobuf";
 import type { Event } from "@gen/orchestrator/v1/event_pb.ts";
-import { orchestrator } from "./client.ts";
+import { WatchSessionResponseSchema, WatchTaskResponseSchema } from "@gen/orchestrator/v1/orchestrator_service_pb.ts";
 import { problemOf, type Problem } from "./errors.ts";
+import { binaryMessages } from "./socket.ts";
 
 export type LinkState =
   | { readonly kind: "connecting" }
@@ -37,9 +39,12 @@ type Open = (resumeToken: string, signal: AbortSignal) => AsyncIterable<Message>
 
 /** Starts a watch and returns the function that ends it. */
 export function watch(name: string, handlers: WatchHandlers): () => void {
-  const open: Open = name.startsWith("sessions/")
-    ? (resumeToken, signal) => orchestrator.watchSession({ name, resumeToken }, { signal })
-    : (resumeToken, signal) => orchestrator.watchTask({ name, resumeToken }, { signal });
+  const schema = name.startsWith("sessions/") ? WatchSessionResponseSchema : WatchTaskResponseSchema;
+  const open: Open = async function* (resumeToken, signal) {
+    const path = `/api/watch/${name.split("/").map(encodeURIComponent).join("/")}`;
+    const query = new URLSearchParams({ resume_token: resumeToken });
+    for await (const message of binaryMessages(`${path}?${query}`, signal)) yield fromBinary<typeof schema>(schema, message);
+  };
   const watcher = new Watcher(open, handlers);
   void watcher.run();
   return () => watcher.stop();

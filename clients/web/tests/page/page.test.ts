@@ -435,6 +435,37 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByText("Stopped", { exact: true }).waitFor();
   });
 
+  test("mouse and keyboard go to a desktop that is taken over, until it is handed back", async () => {
+    const { page, send } = bound(await open());
+    await send('Open editor, then wait 60 seconds');
+    await page.getByRole("button", { name: /wait 60 seconds/ }).waitFor();
+    await page.getByRole("button", { name: "Take over" }).click();
+    const surface = page.locator("[data-state=open]");
+    await surface.waitFor();
+    const screen = page.getByRole("img", { name: "Live screen" });
+    const pixels = (): Promise<number[]> => screen.evaluate((canvas: HTMLCanvasElement) =>
+      Array.from(canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data.filter((_, index) => index % 4 === 0)));
+    const box = (await surface.boundingBox())!;
+    // Into the text of the editor, which fills the desktop below its menu.
+    await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("TEXTAREA");
+    const before = await pixels();
+    await page.keyboard.type("by hand WWWWWWWWWWWWWWWWWWWWWWWW");
+    await page.keyboard.press("Enter");
+    await page.keyboard.insertText("输入法");
+    await expect.poll(async () => {
+      const after = await pixels();
+      return after.filter((value, index) => Math.abs(value - (before[index] ?? 0)) > 40).length;
+    }).toBeGreaterThan(100);
+    expect(await page.getByRole("status").filter({ hasText: "ms" }).count()).toBe(1);
+    await page.keyboard.press("Shift+Escape");
+    await page.getByLabel("What you did").fill("wrote something");
+    await page.getByRole("button", { name: "Hand back" }).click();
+    await surface.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
   test("a follow-up continues the conversation, which is found again", async () => {
     const { page, send } = bound(await open());
     const word = `find${Date.now()}`;
@@ -643,6 +674,21 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByText("Stopped", { exact: true }).waitFor();
     await other.page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
+  test("eight tabs of one browser all follow a task, and none keeps another from acting", async () => {
+    const first = bound(await open());
+    await first.send("wait 60 seconds");
+    await first.page.getByRole("button", { name: "Pause" }).waitFor();
+    const fragment = new URL(first.page.url()).hash;
+    // Connections are limited for each browser profile, which is a context.
+    const others = await Promise.all(Array.from({ length: 7 }, () => first.page.context().newPage()));
+    await Promise.all(others.map((page) => page.goto(`${stack.address}/${fragment}`)));
+    await Promise.all(others.map((page) => page.getByRole("button", { name: "Pause" }).waitFor()));
+    await others.at(-1)!.getByRole("button", { name: "Pause" }).click();
+    await Promise.all([first.page, ...others].map((page) => page.getByRole("button", { name: "Resume" }).waitFor()));
+    await others[3]!.getByRole("button", { name: "Stop" }).click();
+    await Promise.all([first.page, ...others].map((page) => page.getByText("Stopped", { exact: true }).waitFor()));
   });
 
   test("after a restart of the server in mid-task, the page shows what it missed", async (context) => {

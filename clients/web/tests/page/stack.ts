@@ -6,6 +6,7 @@
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { request } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,12 +35,17 @@ export class Stack {
 
   private constructor(
     private readonly browser: Browser,
-    readonly address: string,
     private readonly folder: string | undefined,
     private readonly environment: NodeJS.ProcessEnv,
   ) {}
 
   private link = "";
+
+  /** Origin of the page, which the login link has. */
+  get address(): string {
+    return new URL(this.link).origin;
+  }
+
   private cookies: Awaited<ReturnType<BrowserContext["cookies"]>> = [];
 
   static async start(): Promise<Stack> {
@@ -47,7 +53,7 @@ export class Stack {
     const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--force-color-profile=srgb"] });
     const given = process.env["MOTORIUM_PAGE"];
     if (given !== undefined) {
-      const stack = new Stack(browser, new URL(given).origin, undefined, {});
+      const stack = new Stack(browser, undefined, {});
       stack.link = given;
       await stack.logIn();
       return stack;
@@ -60,7 +66,7 @@ export class Stack {
     const listeners = SERVICES.map((name, index) => [`MOTORIUM_${name.toUpperCase()}__LISTEN`, `127.0.0.1:${ports[index]}`]);
     const { DISPLAY: _, ...inherited } = process.env;
     const environment = { ...inherited, ...Object.fromEntries(listeners), MOTORIUM_DATA: folder, LANG: "C.UTF-8" };
-    const stack = new Stack(browser, `http://127.0.0.1:${ports.at(-1)}`, folder, environment);
+    const stack = new Stack(browser, folder, environment);
     await stack.startServer();
     await stack.logIn();
     return stack;
@@ -122,13 +128,7 @@ export class Stack {
   /** Stops every task that has not ended. */
   async stopTasks(): Promise<void> {
     const cookie = this.cookies.map(({ name, value }) => `${name}=${value}`).join("; ");
-    const client = createClient(OrchestratorService, createGrpcWebTransport({
-      baseUrl: this.address,
-      interceptors: [(next) => (request) => {
-        request.header.set("cookie", cookie);
-        return next(request);
-      }],
-    }));
+    const client = createClient(OrchestratorService, createGrpcWebTransport({ baseUrl: this.address, fetch: localFetch(cookie) }));
     const { tasks } = await client.listTasks({ states: [TaskState.PENDING, TaskState.RUNNING, TaskState.PAUSED, TaskState.AWAITING_USER] });
     await Promise.all(tasks.map(({ name }) => client.cancelTask({ name })));
   }
@@ -167,6 +167,24 @@ export class Tab {
   async close(): Promise<void> {
     await this.context.close();
   }
+}
+
+/** `fetch` for the name of the page: browsers know that names below `localhost` are this machine, and Node does not. */
+function localFetch(cookie: string): typeof fetch {
+  return (input, init) => new Promise((resolve, reject) => {
+    const url = new URL(String(input));
+    const headers = { ...Object.fromEntries(new Headers(init?.headers)), host: url.host, cookie };
+    const sent = request({ host: "127.0.0.1", port: url.port, path: url.pathname, method: init?.method ?? "GET", headers }, (response) => {
+      const parts: Buffer[] = [];
+      response.on("data", (part: Buffer) => parts.push(part));
+      response.on("error", reject);
+      response.on("end", () => resolve(new Response(Buffer.concat(parts), {
+        status: response.statusCode ?? 500, headers: { "content-type": response.headers["content-type"] ?? "" },
+      })));
+    });
+    sent.on("error", reject);
+    sent.end(init?.body as Uint8Array | undefined);
+  });
 }
 
 async function freePorts(count: number): Promise<number[]> {

@@ -1,25 +1,26 @@
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { EventSchema } from "@gen/orchestrator/v1/event_pb.ts";
+import { WatchTaskResponseSchema } from "@gen/orchestrator/v1/orchestrator_service_pb.ts";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ServerError } from "@/api/errors.ts";
 
 const calls: string[] = [];
-let connections: ((signal: AbortSignal) => AsyncIterable<unknown>)[] = [];
-vi.mock("@/api/client.ts", () => ({
-  orchestrator: {
-    watchTask: ({ resumeToken }: { resumeToken: string }, { signal }: { signal: AbortSignal }) => {
-      calls.push(resumeToken);
-      return connections.shift()!(signal);
-    },
+let connections: ((signal: AbortSignal) => AsyncIterable<Uint8Array>)[] = [];
+vi.mock("@/api/socket.ts", () => ({
+  binaryMessages: (path: string, signal: AbortSignal) => {
+    const url = new URL(path, "http://page");
+    expect(url.pathname).toBe("/api/watch/tasks/t");
+    calls.push(url.searchParams.get("resume_token")!);
+    return connections.shift()!(signal);
   },
 }));
 vi.stubGlobal("window", new EventTarget());
 vi.stubGlobal("document", Object.assign(new EventTarget(), { visibilityState: "visible" }));
 const { watch } = await import("@/api/watch.ts");
 
-const event = (sequence: number) => ({
-  resumeToken: `t${sequence}`, content: { case: "event", value: create(EventSchema, { sequence: BigInt(sequence) }) },
-});
+const event = (sequence: number) => toBinary(WatchTaskResponseSchema, create(WatchTaskResponseSchema, {
+  resumeToken: `t${sequence}`, content: { case: "event", value: { sequence: BigInt(sequence) } },
+}));
 const silence = (signal: AbortSignal) => new Promise((_, reject) => {
   signal.addEventListener("abort", () => reject(new ConnectError("aborted", Code.Canceled)));
 });
@@ -109,10 +110,7 @@ test("after sleep, the page does not wait for the timer", async () => {
 });
 
 test("an expired token starts again from the beginning", async () => {
-  // google.rpc.ErrorInfo with the reason in field 1.
-  const reason = new TextEncoder().encode("RESUME_TOKEN_EXPIRED");
-  const expired = new ConnectError("expired", Code.OutOfRange);
-  expired.details.push({ type: "google.rpc.ErrorInfo", value: new Uint8Array([0x0a, reason.length, ...reason]) });
+  const expired = new ServerError("expired", Code.OutOfRange, "RESUME_TOKEN_EXPIRED");
   connections = [
     async function* () {
       yield event(1);

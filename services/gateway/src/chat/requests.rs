@@ -8,13 +8,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use motorium_messages::{Language, Message};
+use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State as TaskState;
 use motorium_proto::v1::orchestrator::user_request::Kind as RequestKind;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use tonic::Code;
+use tonic::{Code, Status};
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::narration::segment;
 use crate::caller::Caller;
@@ -22,6 +24,11 @@ use crate::error::Error;
 use crate::json::JsonBody;
 use crate::upstream::{OrchestratorClient, Upstream};
 
+/// Reason of the Orchestrator for a key that was used for another request.
+const REQUEST_ID_REUSED: &str = "REQUEST_ID_REUSED";
+/// Number of tasks of a session among which the one is looked for that a repeated message answered.
+// A client repeats a message within seconds, and a session has its tasks one after the other.
+const RECENT_TASKS: i32 = 20;
 /// Maximum number of characters of a session's name.
 const MAX_SEGMENT: usize = 63;
 
@@ -76,36 +83,93 @@ pub(crate) async fn send(
 ) -> Result<Json<SendResponse>, Error> {
     let session = session_name(&request.session_id)?;
     let attachments = attachments(request.attachments)?;
-    let request_id = request_id(&headers);
-    let mut client = upstream.orchestrator(&caller)?;
-    ensure_session(&mut client, &session).await?;
-    let task = match waiting_task(&mut client, &session).await? {
-        Some(name) => {
-            let request = wire::SendMessageRequest {
-                name,
-                text: request.text,
-                request_id,
-                attachments,
-            };
-            client.send_message(request).await?.into_inner().task
-        }
-        None => {
-            let task = wire::Task {
-                session,
-                goal: request.text,
-                attachments,
-                ..wire::Task::default()
-            };
-            let request = wire::CreateTaskRequest {
-                task: Some(task),
-                request_id,
-                ..Default::default()
-            };
-            client.create_task(request).await?.into_inner().task
-        }
+    let message = ChatMessage {
+        session,
+        text: request.text,
+        attachments,
+        request_id: request_id(&headers)?,
     };
-    let task_id = segment(&task.unwrap_or_default().name);
+    let mut client = upstream.orchestrator(&caller)?;
+    ensure_session(&mut client, &message.session).await?;
+    let task = message.deliver(&mut client).await?;
+    let task_id = segment(&task.name);
     Ok(Json(SendResponse { task_id }))
+}
+
+/// A message to a session, which answers a task or becomes one.
+struct ChatMessage {
+    session: String,
+    text: String,
+    attachments: Vec<wire::Attachment>,
+    request_id: String,
+}
+
+impl ChatMessage {
+    /// Delivers the message once.
+    ///
+    /// The state of the session decides between an answer and a new task, and the first delivery changes it. A repeated one that
+    /// decides otherwise is refused by its key, and then repeats what the first one did.
+    async fn deliver(&self, client: &mut OrchestratorClient) -> Result<wire::Task, Status> {
+        let waiting = waiting_task(client, &self.session).await?;
+        let delivered = match &waiting {
+            Some(task) => self.answer(client, task).await,
+            None => self.create(client).await,
+        };
+        let refused = match delivered {
+            Err(status) if is_reused(&status) && !self.request_id.is_empty() => status,
+            delivered => return delivered,
+        };
+        if waiting.is_some() {
+            match self.create(client).await {
+                Err(status) if is_reused(&status) => {}
+                created => return created,
+            }
+        }
+        for task in recent_tasks(client, &self.session).await? {
+            match self.answer(client, &task).await {
+                Err(status) if is_reused(&status) => {}
+                answered => return answered,
+            }
+        }
+        // The key was used for another message.
+        Err(refused)
+    }
+
+    async fn answer(
+        &self,
+        client: &mut OrchestratorClient,
+        task: &str,
+    ) -> Result<wire::Task, Status> {
+        let request = wire::SendMessageRequest {
+            name: task.to_owned(),
+            text: self.text.clone(),
+            request_id: self.request_id.clone(),
+            attachments: self.attachments.clone(),
+        };
+        let response = client.send_message(request).await?;
+        Ok(response.into_inner().task.unwrap_or_default())
+    }
+
+    async fn create(&self, client: &mut OrchestratorClient) -> Result<wire::Task, Status> {
+        let task = wire::Task {
+            session: self.session.clone(),
+            goal: self.text.clone(),
+            attachments: self.attachments.clone(),
+            ..wire::Task::default()
+        };
+        let request = wire::CreateTaskRequest {
+            task: Some(task),
+            request_id: self.request_id.clone(),
+            ..Default::default()
+        };
+        let response = client.create_task(request).await?;
+        Ok(response.into_inner().task.unwrap_or_default())
+    }
+}
+
+/// Returns true if the key of a request was used for another one.
+fn is_reused(status: &Status) -> bool {
+    ErrorReport::from_status(status).reason == REQUEST_ID_REUSED
 }
 
 /// Stops a task.
@@ -114,10 +178,12 @@ pub(crate) async fn send(
 pub(crate) async fn stop(
     State(upstream): State<Arc<Upstream>>,
     Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
     JsonBody(request): JsonBody<TaskRequest>,
 ) -> Result<Json<Done>, Error> {
     let request = wire::CancelTaskRequest {
         name: task_name(&request.task_id),
+        request_id: request_id(&headers)?,
         ..Default::default()
     };
     upstream.orchestrator(&caller)?.cancel_task(request).await?;
@@ -130,6 +196,7 @@ pub(crate) async fn stop(
 pub(crate) async fn acknowledge(
     State(upstream): State<Arc<Upstream>>,
     Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
     JsonBody(request): JsonBody<TaskRequest>,
 ) -> Result<Json<Done>, Error> {
     let name = task_name(&request.task_id);
@@ -140,7 +207,7 @@ pub(crate) async fn acknowledge(
     let request = wire::AcknowledgeUserActionRequest {
         name,
         message: Message::Acknowledged.text(language),
-        ..Default::default()
+        request_id: request_id(&headers)?,
     };
     client.acknowledge_user_action(request).await?;
     Ok(Json(Done {}))
@@ -195,7 +262,7 @@ pub(super) async fn ensure_session(
 async fn waiting_task(
     client: &mut OrchestratorClient,
     session: &str,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<String>, Status> {
     let request = wire::ListTasksRequest {
         page_size: 1,
         session: session.to_owned(),
@@ -213,6 +280,20 @@ async fn waiting_task(
     Ok(task.map(|task| task.name))
 }
 
+/// Returns the newest tasks of a session.
+async fn recent_tasks(
+    client: &mut OrchestratorClient,
+    session: &str,
+) -> Result<Vec<String>, Status> {
+    let request = wire::ListTasksRequest {
+        page_size: RECENT_TASKS,
+        session: session.to_owned(),
+        ..Default::default()
+    };
+    let listed = client.list_tasks(request).await?.into_inner();
+    Ok(listed.tasks.into_iter().map(|task| task.name).collect())
+}
+
 /// Converts files of a message.
 pub(super) fn attachments(files: Vec<ChatAttachment>) -> Result<Vec<wire::Attachment>, Error> {
     files.into_iter().map(attachment).collect()
@@ -228,16 +309,51 @@ fn attachment(file: ChatAttachment) -> Result<wire::Attachment, Error> {
     })
 }
 
-/// Returns the key with which a client marks a repeated request.
-pub(super) fn request_id(headers: &HeaderMap) -> String {
-    let key = headers.get("idempotency-key");
-    let key = key.and_then(|key| key.to_str().ok());
-    key.unwrap_or_default().to_owned()
+/// Returns the key with which a client marks a repeated request, as the UUID that the Orchestrator takes.
+///
+/// # Errors
+/// If the header is there and empty: the client expects a protection that it would not have.
+pub(super) fn request_id(headers: &HeaderMap) -> Result<String, Error> {
+    let Some(key) = headers.get("idempotency-key") else {
+        return Ok(String::new());
+    };
+    let key = key.as_bytes().trim_ascii();
+    if key.is_empty() {
+        return Err(Error::field("idempotency-key", "is empty; send a UUID"));
+    }
+    let text = std::str::from_utf8(key).ok();
+    if let Some(id) = text.and_then(|text| Uuid::parse_str(text).ok()) {
+        return Ok(id.to_string());
+    }
+    let hash = Sha256::digest(key);
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash[..16]);
+    Ok(uuid::Builder::from_custom_bytes(bytes)
+        .into_uuid()
+        .to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_key_marks_a_repeated_request() {
+        let id = |key: &[u8]| {
+            let mut headers = HeaderMap::new();
+            headers.insert("idempotency-key", key.try_into().unwrap());
+            request_id(&headers)
+        };
+        let uuid = "0199c4ee-0000-7000-8000-000000000001";
+        assert_eq!(id(uuid.as_bytes()).unwrap(), uuid);
+        assert_eq!(id(uuid.to_uppercase().as_bytes()).unwrap(), uuid);
+        let (one, other) = (id(b"order-1").unwrap(), id(b"order-2").unwrap());
+        assert!(Uuid::parse_str(&one).is_ok() && one != other);
+        assert_eq!(id(b"order-1").unwrap(), one);
+        assert!(Uuid::parse_str(&id("\u{8ba2}".as_bytes()).unwrap()).is_ok());
+        assert!(id(b" ").is_err());
+        assert_eq!(request_id(&HeaderMap::new()).unwrap(), "");
+    }
 
     #[test]
     fn any_identifier_names_a_session() {

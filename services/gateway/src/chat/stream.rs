@@ -12,6 +12,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures::future::BoxFuture;
 use futures::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use motorium_kit::shutdown::Shutdown;
@@ -25,6 +26,7 @@ use utoipa::IntoParams;
 
 use super::narration::{ChatData, Narration};
 use super::requests::{ensure_session, session_name};
+use crate::access::Admission;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::quota::StreamPermit;
@@ -53,6 +55,7 @@ pub(crate) struct StreamQuery {
 pub(crate) async fn follow(
     State(context): State<StreamContext>,
     Extension(caller): Extension<Caller>,
+    Extension(admission): Extension<Admission>,
     Query(query): Query<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
@@ -72,6 +75,7 @@ pub(crate) async fn follow(
         position: known.map(Position::parse).unwrap_or_default(),
         queue: VecDeque::from([Event::default().retry(RETRY).comment("connected")]),
         shutdown: context.shutdown,
+        revoked: admission.revoked(),
         _permit: permit,
     };
     let events = stream::unfold(follower, |mut follower| async move {
@@ -101,6 +105,7 @@ struct Follower {
     position: Position,
     queue: VecDeque<Event>,
     shutdown: Shutdown,
+    revoked: BoxFuture<'static, Error>,
     _permit: StreamPermit,
 }
 
@@ -113,6 +118,7 @@ impl Follower {
             }
             let response = tokio::select! {
                 response = self.responses.message() => response,
+                _ = &mut self.revoked => return None,
                 () = self.shutdown.draining() => return None,
             };
             match response {

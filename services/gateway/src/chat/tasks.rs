@@ -101,7 +101,7 @@ pub(crate) async fn create(
     };
     let request = wire::CreateTaskRequest {
         task: Some(task),
-        request_id: request_id(&headers),
+        request_id: request_id(&headers)?,
         ..Default::default()
     };
     let created = upstream.orchestrator(&caller)?.create_task(request).await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, Path, Query, State};
 use axum::response::Response;
-use http::HeaderMap;
+use futures::future::BoxFuture;
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::error::ErrorReport;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::screen::{Screen, Screens, Update};
 use super::snapshot::{Size, Snapshot};
-use crate::access::Access;
+use crate::access::Admission;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::quota::{Quotas, StreamPermit};
@@ -24,7 +24,7 @@ use crate::quota::{Quotas, StreamPermit};
 /// Maximum number of frames that a viewer has not acknowledged.
 // One is shown while the next one travels.
 const MAX_UNACKNOWLEDGED: usize = 2;
-/// Interval of pings, with which the caller is checked again: sessions end, and tokens are revoked.
+/// Interval of pings, which the viewer's browser answers.
 const PING_INTERVAL: Duration = Duration::from_secs(15);
 /// Time without any message after which a viewer counts as gone.
 const SILENCE: Duration = Duration::from_secs(40);
@@ -59,7 +59,6 @@ enum ViewerMessage {
 #[derive(Debug, Clone)]
 pub(crate) struct ViewerContext {
     pub(crate) screens: Arc<Screens>,
-    pub(crate) access: Arc<Access>,
     pub(crate) quotas: Arc<Quotas>,
     pub(crate) shutdown: Shutdown,
 }
@@ -68,9 +67,9 @@ pub(crate) struct ViewerContext {
 pub(crate) async fn watch_screen(
     State(context): State<ViewerContext>,
     Extension(caller): Extension<Caller>,
+    Extension(admission): Extension<Admission>,
     Path(desktop): Path<String>,
     Query(size): Query<ViewerSize>,
-    headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Error> {
     let permit = context.quotas.open_stream(caller.identity())?;
@@ -89,7 +88,7 @@ pub(crate) async fn watch_screen(
             _screen: screen,
             _permit: permit,
         };
-        viewer.run(&context, &headers).await;
+        viewer.run(&context, admission.revoked()).await;
     }))
 }
 
@@ -112,7 +111,7 @@ struct Viewer {
 struct Closed;
 
 impl Viewer {
-    async fn run(mut self, context: &ViewerContext, headers: &HeaderMap) {
+    async fn run(mut self, context: &ViewerContext, mut revoked: BoxFuture<'static, Error>) {
         let mut pings = interval(PING_INTERVAL);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         pings.reset();
@@ -126,7 +125,8 @@ impl Viewer {
                     Some(Ok(message)) => self.receive(&message),
                     _ => Err(Closed),
                 },
-                _ = pings.tick() => self.check(context, headers).await,
+                error = &mut revoked => self.close_with(&error.report()).await,
+                _ = pings.tick() => self.ping().await,
                 () = context.shutdown.draining() => {
                     self.close(close_code::AWAY, "the server is shutting down").await
                 }
@@ -214,18 +214,12 @@ impl Viewer {
         }
     }
 
-    /// Checks that the viewer is there, and may still be.
-    async fn check(&mut self, context: &ViewerContext, headers: &HeaderMap) -> Result<(), Closed> {
+    /// Checks that the viewer is there.
+    async fn ping(&mut self) -> Result<(), Closed> {
         if self.last_received.elapsed() > SILENCE {
             return Err(Closed);
         }
-        match context.access.authenticate(headers).await {
-            Err(error @ (Error::SessionRequired | Error::TokenRejected)) => {
-                self.close_with(&error.report()).await
-            }
-            // Others pass; the stream itself tells of a service that does not answer.
-            _ => self.send(Message::Ping(axum::body::Bytes::new())).await,
-        }
+        self.send(Message::Ping(axum::body::Bytes::new())).await
     }
 
     async fn send(&mut self, message: Message) -> Result<(), Closed> {

@@ -4,10 +4,10 @@ use http::header;
 use motorium_gateway::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{TOKEN, TestGateway};
+use crate::support::{TOKEN, TestGateway, until};
 
 /// Paths and methods of all interfaces.
-const INTERFACES: [(&str, &str); 14] = [
+const INTERFACES: [(&str, &str); 15] = [
     ("GET", "/api/session"),
     ("POST", "/api/login-links"),
     ("POST", "/api/logout"),
@@ -16,6 +16,7 @@ const INTERFACES: [(&str, &str); 14] = [
     ("GET", "/api/export/tasks/t1"),
     ("GET", "/api/desktops/local/live"),
     ("GET", "/api/watch/sessions/s1"),
+    ("GET", "/api/operate/tasks/t1"),
     (
         "POST",
         "/api/desktops/local/motorium.perception.v1.PerceptionService/Capture",
@@ -102,6 +103,98 @@ async fn a_link_opens_one_session_and_the_caller_is_passed_on() {
 }
 
 #[tokio::test]
+async fn a_page_cannot_log_its_visitor_in_to_a_session_of_its_own() {
+    let gateway = TestGateway::start().await;
+    let link = gateway.gateway.login_link().unwrap();
+    let code = link.rsplit('=').next().unwrap();
+    for site in ["cross-site", "same-site"] {
+        let request = gateway.client.get(&link).header("sec-fetch-site", site);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200, "{site}");
+        assert!(
+            !response.headers().contains_key(header::SET_COOKIE),
+            "{site}"
+        );
+        assert_eq!(response.headers()["x-frame-options"], "DENY");
+        let text = response.text().await.unwrap();
+        assert!(
+            text.contains(&format!("href=\"/login?code={code}\"")),
+            "{text}"
+        );
+    }
+    let hostile = "/login?code=%22%3E%3Cscript%3E";
+    let request = gateway.get(hostile).header("sec-fetch-site", "cross-site");
+    assert_eq!(request.send().await.unwrap().status(), 303);
+    // The person follows the link of the question, or opens the link from a terminal.
+    let asked = gateway.client.get(&link);
+    let asked = asked.header("sec-fetch-site", "same-origin").send();
+    assert!(
+        asked
+            .await
+            .unwrap()
+            .headers()
+            .contains_key(header::SET_COOKIE)
+    );
+    let opened = gateway.client.get(gateway.gateway.login_link().unwrap());
+    let opened = opened.header("sec-fetch-site", "none").send();
+    assert!(
+        opened
+            .await
+            .unwrap()
+            .headers()
+            .contains_key(header::SET_COOKIE)
+    );
+}
+
+#[tokio::test]
+async fn a_link_is_of_no_use_under_another_name() {
+    let gateway = TestGateway::start().await;
+    let link = gateway.gateway.login_link().unwrap();
+    let local = gateway.address.to_string();
+    let request = gateway.client.get(&link).header("host", &local);
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 403);
+    assert!(!response.headers().contains_key(header::SET_COOKIE));
+    let request = gateway.post("/api/login").header("host", &local);
+    let response = request.json(&json!({"code": "x"})).send().await.unwrap();
+    assert_eq!(response.status(), 403);
+    // It was not used up.
+    let opened = gateway.client.get(&link).send().await.unwrap();
+    assert!(opened.headers().contains_key(header::SET_COOKIE));
+}
+
+#[tokio::test]
+async fn a_login_works_while_others_guess() {
+    let gateway = TestGateway::start().await;
+    let guess = || {
+        gateway
+            .post("/api/login")
+            .json(&json!({"code": "guess"}))
+            .send()
+    };
+    let guesses = futures::future::join_all((0..100).map(|_| guess())).await;
+    let slowed = guesses.iter().flatten();
+    assert!(slowed.filter(|response| response.status() == 429).count() > 0);
+    gateway.log_in().await;
+}
+
+#[tokio::test]
+async fn programs_find_the_gateway_while_it_runs() {
+    let mut gateway = TestGateway::start().await;
+    let folder = gateway.folder();
+    assert_eq!(
+        motorium_gateway::running_address(&folder),
+        Some(gateway.address)
+    );
+    gateway.restart().await;
+    let address = gateway.address;
+    until("the address of the new one is noted", || {
+        motorium_gateway::running_address(&folder) == Some(address)
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_session_outlives_a_restart_but_not_its_end() {
     let mut gateway = TestGateway::start().await;
     let cookie = gateway.log_in().await;
@@ -182,11 +275,16 @@ async fn other_pages_get_nothing() {
     };
     let image = "/api/artifacts/tasks/t1/artifacts/image";
     let own = gateway.url("");
+    // Other servers of this machine receive the cookies of these names.
+    let local = gateway.address.to_string();
     for (path, headers, expected) in [
         ("/task", vec![("origin", own.as_str())], 201),
         ("/task", vec![("origin", "https://evil.example")], 403),
         ("/task", vec![("origin", "null")], 403),
         ("/task", vec![("origin", "http://127.0.0.1:1")], 403),
+        ("/task", vec![("host", local.as_str())], 401),
+        ("/task", vec![("host", "localhost")], 401),
+        ("/task", vec![("host", "motorium.localhost")], 403),
         ("/task", vec![("host", "evil.example")], 403),
         ("/", vec![("host", "evil.example")], 403),
         ("/login?code=x", vec![("host", "evil.example:7780")], 403),

@@ -107,6 +107,55 @@ async fn tasks_are_stopped_and_acknowledged() {
     }
 }
 
+/// Sends a message with a key and returns the task that it went to.
+async fn send(gateway: &TestGateway, key: &str, text: &str) -> Value {
+    let request = gateway.post("/api/chat/send").bearer_auth(TOKEN);
+    let request = request.header("idempotency-key", key);
+    let request = request.json(&json!({"session_id": "s1", "text": text}));
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200, "{key}");
+    response.json().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_repeated_message_never_does_a_second_thing() {
+    use std::sync::atomic::Ordering;
+
+    let gateway = TestGateway::start().await;
+    let services = &gateway.services;
+    let created = send(&gateway, "key-1", "click").await;
+    // The task asks before the message is repeated, which is not its answer.
+    services.asks.store(true, Ordering::Relaxed);
+    assert_eq!(send(&gateway, "key-1", "click").await, created);
+    assert!(services.messages.lock().unwrap().is_empty());
+
+    let answered = send(&gateway, "key-2", "yes").await;
+    assert_eq!(answered, created);
+    // The answer arrived, so no task waits; a repeated answer is no new task.
+    assert_eq!(send(&gateway, "key-2", "yes").await, answered);
+    let next = send(&gateway, "key-3", "next").await;
+    assert_ne!(next, created);
+    assert_eq!(send(&gateway, "key-2", "yes").await, answered);
+    // Nor is it the answer to the next question.
+    services.asks.store(true, Ordering::Relaxed);
+    assert_eq!(send(&gateway, "key-2", "yes").await, answered);
+    assert_eq!(*services.messages.lock().unwrap(), ["yes"]);
+    assert_eq!(services.tasks.lock().unwrap().len(), 2);
+
+    let other = gateway.post("/api/chat/send").bearer_auth(TOKEN);
+    let other = other.header("idempotency-key", "key-2");
+    let other = other.json(&json!({"session_id": "s1", "text": "something else"}));
+    let refused: Value = other.send().await.unwrap().json().await.unwrap();
+    assert_eq!(refused["error"]["reason"], "REQUEST_ID_REUSED");
+    for _ in 0..2 {
+        let done = gateway.post("/api/chat/ack-user-action").bearer_auth(TOKEN);
+        let done = done.header("idempotency-key", "key-4");
+        let done = done.json(&json!({"task_id": "t1"})).send().await.unwrap();
+        assert_eq!(done.status(), 200);
+    }
+    assert_eq!(services.messages.lock().unwrap().len(), 2);
+}
+
 #[tokio::test]
 async fn a_malformed_message_is_refused_with_words() {
     let gateway = TestGateway::start().await;

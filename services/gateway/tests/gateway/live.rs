@@ -21,6 +21,8 @@ async fn open(
 ) -> Result<Socket, Error> {
     let url = format!("ws://{}{path}", gateway.address);
     let mut request = url.into_client_request().unwrap();
+    let host = format!("{}:{}", gateway.host, gateway.address.port());
+    request.headers_mut().insert("host", host.parse().unwrap());
     for (name, value) in headers {
         request.headers_mut().insert(*name, value.parse().unwrap());
     }
@@ -207,4 +209,151 @@ async fn a_session_that_is_watched_arrives_as_messages() {
             prost::Message::decode(message).unwrap();
         assert_eq!(response.resume_token, format!("token-{sequence}"));
     }
+}
+
+#[tokio::test]
+async fn streams_end_with_their_session_at_once() {
+    let gateway = TestGateway::start().await;
+    let (cookie, other) = (gateway.log_in().await, gateway.log_in().await);
+    let mut ended = Vec::new();
+    for path in [
+        "/api/watch/sessions/s1",
+        "/api/watch/tasks/t1",
+        "/api/desktops/local/live",
+        "/api/operate/tasks/t1",
+    ] {
+        ended.push(open(&gateway, path, &[("cookie", &cookie)]).await.unwrap());
+    }
+    let mut kept = open(&gateway, "/api/watch/sessions/s1", &[("cookie", &other)]).await;
+    let kept = kept.as_mut().unwrap();
+    let mut events = gateway
+        .get("/api/chat/stream?session_id=s1")
+        .header("cookie", &cookie)
+        .send()
+        .await
+        .unwrap();
+    let call = gateway.post("/motorium.orchestrator.v1.OrchestratorService/WatchTask");
+    let call = call
+        .header("cookie", &cookie)
+        .header("content-type", "application/grpc-web+proto")
+        .body(crate::support::frame(
+            &motorium_proto::v1::orchestrator::WatchTaskRequest::default(),
+        ));
+    let mut call = call.send().await.unwrap();
+
+    let logout = gateway.post("/api/logout").header("cookie", &cookie);
+    assert_eq!(logout.send().await.unwrap().status(), 204);
+    let at_once = Duration::from_secs(2);
+    for socket in &mut ended {
+        let last = tokio::time::timeout(at_once, async {
+            let mut last = None;
+            while let Some(Ok(message)) = socket.next().await {
+                last = Some(message);
+            }
+            last
+        });
+        let Some(Message::Close(Some(close))) = last.await.expect("it ends at once") else {
+            panic!("it is closed with words");
+        };
+        assert!(
+            close.reason.contains("SESSION_REQUIRED"),
+            "{}",
+            close.reason
+        );
+    }
+    let rest = tokio::time::timeout(at_once, async {
+        while let Ok(Some(_)) = events.chunk().await {}
+    });
+    assert!(rest.await.is_ok(), "the events end at once");
+    let rest = tokio::time::timeout(at_once, async {
+        let mut text = String::new();
+        while let Ok(Some(chunk)) = call.chunk().await {
+            text += &String::from_utf8_lossy(&chunk);
+        }
+        text
+    });
+    let rest = rest.await.expect("the call ends at once");
+    assert!(rest.contains("grpc-status:16"), "{rest}");
+    // Another session of the same caller goes on.
+    for _ in 0..3 {
+        assert!(matches!(next(kept).await, Some(Message::Binary(_))));
+    }
+    let silent = tokio::time::timeout(Duration::from_millis(200), kept.next()).await;
+    assert!(silent.is_err());
+}
+
+#[tokio::test]
+async fn a_browser_is_told_why_a_watch_is_refused() {
+    let gateway = TestGateway::start().await;
+    gateway
+        .services
+        .refuses_watches
+        .store(true, std::sync::atomic::Ordering::Relaxed);
+    let token = format!("Bearer {TOKEN}");
+    let headers = [("authorization", token.as_str())];
+    let mut socket = open(&gateway, "/api/watch/tasks/none", &headers)
+        .await
+        .unwrap();
+    let Some(Message::Text(text)) = next(&mut socket).await else {
+        panic!("the error arrives");
+    };
+    let error: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(error["error"]["code"], 5);
+    assert_eq!(error["error"]["message"], "there is no such task");
+    assert!(matches!(next(&mut socket).await, Some(Message::Close(_))));
+}
+
+#[tokio::test]
+async fn input_passes_on_to_the_task_and_outcomes_come_back() {
+    use motorium_proto::v1::orchestrator as wire;
+    use prost::Message as _;
+    use wire::operate_desktop_response::Part;
+
+    let gateway = TestGateway::start().await;
+    let cookie = gateway.log_in().await;
+    let headers = [("cookie", cookie.as_str())];
+    let mut socket = open(&gateway, "/api/operate/tasks/t1", &headers)
+        .await
+        .unwrap();
+    let part = async |socket: &mut Socket| {
+        let Some(Message::Binary(message)) = next(socket).await else {
+            panic!("a response arrives");
+        };
+        wire::OperateDesktopResponse::decode(message)
+            .unwrap()
+            .part
+            .unwrap()
+    };
+    assert!(matches!(part(&mut socket).await, Part::Task(task) if task.name == "tasks/t1"));
+    for sequence in 1..=3 {
+        let input = wire::OperatorInput {
+            sequence,
+            action: None,
+        };
+        let message = Message::binary(input.encode_to_vec());
+        socket.send(message).await.unwrap();
+        assert!(matches!(part(&mut socket).await, Part::Outcome(it) if it.sequence == sequence));
+    }
+    let expected = Some(format!("Bearer {TOKEN}"));
+    let authorizations = gateway.services.authorizations.lock().unwrap().clone();
+    assert_eq!(
+        authorizations.last(),
+        Some(&expected),
+        "the caller is passed on"
+    );
+
+    socket.send(Message::binary(vec![0xff; 8])).await.unwrap();
+    let Some(Message::Text(text)) = next(&mut socket).await else {
+        panic!("a malformed input is refused with words");
+    };
+    assert!(text.contains("INVALID_FIELD"), "{text}");
+    let other = [
+        ("cookie", cookie.as_str()),
+        ("origin", "https://evil.example"),
+    ];
+    assert!(
+        open(&gateway, "/api/operate/tasks/t1", &other)
+            .await
+            .is_err()
+    );
 }

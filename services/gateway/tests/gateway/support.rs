@@ -1,7 +1,9 @@
 //! A gateway in front of stand-ins for the Orchestrator and Perception, and clients of it.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ use motorium_kit::client::Config as ClientConfig;
 use motorium_kit::config::Secret;
 use motorium_kit::http_client;
 use motorium_kit::shutdown::Shutdown;
+use motorium_proto::error::ErrorReport;
 use motorium_proto::service::ImageFormat;
 use motorium_proto::v1::common::{Desktop, Frame, PixelBox, PixelSize};
 use motorium_proto::v1::orchestrator as wire;
@@ -31,6 +34,7 @@ use reqwest::{Client, RequestBuilder};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tonic::Code;
 
 /// Token of the services.
 pub(crate) const TOKEN: &str = "the-token-of-the-services";
@@ -48,6 +52,15 @@ pub(crate) struct Services {
     pub(crate) screen: watch::Sender<[u8; 3]>,
     /// Goal of the last created task.
     pub(crate) goal: Mutex<String>,
+    /// Names of all created tasks, the last of which waits for an answer if `asks` is set.
+    pub(crate) tasks: Mutex<Vec<String>>,
+    pub(crate) asks: std::sync::atomic::AtomicBool,
+    /// No task can be watched.
+    pub(crate) refuses_watches: std::sync::atomic::AtomicBool,
+    /// Answers and messages that tasks have received.
+    pub(crate) messages: Mutex<Vec<String>>,
+    /// Effects by the ids of their requests, each with the method and the body.
+    requests: Mutex<HashMap<String, (String, Bytes)>>,
     /// Bytes of the last finished upload.
     pub(crate) uploaded: Mutex<Option<usize>>,
     token: Option<&'static str>,
@@ -58,6 +71,8 @@ pub(crate) struct Services {
 pub(crate) struct TestGateway {
     pub(crate) services: Arc<Services>,
     pub(crate) address: SocketAddr,
+    /// Host name of the page.
+    pub(crate) host: String,
     pub(crate) gateway: Gateway,
     pub(crate) client: Client,
     shutdown: Shutdown,
@@ -75,10 +90,15 @@ impl TestGateway {
         let folder = tempfile::tempdir().unwrap();
         let services = serve(token).await;
         let (gateway, shutdown) = start_gateway(&services, settings, folder.path()).await;
-        let client = http_client::plaintext().unwrap().build().unwrap();
+        let host = page_host(&gateway);
+        // Browsers resolve names below `localhost` themselves.
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+        let client = http_client::plaintext().unwrap().resolve(&host, loopback);
+        let client = client.build().unwrap();
         Self {
             services,
             address: gateway.local_address(),
+            host,
             gateway,
             client,
             shutdown,
@@ -97,7 +117,7 @@ impl TestGateway {
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("http://{}:{}{path}", self.host, self.address.port())
     }
 
     pub(crate) fn get(&self, path: &str) -> RequestBuilder {
@@ -125,6 +145,13 @@ impl TestGateway {
     pub(crate) fn folder(&self) -> std::path::PathBuf {
         self.data.path().join("gateway")
     }
+}
+
+/// Returns the host name of the page, which login links have.
+fn page_host(gateway: &Gateway) -> String {
+    let link = gateway.login_link().unwrap();
+    let (_, rest) = link.split_once("://").unwrap();
+    rest.split([':', '/']).next().unwrap().to_owned()
 }
 
 impl Drop for TestGateway {
@@ -166,6 +193,11 @@ async fn serve(token: Option<&'static str>) -> Arc<Services> {
         methods: Mutex::default(),
         screen: watch::Sender::new([200, 0, 0]),
         goal: Mutex::default(),
+        tasks: Mutex::default(),
+        asks: false.into(),
+        refuses_watches: false.into(),
+        messages: Mutex::default(),
+        requests: Mutex::default(),
         uploaded: Mutex::default(),
         token,
         address: Mutex::default(),
@@ -197,6 +229,9 @@ async fn answer(
     if expected.is_some() && authorization != expected {
         return status(16, "the token is wrong");
     }
+    if method == "OperateDesktop" {
+        return many(outcomes(body).boxed());
+    }
     let body = body
         .collect()
         .await
@@ -207,20 +242,61 @@ async fn answer(
     match method.as_str() {
         "ListDesktops" => one(&desktops()),
         "CreateSession" => status(6, "it exists"),
-        "ListTasks" => one(&wire::ListTasksResponse::default()),
+        "ListTasks" => one(&services.list_tasks(&first(&body))),
         "GetTask" => one(&wire::GetTaskResponse {
             task: Some(task("click", TaskState::AwaitingUser)),
         }),
         "ListSteps" => one(&wire::ListStepsResponse::default()),
         "CreateTask" => {
             let request: wire::CreateTaskRequest = first(&body);
-            let goal = request.task.unwrap().goal;
-            services.goal.lock().unwrap().clone_from(&goal);
-            one(&wire::CreateTaskResponse {
-                task: Some(task(&goal, TaskState::Pending)),
-            })
+            let id = request.request_id.clone();
+            services
+                .once(&method, &id, &body, || {
+                    let goal = request.task.unwrap().goal;
+                    services.goal.lock().unwrap().clone_from(&goal);
+                    let mut tasks = services.tasks.lock().unwrap();
+                    let name = format!("tasks/t{}", tasks.len() + 1);
+                    tasks.push(name);
+                })
+                .unwrap_or_else(|| {
+                    let goal = services.goal.lock().unwrap().clone();
+                    let name = services.tasks.lock().unwrap().last().cloned();
+                    one(&wire::CreateTaskResponse {
+                        task: Some(wire::Task {
+                            name: name.unwrap_or_default(),
+                            ..task(&goal, TaskState::Pending)
+                        }),
+                    })
+                })
         }
-        "CancelTask" | "AcknowledgeUserAction" => one(&wire::CancelTaskResponse::default()),
+        "SendMessage" => {
+            let request: wire::SendMessageRequest = first(&body);
+            let id = request.request_id.clone();
+            let name = request.name.clone();
+            services
+                .once(&method, &id, &body, || {
+                    services.messages.lock().unwrap().push(request.text);
+                    services.asks.store(false, Ordering::Relaxed);
+                })
+                .unwrap_or_else(|| {
+                    one(&wire::SendMessageResponse {
+                        task: Some(wire::Task {
+                            name,
+                            ..task("click", TaskState::Running)
+                        }),
+                    })
+                })
+        }
+        "AcknowledgeUserAction" => {
+            let request: wire::AcknowledgeUserActionRequest = first(&body);
+            let id = request.request_id.clone();
+            services
+                .once(&method, &id, &body, || {
+                    services.messages.lock().unwrap().push(request.message);
+                })
+                .unwrap_or_else(|| one(&wire::AcknowledgeUserActionResponse::default()))
+        }
+        "CancelTask" => one(&wire::CancelTaskResponse::default()),
         "UploadFile" => {
             let size = messages(&body)
                 .map(|message| {
@@ -237,6 +313,9 @@ async fn answer(
             })
         }
         "GetArtifact" => artifact(&first::<wire::GetArtifactRequest>(&body).name),
+        "WatchTask" if services.refuses_watches.load(Ordering::Relaxed) => {
+            status(5, "there is no such task")
+        }
         "WatchSession" | "WatchTask" => {
             many(stream::iter(session()).chain(stream::pending()).boxed())
         }
@@ -245,6 +324,59 @@ async fn answer(
             many(frames(screen).boxed())
         }
         _ => status(12, "it is not served"),
+    }
+}
+
+impl Services {
+    /// Has the effect of a request unless one with its id had it before, as the Orchestrator does. Returns the refusal of an id
+    /// that another request had.
+    fn once(
+        &self,
+        method: &str,
+        id: &str,
+        body: &Bytes,
+        effect: impl FnOnce(),
+    ) -> Option<Response> {
+        let mut requests = self.requests.lock().unwrap();
+        match requests.get(id) {
+            Some((known, content)) if known == method && content == body => {}
+            Some(_) => {
+                let text = "the request id was used for another request";
+                let report = ErrorReport::new(Code::InvalidArgument, "REQUEST_ID_REUSED", text);
+                return Some(report.into_status().into_http());
+            }
+            None => {
+                if !id.is_empty() {
+                    requests.insert(id.to_owned(), (method.to_owned(), body.clone()));
+                }
+                drop(requests);
+                effect();
+            }
+        }
+        None
+    }
+
+    fn list_tasks(&self, request: &wire::ListTasksRequest) -> wire::ListTasksResponse {
+        let mut names = self.tasks.lock().unwrap().clone();
+        names.reverse();
+        let asks = self.asks.load(Ordering::Relaxed);
+        let asking = request.states.contains(&TaskState::AwaitingUser.into());
+        if asking {
+            names.truncate(usize::from(asks));
+        }
+        let question = wire::UserRequest {
+            kind: wire::user_request::Kind::Question.into(),
+            ..wire::UserRequest::default()
+        };
+        let tasks = names.into_iter().map(|name| wire::Task {
+            name,
+            user_request: asking.then(|| question.clone()),
+            ..task("click", TaskState::AwaitingUser)
+        });
+        wire::ListTasksResponse {
+            tasks: tasks.collect(),
+            ..wire::ListTasksResponse::default()
+        }
     }
 }
 
@@ -349,6 +481,42 @@ fn frames(screen: watch::Receiver<[u8; 3]>) -> impl futures::Stream<Item = Bytes
         };
         Some((frame(&update), screen))
     })
+}
+
+/// Answers the start with its task, and every input with its outcome.
+fn outcomes(body: Body) -> impl futures::Stream<Item = Bytes> + Send {
+    let state = (body.into_data_stream(), Vec::new());
+    stream::unfold(state, |(mut parts, mut received)| async move {
+        loop {
+            if let Some(prefix) = received.get(1..5) {
+                let length = u32::from_be_bytes(prefix.try_into().unwrap()) as usize;
+                if received.len() >= 5 + length {
+                    let message = Bytes::from(received[5..5 + length].to_vec());
+                    received.drain(..5 + length);
+                    return Some((outcome(message), (parts, received)));
+                }
+            }
+            received.extend_from_slice(&parts.next().await?.ok()?);
+        }
+    })
+}
+
+fn outcome(request: Bytes) -> Bytes {
+    use wire::operate_desktop_request::Part;
+    use wire::operate_desktop_response::Part as ResponsePart;
+
+    let request = wire::OperateDesktopRequest::decode(request).unwrap();
+    let part = match request.part.unwrap() {
+        Part::Start(start) => ResponsePart::Task(wire::Task {
+            name: start.name,
+            ..wire::Task::default()
+        }),
+        Part::Input(input) => ResponsePart::Outcome(wire::OperatorInputOutcome {
+            sequence: input.sequence,
+            outcome: None,
+        }),
+    };
+    frame(&wire::OperateDesktopResponse { part: Some(part) })
 }
 
 /// Returns a message of gRPC with its prefix.

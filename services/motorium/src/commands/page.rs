@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
-use motorium_gateway::{Settings, own_token};
+use motorium_gateway::{Settings, own_token, running_address};
 use motorium_kit::config::{LayeredConfig, ListenAddress, Secret};
 use motorium_kit::http_client;
 use motorium_messages::Message;
@@ -47,6 +47,10 @@ fn gateway_url(loaded: &LayeredConfig, given: Option<&str>) -> Result<String, Er
     if !settings.enabled {
         return Err(Error::Usage(text(Message::PageDisabled)));
     }
+    // Another program may have had the configured port when it started.
+    if let Some(address) = running_address(&gateway_folder(loaded.common()?.data()?)) {
+        return Ok(format!("http://{address}"));
+    }
     let ListenAddress(listen) = settings.listen;
     let address = match listen.ip().is_unspecified() {
         true => SocketAddr::from(([127, 0, 0, 1], listen.port())),
@@ -76,13 +80,25 @@ fn token(loaded: &LayeredConfig, args: &Page, url: &str) -> Result<Option<Secret
     })
 }
 
+/// Returns the host of a URL if it is a name below `localhost`, as the page has one.
+fn local_name(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let host = rest.split([':', '/']).next()?;
+    host.ends_with(".localhost").then(|| host.to_owned())
+}
+
 /// Returns the link, or what is wrong in words.
 async fn request_link(url: &str, token: Option<&Secret>) -> Result<String, String> {
     let builder = match url.starts_with("https:") {
         true => http_client::with_root_certificates(None),
         false => http_client::plaintext(),
     };
-    let client = builder.map_err(|error| error.to_string())?.build();
+    let mut builder = builder.map_err(|error| error.to_string())?;
+    if let Some(host) = local_name(url) {
+        // Browsers resolve such names themselves, and this system may not.
+        builder = builder.resolve(&host, SocketAddr::from(([127, 0, 0, 1], 0)));
+    }
+    let client = builder.build();
     let client = client.map_err(|error| error.to_string())?;
     let mut request = client.post(format!("{url}{LINKS}"));
     if let Some(token) = token {

@@ -89,8 +89,31 @@ impl Edge {
         self.record_end(&principal, method, &resource, result).await
     }
 
+    /// Records the beginning of a call that is not made if this fails.
+    pub(super) async fn record_begin(
+        &self,
+        principal: &Principal,
+        method: &'static str,
+        resource: &str,
+    ) -> Result<(), Status> {
+        self.record(audit::call(principal, method, resource, None))
+            .await
+    }
+
+    /// Records the outcome of a call in words.
+    pub(super) async fn record_outcome(
+        &self,
+        principal: &Principal,
+        method: &'static str,
+        resource: &str,
+        outcome: String,
+    ) -> Result<(), Status> {
+        self.record(audit::call(principal, method, resource, Some(outcome)))
+            .await
+    }
+
     /// Records the outcome of a call and returns it.
-    async fn record_end<T>(
+    pub(super) async fn record_end<T>(
         &self,
         principal: &Principal,
         method: &'static str,

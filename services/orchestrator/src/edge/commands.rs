@@ -66,7 +66,7 @@ fn state_name(lifecycle: &Lifecycle) -> &'static str {
     }
 }
 
-fn wrong_state(task: &Task, needed: &'static str) -> Error {
+pub(super) fn wrong_state(task: &Task, needed: &'static str) -> Error {
     let name = task.spec.name.clone();
     let state = state_name(&task.lifecycle);
     if task.lifecycle.is_terminal() {
@@ -86,7 +86,7 @@ fn is_abandoned(row: &TaskRow, now: SystemTime) -> bool {
 }
 
 /// Returns the name of the person who takes a desktop over. Callers that no server authenticates name themselves.
-fn taking_over(stated: String) -> String {
+pub(super) fn taking_over(stated: String) -> String {
     match Principal::current().name() {
         LOCAL if !stated.is_empty() => stated,
         name => name.to_owned(),

@@ -11,6 +11,7 @@ mod audited;
 mod commands;
 mod deletion;
 mod desktops;
+mod operate;
 mod ownership;
 mod session_watch;
 mod sessions;
@@ -49,6 +50,7 @@ use crate::desktops::DesktopPool;
 use crate::desktops::registration::RegistrationRules;
 use crate::error::Error;
 use crate::functions::Tools;
+use crate::operators::Operators;
 use crate::queue::{self, TaskScope};
 use motorium_recording::log;
 use motorium_task::spec::LimitRules;
@@ -86,6 +88,8 @@ pub struct Edge {
     pub uploads: UploadSlots,
     /// Limits the watches at a time.
     pub watches: WatchSlots,
+    /// Ways for the input of people who have taken tasks over.
+    pub operators: Operators,
 }
 
 impl fmt::Debug for Edge {
@@ -187,6 +191,7 @@ fn resource_id(field: &str, id: &str, unique: Uuid) -> Result<String, Error> {
 impl OrchestratorService for Edge {
     type WatchTaskStream = ResponseStream<wire::WatchTaskResponse>;
     type WatchSessionStream = ResponseStream<wire::WatchSessionResponse>;
+    type OperateDesktopStream = ResponseStream<wire::OperateDesktopResponse>;
     type GetArtifactStream = ResponseStream<wire::GetArtifactResponse>;
     type ExportTrajectoryStream = ResponseStream<wire::ExportTrajectoryResponse>;
     type ExportSessionStream = ResponseStream<wire::ExportSessionResponse>;
@@ -328,6 +333,13 @@ impl OrchestratorService for Edge {
         Ok(Response::new(wire::AcknowledgeUserActionResponse {
             task: Some(task),
         }))
+    }
+
+    async fn operate_desktop(
+        &self,
+        request: Request<Streaming<wire::OperateDesktopRequest>>,
+    ) -> RpcResult<Self::OperateDesktopStream> {
+        Ok(Response::new(self.operate(request.into_inner()).await?))
     }
 
     async fn take_over(

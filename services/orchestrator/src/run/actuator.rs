@@ -328,7 +328,7 @@ fn fence_request(run: &RunContext, action_id: ActionId) -> RunResult<FenceReques
     })
 }
 
-fn leased_display(run: &RunContext) -> RunResult<(DisplayId, DesktopEpoch)> {
+pub(super) fn leased_display(run: &RunContext) -> RunResult<(DisplayId, DesktopEpoch)> {
     let Some((_, epoch)) = run.task().desktop.clone() else {
         return Err(Halt::OwnershipLost("the desktop was released".to_owned()));
     };

@@ -11,7 +11,9 @@ use motorium_proto::domain::frame::Image;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::DisplayId;
 use motorium_proto::error::ErrorReport;
-use motorium_proto::service::{BackendAttempt, CaptureArea, Perception, Redaction, Result};
+use motorium_proto::service::{
+    BackendAttempt, CaptureArea, Executor, Perception, Redaction, Result,
+};
 use tokio::time::Instant;
 
 use super::interrupts::Interrupts;
@@ -20,6 +22,7 @@ use super::run_hooks::RunHooks;
 use super::sight::Sight;
 use super::{Backoff, Journal, RunConfig, RunResult, halt, is_provider_failure, is_transient};
 use crate::hooks::{HookChainOutcome, HookDenial, HookEvent, HookIntervention, HookPoint};
+use crate::operators::Operators;
 use motorium_messages::Message;
 use motorium_recording::ports::Ports;
 use motorium_recording::recording::{RecordingMode, recording_ports};
@@ -37,6 +40,20 @@ impl std::fmt::Debug for BackgroundPerception {
     }
 }
 
+/// The way for the input of a person, and the unrecorded handle to the Executor that performs it: what people do is no part of a
+/// recording.
+#[derive(Clone)]
+pub(super) struct OperatorAccess {
+    pub(super) operators: Operators,
+    pub(super) executor: Arc<dyn Executor>,
+}
+
+impl std::fmt::Debug for OperatorAccess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OperatorAccess").finish_non_exhaustive()
+    }
+}
+
 /// The environment of one run.
 #[derive(Debug)]
 pub(super) struct RunContext {
@@ -47,6 +64,7 @@ pub(super) struct RunContext {
     pub(super) ports: Ports,
     /// For work beside the loop, which is recorded separately.
     pub(super) background_perception: BackgroundPerception,
+    pub(super) operators: OperatorAccess,
     pub(super) desktop: Desktop,
     pub(super) config: RunConfig,
     pub(super) sight: Sight,

@@ -22,6 +22,7 @@ use crate::desktops::registration::RegistrationRules;
 use crate::desktops::{DesktopPool, DesktopReservation, WorkKind};
 use crate::error::Error;
 use crate::instance::Instance;
+use crate::operators::Operators;
 use crate::queue::{self, QueuedTask, TaskScope, WaitAnnouncer};
 use crate::sessions;
 use motorium_recording::log;
@@ -66,6 +67,8 @@ pub struct Dispatcher {
     pub scope: TaskScope,
     /// Records actions and approvals.
     pub audit: AuditLog,
+    /// Ways for the input of people who have taken tasks over.
+    pub operators: Operators,
 }
 
 impl std::fmt::Debug for Dispatcher {
@@ -346,6 +349,7 @@ impl DispatchLoop {
             run_config,
             lease_duration: lease,
             audit,
+            operators,
             ..
         } = self.dispatcher.clone();
         let journal = Journal::new(store, &notifier, task, claim.epoch, lease, audit);
@@ -355,6 +359,7 @@ impl DispatchLoop {
             journal,
             desktop: desktop.clone(),
             ports: ports.clone(),
+            operators,
         };
         let runner = Runner::new(assignment, blobs, stop.clone(), owner, run_config);
         let shutdown = self.shutdown.clone();

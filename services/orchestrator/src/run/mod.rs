@@ -72,6 +72,7 @@ mod sight;
 mod stop;
 mod summary;
 mod takeover;
+mod takeover_input;
 mod target_changes;
 
 use std::sync::Arc;
@@ -84,7 +85,7 @@ use motorium_store::BlobStore;
 use self::actuator::Actuator;
 use self::background::BackgroundTasks;
 use self::conclude::fetch_results;
-use self::context::{BackgroundPerception, RunContext};
+use self::context::{BackgroundPerception, OperatorAccess, RunContext};
 use self::decide::Planning;
 use self::functions::{Functions, interrupted_call_result};
 use self::gate::Gate;
@@ -100,6 +101,7 @@ use crate::backoff::{Backoff, is_provider_failure};
 use crate::error::is_transient;
 use crate::functions::Tools;
 use crate::hooks::HookChain;
+use crate::operators::Operators;
 use crate::run::recorded_settings::RunSettings;
 use motorium_policy::PolicySource;
 use motorium_recording::recording::{Recorder, RecordingMode};
@@ -256,6 +258,8 @@ pub struct Assignment {
     pub journal: Journal,
     pub desktop: Desktop,
     pub ports: Ports,
+    /// Ways for the input of people who have taken tasks over.
+    pub operators: Operators,
 }
 
 /// Runs one task.
@@ -286,6 +290,7 @@ impl Runner {
             journal,
             desktop,
             ports,
+            operators,
         } = assignment;
         let recording = if config.recording {
             RecordingMode::Recording(Recorder::begin(
@@ -301,6 +306,10 @@ impl Runner {
             recorder: StepRecorder::new(blobs),
             hooks: RunHooks::new(&config.hooks),
             background_perception: BackgroundPerception(Arc::clone(&ports.perception)),
+            operators: OperatorAccess {
+                operators,
+                executor: Arc::clone(&ports.executor),
+            },
             sight: Sight::default(),
             ports,
             desktop,

@@ -1,4 +1,5 @@
-//! Records what a person does while they have taken over the desktop, without the text they type.
+//! Records what a person does while they have taken over the desktop, at it or from elsewhere
+//! ([`super::takeover_input`]), without the text they type.
 //!
 //! The screen is observed between two inputs, so that a click can be described by the element it hit; a click that
 //! comes too soon is described by its position. The task performs nothing meanwhile. If a desktop cannot report human
@@ -19,6 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::actuator::Actuator;
 use super::context::RunContext;
+use super::takeover_input::OperatorInputs;
 use super::{RunResult, capture};
 use motorium_task::event::Event;
 use motorium_task::screen::bounds_on_display;
@@ -42,11 +44,21 @@ pub(super) async fn watch_operator(run: &mut RunContext, actuator: &Actuator) ->
     // Stops an action that was still running at the take-over.
     actuator.release_inputs(run).await;
     let mut inputs = human_input(run);
+    let mut remote = OperatorInputs::accept(run);
     let mut glance = observe_when_idle(run);
     while run.task().is_taken_over() {
+        if !remote.is_of(&run.task().operator) {
+            // Another person has taken over since.
+            glance = record_rest(run, remote, glance).await?;
+            remote = OperatorInputs::accept(run);
+        }
         tokio::select! {
             biased;
             stop = run.interrupts.stop.requested() => return Err(stop.into()),
+            input = remote.next() => {
+                glance = record_human_input(run, &input, glance).await?;
+                run.journal.merge_foreign_events().await?;
+            }
             input = inputs.next() => {
                 match input {
                     Some(Ok(input)) => glance = record_human_input(run, &input, glance).await?,
@@ -61,7 +73,19 @@ pub(super) async fn watch_operator(run: &mut RunContext, actuator: &Actuator) ->
             changed = run.journal.wait_for_change() => changed?,
         }
     }
-    Ok(())
+    record_rest(run, remote, glance).await.map(drop)
+}
+
+/// Ends the input of a person from elsewhere, before anything else acts on the desktop, and records what was not recorded yet.
+async fn record_rest(
+    run: &mut RunContext,
+    remote: OperatorInputs,
+    mut glance: PendingObservation,
+) -> RunResult<PendingObservation> {
+    for input in remote.finish().await {
+        glance = record_human_input(run, &input, glance).await?;
+    }
+    Ok(glance)
 }
 
 /// Returns the person's inputs. The stream is reopened when it breaks, and never ends.

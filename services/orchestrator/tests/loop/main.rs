@@ -23,6 +23,7 @@ mod limits;
 mod lists;
 mod loop_detection;
 mod messages;
+mod operate;
 mod pause;
 mod phrasebook;
 mod pointer;

@@ -305,6 +305,17 @@ pub(crate) async fn attack(
             )
             .await
         }
+        "OperateDesktop" => {
+            let start = wire::OperateDesktopStart {
+                name,
+                user: "ann".to_owned(),
+            };
+            let request = wire::OperateDesktopRequest {
+                part: Some(wire::operate_desktop_request::Part::Start(start)),
+            };
+            let requests = futures::stream::iter([request]);
+            first(by.operate_desktop(requests).await).await
+        }
         "ListApprovals" => {
             let of = |parent: &str| wire::ListApprovalsRequest {
                 parent: parent.to_owned(),

@@ -27,6 +27,7 @@ impl Task {
         );
         self.close_pending_approvals(ApprovalState::Invalidated);
         self.interruptions += 1;
+        user.clone_into(&mut self.operator);
         self.manual_actions.clear();
         let message = if user.is_empty() {
             Message::TakenOver

@@ -11,18 +11,21 @@ interface LiveScreenProps {
   readonly className?: string;
   /** Width to the height, before the first frame says it. */
   readonly aspect?: number;
+  /** Drawn over the screen, whose size in its own pixels it gets. */
+  readonly overlay?: (width: number, height: number) => ReactNode;
 }
 
 // Steps of the requested width: a page that is resized slowly should not open a stream for each pixel.
 const WIDTH_STEP = 160;
 
 /** The live screen of a desktop, in the size in which it is shown. */
-export function LiveScreen({ desktop, label, className, aspect = 16 / 10 }: LiveScreenProps): ReactNode {
+export function LiveScreen({ desktop, label, className, aspect = 16 / 10, overlay }: LiveScreenProps): ReactNode {
   const t = useText();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [state, setState] = useState<LiveState>({ kind: "connecting" });
   const [ratio, setRatio] = useState(aspect);
   const [drawn, setDrawn] = useState(false);
+  const [screen, setScreen] = useState<{ readonly width: number; readonly height: number }>();
   const connection = useRef<LiveConnection>(undefined);
   const width = useRequestedWidth(canvas);
   const height = Math.round(width / ratio);
@@ -50,6 +53,7 @@ export function LiveScreen({ desktop, label, className, aspect = 16 / 10 }: Live
             target.width = bitmap.width;
             target.height = bitmap.height;
             setRatio(header.screen_width / header.screen_height);
+            setScreen({ width: header.screen_width, height: header.screen_height });
           }
           target.getContext("2d", { alpha: false })?.drawImage(bitmap, 0, 0);
           setDrawn(true);
@@ -76,6 +80,7 @@ export function LiveScreen({ desktop, label, className, aspect = 16 / 10 }: Live
         aria-label={label}
         className={cn("block size-full transition-opacity duration-300", drawn ? "opacity-100" : "opacity-0", trouble && "grayscale")}
       />
+      {screen && overlay?.(screen.width, screen.height)}
       {(!drawn || trouble) && (
         <div className="absolute inset-0 flex items-center justify-center">
           <span className="rounded-full bg-card/90 px-3.5 py-1.5 text-sm text-muted-foreground shadow-card">

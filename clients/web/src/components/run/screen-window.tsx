@@ -12,6 +12,7 @@ import { useLists } from "@/store/lists.ts";
 import { fragmentOf } from "@/store/route.ts";
 import type { DesktopWait } from "@gen/orchestrator/v1/task_pb.ts";
 import { LiveScreen } from "./live-screen.tsx";
+import { OperateSurface } from "./operate-surface.tsx";
 import { Overlay } from "./overlay.tsx";
 import { ScreenBox } from "./screen-box.tsx";
 import { Verdict } from "./verdict.tsx";
@@ -158,7 +159,14 @@ function Screen({ task, step, position, moment, after, marks }: ScreenProps): Re
   }
   if (task.state === TaskState.PENDING || task.desktop === "" || task.desktopReleased) return <WaitingForDesktop task={task} />;
   const size = task.steps.at(-1)?.screen;
-  return <LiveScreen desktop={task.desktop} label={t("screen.altLive")} {...(size ? { aspect: size.width / size.height } : {})} />;
+  return (
+    <LiveScreen
+      desktop={task.desktop}
+      label={t("screen.altLive")}
+      {...(size ? { aspect: size.width / size.height } : {})}
+      {...(task.takenOverBy === undefined ? {} : { overlay: (width, height) => <OperateSurface task={task.name} width={width} height={height} /> })}
+    />
+  );
 }
 
 function WaitingForDesktop({ task }: { readonly task: TaskView }): ReactNode {

@@ -1,0 +1,127 @@
+/**
+ * Mouse and keyboard for the desktop of a task that the user has taken over, over a WebSocket. The server performs inputs one
+ * at a time and answers each with its outcome. Nothing is sent twice: what a lost connection swallowed, the user sees and repeats.
+ */
+import { create, fromBinary, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import type { ActionSchema } from "@gen/common/v1/action_pb.ts";
+import { ActionResult } from "@gen/common/v1/action_pb.ts";
+import { OperateDesktopResponseSchema, OperatorInputSchema } from "@gen/orchestrator/v1/orchestrator_service_pb.ts";
+import { problemOf, type Problem } from "./errors.ts";
+import { parseServerError, socketAddress } from "./socket.ts";
+
+export type OperationState =
+  | { readonly kind: "connecting" | "open" | "lost" }
+  /** Another person has the desktop, or it was handed back. */
+  | { readonly kind: "refused"; readonly problem: Problem };
+
+export type Input = NonNullable<MessageInitShape<typeof ActionSchema>["action"]>;
+
+export interface OperationHandlers {
+  onState(state: OperationState): void;
+  /** Time from an input to its outcome. */
+  onLatency(milliseconds: number): void;
+  /** The desktop did not take an input, with the server's words. */
+  onFailure(detail: string): void;
+}
+
+export interface Operation {
+  /** Sends an input behind all earlier ones. */
+  send(input: Input): void;
+  /** Moves the pointer. Of several movements, the desktop gets the last: it follows the hand instead of its past. */
+  move(x: number, y: number): void;
+  /** True while several inputs have no outcome yet. Repetitions of a held key are left out then. */
+  isBehind(): boolean;
+  close(): void;
+}
+
+const RETRY_MS = 1_000;
+// The gateway refuses more; a desktop that far behind follows no hand.
+const MAX_WAITING = 200;
+
+/** Opens the way to the desktop. A lost connection is opened again; a refusal is final. */
+export function operate(task: string, handlers: OperationHandlers): Operation {
+  let socket: WebSocket | undefined;
+  let closed = false;
+  let opened = false;
+  let refusal: Problem | undefined;
+  let retry: ReturnType<typeof setTimeout> | undefined;
+  let sequence = 0n;
+  const sentAt = new Map<bigint, number>();
+  let nextMove: { readonly x: number; readonly y: number } | undefined;
+
+  const transmit = (input: Input): void => {
+    if (socket?.readyState !== WebSocket.OPEN || !opened || sentAt.size >= MAX_WAITING) return;
+    sequence += 1n;
+    sentAt.set(sequence, performance.now());
+    socket.send(toBinary(OperatorInputSchema, create(OperatorInputSchema, { sequence, action: { action: input } })));
+  };
+  const flushMove = (): void => {
+    if (nextMove === undefined) return;
+    transmit({ case: "move", value: { to: pointAt(nextMove.x, nextMove.y) } });
+    nextMove = undefined;
+  };
+  const receive = (message: Uint8Array): void => {
+    const { part } = fromBinary(OperateDesktopResponseSchema, message);
+    if (part.case === "task") {
+      opened = true;
+      handlers.onState({ kind: "open" });
+    }
+    if (part.case !== "outcome") return;
+    const began = sentAt.get(part.value.sequence);
+    sentAt.delete(part.value.sequence);
+    if (began !== undefined) handlers.onLatency(performance.now() - began);
+    const outcome = part.value.outcome;
+    if (outcome !== undefined && outcome.result !== ActionResult.PERFORMED) handlers.onFailure(outcome.detail);
+    if (sentAt.size === 0) flushMove();
+  };
+  const connect = (): void => {
+    handlers.onState({ kind: "connecting" });
+    const connection = new WebSocket(socketAddress(`/api/operate/${task.split("/").map(encodeURIComponent).join("/")}`));
+    socket = connection;
+    connection.binaryType = "arraybuffer";
+    connection.onmessage = ({ data }: MessageEvent<unknown>) => {
+      if (data instanceof ArrayBuffer) receive(new Uint8Array(data));
+      else if (typeof data === "string") {
+        const error = parseServerError(data);
+        if (error !== undefined) refusal = problemOf(error);
+      }
+    };
+    connection.onclose = () => {
+      opened = false;
+      sentAt.clear();
+      nextMove = undefined;
+      if (closed) return;
+      if (refusal !== undefined && refusal.kind !== "offline") {
+        handlers.onState({ kind: "refused", problem: refusal });
+        return;
+      }
+      refusal = undefined;
+      handlers.onState({ kind: "lost" });
+      retry = setTimeout(connect, RETRY_MS);
+    };
+  };
+  connect();
+
+  return {
+    send: (input) => {
+      // In the order of the hand: a click happens where the pointer has come to.
+      flushMove();
+      transmit(input);
+    },
+    move: (x, y) => {
+      nextMove = { x, y };
+      if (sentAt.size === 0) flushMove();
+    },
+    isBehind: () => sentAt.size > 2,
+    close: () => {
+      closed = true;
+      clearTimeout(retry);
+      socket?.close();
+    },
+  };
+}
+
+/** A target at a point of the screen. */
+export function pointAt(x: number, y: number): { readonly target: { readonly case: "point"; readonly value: { readonly x: number; readonly y: number } } } {
+  return { target: { case: "point", value: { x, y } } };
+}

@@ -1,0 +1,145 @@
+import { useEffect, useRef, useState, type ClipboardEvent, type CompositionEvent, type FormEvent, type KeyboardEvent, type PointerEvent, type ReactNode, type WheelEvent } from "react";
+import { Button as MouseButton, ScrollUnit } from "@gen/common/v1/action_pb.ts";
+import { operate, pointAt, type Operation, type OperationState } from "@/api/operate.ts";
+import { useText } from "@/i18n/index.ts";
+import { cn } from "@/lib/class-names.ts";
+import { meaningOf } from "@/model/keyboard.ts";
+import { PressCounter } from "@/model/presses.ts";
+
+interface OperateSurfaceProps {
+  readonly task: string;
+  /** Size of the screen, in its pixels. */
+  readonly width: number;
+  readonly height: number;
+}
+
+const BUTTONS = [MouseButton.LEFT, MouseButton.MIDDLE, MouseButton.RIGHT, MouseButton.BACK, MouseButton.FORWARD] as const;
+// The desktop scrolls in notches of 120 pixels; a touchpad sends a few pixels at a time.
+const SCROLL_STEP_PIXELS = 60;
+const LINE_PIXELS = 40;
+const FAILURE_SHOWN_MS = 4_000;
+
+/** Lies over the live screen of a desktop that the user has taken over, and passes mouse and keyboard on to it. */
+export function OperateSurface({ task, width, height }: OperateSurfaceProps): ReactNode {
+  const t = useText();
+  const keyboard = useRef<HTMLTextAreaElement>(null);
+  const operation = useRef<Operation>(undefined);
+  const scrolled = useRef({ x: 0, y: 0 });
+  const presses = useRef(new PressCounter());
+  const [state, setState] = useState<OperationState>({ kind: "connecting" });
+  const [latency, setLatency] = useState<number>();
+  const [failure, setFailure] = useState("");
+  const [focused, setFocused] = useState(false);
+
+  useEffect(() => {
+    const opened = operate(task, { onState: setState, onLatency: setLatency, onFailure: setFailure });
+    operation.current = opened;
+    return () => opened.close();
+  }, [task]);
+  useEffect(() => {
+    if (failure === "") return;
+    const timer = setTimeout(() => setFailure(""), FAILURE_SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [failure]);
+
+  // Another person has the desktop: the screen is shown, and the card below says whose it is.
+  if (state.kind === "refused") return null;
+
+  const pointOf = (event: { clientX: number; clientY: number; currentTarget: Element }): [number, number] => {
+    const box = event.currentTarget.getBoundingClientRect();
+    const along = (offset: number, length: number, pixels: number): number =>
+      Math.min(pixels - 1, Math.max(0, Math.round((offset / length) * pixels)));
+    return [along(event.clientX - box.left, box.width, width), along(event.clientY - box.top, box.height, height)];
+  };
+  const onPointerDown = (event: PointerEvent): void => {
+    const button = BUTTONS[event.button];
+    if (button === undefined) return;
+    event.preventDefault();
+    event.currentTarget.setPointerCapture(event.pointerId);
+    keyboard.current?.focus({ preventScroll: true });
+    const count = presses.current.count(event);
+    const at = pointAt(...pointOf(event));
+    // The desktop keeps presses apart that come one by one, so that they are no double click by chance.
+    if (count > 1) operation.current?.send({ case: "click", value: { at, button, count } });
+    else operation.current?.send({ case: "mouseDown", value: { at, button } });
+  };
+  const onPointerUp = (event: PointerEvent): void => {
+    const button = BUTTONS[event.button];
+    if (button === undefined || presses.current.last > 1) return;
+    operation.current?.send({ case: "mouseUp", value: { at: pointAt(...pointOf(event)), button } });
+  };
+  const onWheel = (event: WheelEvent): void => {
+    const scale = event.deltaMode === 0 ? 1 : LINE_PIXELS;
+    scrolled.current.x += event.deltaX * scale;
+    scrolled.current.y += event.deltaY * scale;
+    const { x, y } = scrolled.current;
+    if (Math.abs(x) < SCROLL_STEP_PIXELS && Math.abs(y) < SCROLL_STEP_PIXELS) return;
+    scrolled.current = { x: 0, y: 0 };
+    // At least one notch, which is what a step of a mouse wheel is.
+    const notches = (pixels: number): number => (Math.abs(pixels) < SCROLL_STEP_PIXELS ? 0 : Math.sign(pixels) * Math.max(1, Math.round(Math.abs(pixels) / 120)));
+    operation.current?.send({ case: "scroll", value: { at: pointAt(...pointOf(event)), unit: ScrollUnit.NOTCHES, x: notches(x), y: notches(y) } });
+  };
+  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
+    // Neither the page nor its shortcuts take part.
+    event.stopPropagation();
+    const { key, ctrlKey, altKey, metaKey, shiftKey } = event;
+    const meaning = meaningOf({
+      key, ctrlKey, altKey, metaKey, shiftKey, altGraph: event.getModifierState("AltGraph"), composing: event.nativeEvent.isComposing,
+    });
+    if (meaning.kind === "text" || meaning.kind === "paste") return;
+    event.preventDefault();
+    if (meaning.kind === "leave") event.currentTarget.blur();
+    if (event.repeat && operation.current?.isBehind()) return;
+    if (meaning.kind === "chord") operation.current?.send({ case: "keyChord", value: { keys: [...meaning.keys], repeat: 1 } });
+  };
+  /** Sends what the browser has entered, and empties the field. */
+  const sendText = (field: HTMLTextAreaElement): void => {
+    const text = field.value;
+    field.value = "";
+    if (text !== "") operation.current?.send({ case: "typeText", value: { text: { source: { case: "literal", value: text } } } });
+  };
+  const onInput = (event: FormEvent<HTMLTextAreaElement>): void => {
+    if (!(event.nativeEvent as InputEvent).isComposing) sendText(event.currentTarget);
+  };
+  const onPaste = (event: ClipboardEvent): void => {
+    event.preventDefault();
+    const text = event.clipboardData.getData("text/plain");
+    if (text !== "") operation.current?.send({ case: "paste", value: { text: { source: { case: "literal", value: text } } } });
+  };
+
+  return (
+    <div
+      className={cn("group absolute inset-0 touch-none ring-2 ring-transparent ring-inset", focused ? "cursor-none ring-warning" : "cursor-pointer")}
+      data-state={state.kind}
+      onPointerDown={onPointerDown}
+      onPointerUp={onPointerUp}
+      onPointerMove={(event) => operation.current?.move(...pointOf(event))}
+      onWheel={onWheel}
+      onContextMenu={(event) => event.preventDefault()}
+    >
+      <textarea
+        ref={keyboard}
+        aria-label={t("operate.keyboard")}
+        className="absolute top-1/2 left-1/2 size-px resize-none opacity-0"
+        autoCapitalize="off" autoComplete="off" autoCorrect="off" spellCheck={false}
+        onFocus={() => setFocused(true)}
+        onBlur={() => setFocused(false)}
+        onKeyDown={onKeyDown}
+        onKeyUp={(event) => event.stopPropagation()}
+        onInput={onInput}
+        onCompositionEnd={(event: CompositionEvent<HTMLTextAreaElement>) => sendText(event.currentTarget)}
+        onPaste={onPaste}
+      />
+      <span role="status" className="pointer-events-none absolute right-2 bottom-2 rounded-full bg-card/90 px-3 py-1 text-xs text-muted-foreground tabular-nums shadow-card">
+        {failure !== "" ? failure : statusOf(t, state, focused, latency)}
+      </span>
+    </div>
+  );
+}
+
+function statusOf(t: ReturnType<typeof useText>, state: OperationState, focused: boolean, latency: number | undefined): string {
+  if (state.kind === "lost") return t("operate.lost");
+  if (state.kind !== "open") return t("operate.connecting");
+  if (!focused) return t("operate.click");
+  return latency === undefined ? t("operate.leave") : t("operate.active", { latency: Math.round(latency) });
+}

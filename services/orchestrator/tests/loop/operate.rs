@@ -1,0 +1,225 @@
+//! Input of a person who operates the desktop of a task from elsewhere.
+
+use futures::channel::mpsc::{self, UnboundedSender};
+use motorium_proto::error::ErrorReport;
+use motorium_proto::v1::common::action::Action as ActionKind;
+use motorium_proto::v1::common::{
+    Action, ActionResult, ClickAction, KeyChordAction, OpenUrlAction, PixelPoint, Target,
+    TextInput, TypeTextAction, target, text_input,
+};
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::event::Kind;
+use motorium_proto::v1::orchestrator::operate_desktop_request::Part;
+use motorium_proto::v1::orchestrator::operate_desktop_response::Part as ResponsePart;
+use motorium_store::audit;
+use tonic::{Code, Status, Streaming};
+
+use crate::support::cluster::Cluster;
+use crate::support::script::{act, click};
+
+/// The person who takes over, as `Cluster::take_over` calls them.
+const OPERATOR: &str = "the night shift";
+const TYPED: &str = "canary-typed";
+
+/// An open stream of inputs.
+struct Operation {
+    inputs: UnboundedSender<wire::OperateDesktopRequest>,
+    responses: Streaming<wire::OperateDesktopResponse>,
+    sequence: u64,
+}
+
+impl Operation {
+    async fn open(cluster: &Cluster, task: &str, user: &str) -> Result<Self, Status> {
+        let (inputs, requests) = mpsc::unbounded();
+        let start = wire::OperateDesktopStart {
+            name: task.to_owned(),
+            user: user.to_owned(),
+        };
+        inputs.unbounded_send(request(Part::Start(start))).unwrap();
+        let opened = cluster.client().raw().operate_desktop(requests).await?;
+        let mut responses = opened.into_inner();
+        let first = responses.message().await?.unwrap().part.unwrap();
+        assert!(matches!(first, ResponsePart::Task(opened) if opened.name == task));
+        Ok(Self {
+            inputs,
+            responses,
+            sequence: 0,
+        })
+    }
+
+    async fn perform(&mut self, action: ActionKind) -> Result<ActionResult, Status> {
+        self.sequence += 1;
+        let input = wire::OperatorInput {
+            sequence: self.sequence,
+            action: Some(Action {
+                action: Some(action),
+            }),
+        };
+        let _ = self.inputs.unbounded_send(request(Part::Input(input)));
+        let Some(ResponsePart::Outcome(outcome)) =
+            self.responses.message().await?.and_then(|it| it.part)
+        else {
+            panic!("an input is answered with its outcome");
+        };
+        assert_eq!(outcome.sequence, self.sequence);
+        Ok(outcome.outcome.unwrap().result())
+    }
+
+    async fn end(mut self) -> Status {
+        loop {
+            match self.responses.message().await {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("it ends without words"),
+                Err(status) => return status,
+            }
+        }
+    }
+}
+
+fn request(part: Part) -> wire::OperateDesktopRequest {
+    wire::OperateDesktopRequest { part: Some(part) }
+}
+
+fn click_at(x: i32, y: i32) -> ActionKind {
+    let at = Target {
+        target: Some(target::Target::Point(PixelPoint { x, y })),
+    };
+    ActionKind::Click(ClickAction {
+        at: Some(at),
+        ..ClickAction::default()
+    })
+}
+
+fn typing(source: text_input::Source) -> ActionKind {
+    ActionKind::TypeText(TypeTextAction {
+        text: Some(TextInput {
+            source: Some(source),
+        }),
+        ..TypeTextAction::default()
+    })
+}
+
+/// Starts a task whose desktop the person has taken over before the agent has done anything.
+async fn taken_over() -> (Cluster, String) {
+    let cluster = Cluster::start(vec![act([click(3)])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    cluster.take_over(&name).await;
+    (cluster, name)
+}
+
+#[tokio::test]
+async fn input_reaches_the_desktop_and_is_reported_without_its_text() {
+    let (cluster, name) = taken_over().await;
+    let mut operation = Operation::open(&cluster, &name, OPERATOR).await.unwrap();
+    let clicked = operation.perform(click_at(17, 21)).await.unwrap();
+    assert_eq!(clicked, ActionResult::Performed);
+    let text = text_input::Source::Literal(TYPED.to_owned());
+    operation.perform(typing(text)).await.unwrap();
+    let enter = KeyChordAction {
+        keys: vec!["enter".to_owned()],
+        repeat: 1,
+    };
+    operation
+        .perform(ActionKind::KeyChord(enter))
+        .await
+        .unwrap();
+    assert_eq!(cluster.world.done().len(), 3);
+    assert_eq!(cluster.world.clicks(), [(17, 21)]);
+
+    cluster.world.release("plan");
+    cluster.hand_back(&name).await;
+    let status = operation.end().await;
+    assert_eq!(status.code(), Code::FailedPrecondition, "{status}");
+    let story = cluster.follow(&name).await;
+    let reports = story.all(|kind| match kind {
+        Kind::HumanActed(acted) => Some(acted.description.clone()),
+        _ => None,
+    });
+    let reports = reports.join("; ");
+    assert!(reports.contains("(17, 21)"), "{reports}");
+    assert!(reports.contains("typed 13 characters"), "{reports}");
+
+    let mut log = Vec::new();
+    audit::export(&cluster.audit_folder(), &mut log).unwrap();
+    let log = String::from_utf8(log).unwrap();
+    let periods: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("OperateDesktop"))
+        .collect();
+    assert_eq!(periods.len(), 2, "one period: its beginning and its end");
+    let counts = "clicks=1 scrolls=0 keys=1 characters=12 clipboard=0";
+    assert!(periods[1].contains(counts), "{periods:?}");
+    assert!(!log.contains(TYPED) && !reports.contains(TYPED));
+}
+
+#[tokio::test]
+async fn only_the_person_who_took_over_operates_and_only_until_the_hand_back() {
+    let (cluster, name) = taken_over().await;
+    let refused = Operation::open(&cluster, &name, "another person").await;
+    let status = refused.err().unwrap();
+    assert_eq!(ErrorReport::from_status(&status).reason, "WRONG_STATE");
+    let mut operation = Operation::open(&cluster, &name, OPERATOR).await.unwrap();
+    operation.perform(click_at(1, 1)).await.unwrap();
+    cluster.world.release("plan");
+    cluster.hand_back(&name).await;
+    cluster.follow(&name).await.answer();
+    // The agent has clicked since; the person's input comes too late.
+    let late = operation.perform(click_at(2, 2)).await;
+    assert_eq!(late.unwrap_err().code(), Code::FailedPrecondition);
+    assert!(!cluster.world.clicks().contains(&(2, 2)));
+    let again = Operation::open(&cluster, &name, OPERATOR).await;
+    assert_eq!(again.err().unwrap().code(), Code::FailedPrecondition);
+}
+
+#[tokio::test]
+async fn nothing_is_operated_without_a_take_over() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    let status = Operation::open(&cluster, &name, "").await.err().unwrap();
+    assert_eq!(status.code(), Code::FailedPrecondition);
+    assert!(
+        status.message().contains("take its desktop over"),
+        "{status}"
+    );
+    assert_eq!(cluster.world.done(), []);
+    cluster.world.release("plan");
+    cluster.follow(&name).await.answer();
+}
+
+#[tokio::test]
+async fn only_input_of_a_mouse_and_a_keyboard_is_passed_on() {
+    let (cluster, name) = taken_over().await;
+    let secret = text_input::Source::Secret("canary".to_owned());
+    let url = OpenUrlAction {
+        url: "https://example.com".to_owned(),
+    };
+    for action in [typing(secret), ActionKind::OpenUrl(url)] {
+        let mut operation = Operation::open(&cluster, &name, OPERATOR).await.unwrap();
+        let status = operation.perform(action).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+    }
+    assert_eq!(cluster.world.done(), []);
+    cluster.world.release("plan");
+    cluster.cancel(&name).await;
+}
+
+#[tokio::test]
+async fn the_agent_waits_for_an_input_that_is_being_performed() {
+    let (cluster, name) = taken_over().await;
+    let mut operation = Operation::open(&cluster, &name, OPERATOR).await.unwrap();
+    cluster.world.hold("perform");
+    let input = tokio::spawn(async move { operation.perform(click_at(5, 5)).await });
+    cluster.world.called("perform", 1).await;
+    cluster.world.release("plan");
+    cluster.hand_back(&name).await;
+    let plans = cluster.world.plans().len();
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(cluster.world.plans().len(), plans, "the agent waits");
+    cluster.world.release("perform");
+    let _ = input.await.unwrap();
+    cluster.follow(&name).await.answer();
+}
