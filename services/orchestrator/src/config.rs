@@ -249,6 +249,14 @@ folder = "/var/lib/motorium/trajectories"
 "#,
         },
         Example {
+            table: "retention.tenants.NAME",
+            toml: r#"
+[orchestrator.retention.tenants.acme]
+tasks = "7d"
+screenshots = "1d"
+"#,
+        },
+        Example {
             table: "hooks.service",
             toml: r#"
 [[orchestrator.hooks]]
@@ -368,6 +376,7 @@ impl Settings {
                 find_arrivals: true,
                 fence_actions: true,
                 names_hosts: true,
+                names_ports: true,
                 last_look: true,
                 paste_known_text: true,
                 claim_rules: ClaimRules::Strict,

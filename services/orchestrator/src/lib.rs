@@ -99,6 +99,7 @@ impl Orchestrator {
             blobs: blobs.clone(),
             notifier: notifier.clone(),
             policy: config.retention.clone(),
+            audit: AuditLog::off(),
         };
         let owner = config.name.clone();
         let dispatcher = Dispatcher {
@@ -143,6 +144,7 @@ impl Orchestrator {
     #[must_use]
     pub fn with_audit(mut self, audit: AuditLog) -> Self {
         self.edge.audit = audit.clone();
+        self.sweeper.audit = audit.clone();
         self.dispatcher.audit = audit;
         self
     }

@@ -16,11 +16,13 @@ use std::time::{Duration, SystemTime};
 
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::v1::orchestrator::task::State;
+use motorium_store::audit::AuditLog;
 use motorium_store::{BlobStore, TaskNotifier, TaskStore};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::error::Error;
-pub use settings::{RetentionPolicy, RetentionSettings};
+pub use settings::{KeepTimes, RetentionPolicy, RetentionSettings};
 pub use sweep::Swept;
 
 /// States in which a task has ended.
@@ -48,6 +50,8 @@ pub struct Sweeper {
     pub blobs: BlobStore,
     pub notifier: TaskNotifier,
     pub policy: RetentionPolicy,
+    /// The audit log of this orchestrator.
+    pub audit: AuditLog,
 }
 
 impl std::fmt::Debug for Sweeper {
@@ -61,6 +65,7 @@ impl std::fmt::Debug for Sweeper {
 impl Sweeper {
     /// Sweeps when it is due, until shutdown.
     pub async fn run(self, shutdown: Shutdown) {
+        let mut audited = Instant::now();
         loop {
             tokio::select! {
                 () = shutdown.draining() => return,
@@ -74,6 +79,24 @@ impl Sweeper {
                     Ok(None) => {}
                     Err(error) => tracing::warn!(%error, "sweeping the store failed; it is tried again later"),
                 },
+            }
+            if audited.elapsed() >= self.policy.interval {
+                audited = Instant::now();
+                self.remove_audit_records(SystemTime::now()).await;
+            }
+        }
+    }
+
+    /// Removes old records of the audit log. Every orchestrator has its own.
+    async fn remove_audit_records(&self, now: SystemTime) {
+        let Some(keep) = self.policy.audit else {
+            return;
+        };
+        match self.audit.remove_older(keep, now).await {
+            Ok(0) => {}
+            Ok(files) => tracing::info!(files, "old files of the audit log were removed"),
+            Err(error) => {
+                tracing::warn!(%error, "the audit log cannot be shortened; it is tried again later")
             }
         }
     }

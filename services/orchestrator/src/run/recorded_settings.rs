@@ -72,6 +72,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and tell the Executor no hosts.
     #[serde(default)]
     names_hosts: bool,
+    /// Recordings of earlier versions do not have it, and name hosts without ports.
+    #[serde(default)]
+    names_ports: bool,
     /// Recordings of earlier versions do not have it, and approvals that cover the target alone.
     #[serde(default)]
     last_look: bool,
@@ -133,6 +136,7 @@ impl RunSettings {
             find_arrivals: config.find_arrivals,
             fence_actions: config.fence_actions,
             names_hosts: config.names_hosts,
+            names_ports: config.names_ports,
             last_look: config.last_look,
             paste_known_text: config.paste_known_text,
             estimate_usage: true,
@@ -224,6 +228,7 @@ impl RunSettings {
             last_look: self.last_look,
             paste_known_text: self.paste_known_text,
             names_hosts: self.names_hosts,
+            names_ports: self.names_ports,
             claim_rules: match (self.strict_claims, self.exclude_browser_words) {
                 (true, true) => ClaimRules::Strict,
                 (true, false) => ClaimRules::WithBrowserWords,
@@ -270,7 +275,11 @@ mod tests {
                 config.paste_known_text,
                 config.names_hosts,
                 settings.estimates_usage(),
-                (config.claim_rules, config.authenticated_creator),
+                (
+                    config.claim_rules,
+                    config.authenticated_creator,
+                    config.names_ports,
+                ),
             )
         };
         let now = (
@@ -281,7 +290,7 @@ mod tests {
             true,
             true,
             true,
-            (ClaimRules::Strict, true),
+            (ClaimRules::Strict, true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut()
@@ -295,6 +304,7 @@ mod tests {
         members.remove("last_look");
         members.remove("paste_known_text");
         members.remove("names_hosts");
+        members.remove("names_ports");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
         members.remove("estimate_usage");
@@ -306,7 +316,7 @@ mod tests {
             false,
             false,
             false,
-            (ClaimRules::Lenient, false),
+            (ClaimRules::Lenient, false, false),
         );
         assert_eq!(read(&json), before);
     }
