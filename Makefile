@@ -1,10 +1,10 @@
 # Every target sets up what it needs by itself; `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack lint fmt docs bench load chaos effects soak doctor
+.PHONY: help demo test attack advisories lint fmt docs bench load chaos effects soak doctor
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Show Motorium at work on a virtual desktop
 	@tools/setup packages
@@ -17,6 +17,10 @@ test: ## Run every check and every test
 attack: ## Attack Motorium as its tests do, and print what stopped each attack
 	@tools/setup test
 	@tools/attack
+
+advisories: ## Look the dependencies up among known vulnerabilities; needs access to a git host
+	@tools/setup test
+	.tools/bin/cargo-deny --locked check advisories
 
 lint: ## Run the checks that are no tests: format, clippy, dependencies, contracts, terms, scripts
 	@tools/setup test

@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 import motorium
-from motorium import _channel
+from motorium import _target
 
 
 @pytest.fixture
@@ -55,7 +55,9 @@ def test_other_machines_are_reached_through_the_proxy(port: int) -> None:
         ("localhost.example.org:7700", False),
         ("[2001:db8::1]:7700", False),
         ("motorium:7700", False),
+        ("::1", True),
+        ("localhost", True),
     ],
 )
 def test_loopback_addresses_are_recognised(address: str, is_loopback: bool) -> None:
-    assert _channel._is_loopback(address) is is_loopback
+    assert _target.is_loopback(address) is is_loopback

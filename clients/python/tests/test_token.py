@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent import futures
 from pathlib import Path
@@ -10,7 +14,7 @@ import grpc
 import pytest
 
 import motorium
-from motorium import _channel, _token
+from motorium import _channel, _socket_owner, _token
 
 TOKEN = "a-token-of-this-user"
 
@@ -68,10 +72,46 @@ def test_a_server_of_this_machine_receives_the_token_that_was_created_after_the_
     assert recorder.received == [None, f"Bearer {TOKEN}", f"Bearer {TOKEN}", "Bearer mine", "Bearer another"]
 
 
+@pytest.fixture
+def impostor() -> Iterator[int]:
+    """A process of another user that listens on a port. Only root can start one."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("only root can start a process of another user")
+    program = (
+        "import os, socket; os.setuid(65534); listener = socket.create_server(('127.0.0.1', 0)); "
+        "print(listener.getsockname()[1], flush=True); input()"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield int(process.stdout.readline())
+        process.kill()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "dns:///localhost", "ipv4:127.0.0.1"])
+def test_another_user_who_holds_the_port_does_not_receive_it(folder, impostor, host):
+    create(folder)
+    with motorium.connect(f"{host}:{impostor}") as channel:
+        with pytest.raises(PermissionError, match="another user .uid 65534."):
+            channel.unary_unary("/motorium.Any/Call")(b"", timeout=5)
+
+
+def test_a_socket_of_another_user_does_not_receive_it(folder, tmp_path):
+    create(folder)
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        _socket_owner.check_server(f"unix:{path}")
+        if os.geteuid() == 0:
+            os.chown(path, 65534, 65534)
+            with pytest.raises(PermissionError, match="another user"):
+                _socket_owner.check_server(f"unix:{path}")
+    with pytest.raises(PermissionError, match="not known"):
+        _socket_owner.check_server("unix-abstract:motorium")
+
+
 def test_another_machine_does_not_receive_it(folder, server, monkeypatch):
     create(folder)
     address, recorder = server
-    monkeypatch.setattr(_channel, "_is_loopback", lambda _address: False)
+    monkeypatch.setattr(_channel, "is_loopback", lambda _address: False)
     with motorium.connect(address) as channel:
         channel.unary_unary("/motorium.Any/Call")(b"")
 

@@ -99,6 +99,8 @@ pub struct Surroundings {
     pub token: Option<Secret>,
     /// The services know their callers by tokens.
     pub services_demand_token: bool,
+    /// Callers send the token of the user, so that services on this machine must be of this user.
+    pub own_services: bool,
     /// Folder for the sessions.
     pub folder: PathBuf,
 }

@@ -22,12 +22,14 @@ async fn run() -> Result<(), Error> {
     let client = common.client(&settings.orchestrator);
     // Not there yet if the Orchestrator has never run: callers then make login links with their own.
     let token = client.effective_token().map_err(Error::service)?;
+    let own_services = client.token.is_none() && token.is_some();
     let surroundings = Surroundings {
         orchestrator: settings.orchestrator,
         perception: settings.perception,
         executor: settings.executor,
         token,
         services_demand_token: true,
+        own_services,
         client: ClientConfig {
             token: None,
             loopback_token: None,

@@ -176,6 +176,7 @@ impl Upstream {
         let config = Config {
             uri: uri.to_owned(),
             token: caller.token().cloned(),
+            own_server: self.surroundings.own_services,
             ..self.surroundings.client.clone()
         };
         let config = match is_configured {

@@ -5,7 +5,8 @@
 //! Invariant: of tokens only digests are kept, and a comparison takes the same time whichever caller matches.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -243,14 +244,13 @@ impl CallersFile {
     /// Reads the file.
     ///
     /// # Errors
-    /// If it cannot be read, is invalid, or other users can change it or read tokens in it.
+    /// If it cannot be read, is invalid, belongs to another user, or other users can change it or read tokens in it.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let invalid = |problem: String| Error {
             path: path.to_owned(),
             problem,
         };
-        let content = fs::read_to_string(path).map_err(|error| invalid(error.to_string()))?;
-        let callers = checked(path, &content).map_err(invalid)?;
+        let (content, callers) = read(path).map_err(invalid)?;
         Ok(Self {
             path: path.to_owned(),
             content: Secret::new(content),
@@ -274,39 +274,45 @@ impl CallersFile {
         watched_file::follow(
             vec![path.clone()],
             vec![content.expose().to_owned()],
-            |contents| {
-                let [content] = contents else {
-                    return;
-                };
-                match checked(&path, content) {
-                    Ok(callers) => {
-                        *current.write().unwrap_or_else(PoisonError::into_inner) =
-                            Arc::new(callers);
-                        tracing::info!(file, "callers reloaded");
-                    }
-                    Err(error) => tracing::error!(
-                        file,
-                        error,
-                        "the changed callers file is invalid; the former callers stay active"
-                    ),
+            |_| match read(&path) {
+                Ok((_, callers)) => {
+                    *current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(callers);
+                    tracing::info!(file, "callers reloaded");
                 }
+                Err(error) => tracing::error!(
+                    file,
+                    error,
+                    "the changed callers file is invalid; the former callers stay active"
+                ),
             },
         )
         .await;
     }
 }
 
-/// Parses the content of a file after checking who can change and read it.
-fn checked(path: &Path, content: &str) -> Result<Callers, String> {
-    let callers = Callers::parse(content)?;
+/// Reads and parses a file after checking who can change and read it.
+fn read(path: &Path) -> Result<(String, Callers), String> {
+    let fail = |error: io::Error| error.to_string();
+    // Opened once: the file that is checked is the one that is read.
+    let mut file = File::open(path).map_err(fail)?;
+    let metadata = file.metadata().map_err(fail)?;
+    let mut content = String::new();
+    file.read_to_string(&mut content).map_err(fail)?;
+    let callers = Callers::parse(&content)?;
+    check_owner(&metadata)?;
+    check_permissions(path, &metadata, &content)?;
+    Ok((content, callers))
+}
+
+fn check_permissions(path: &Path, metadata: &Metadata, content: &str) -> Result<(), String> {
     // A digest tells nothing, so a file without tokens may be read by all.
     let has_tokens = content.lines().any(|line| {
         let key = line.split('=').next().unwrap_or_default().trim();
         key.trim_matches(['"', '\'']) == "token"
     });
     let forbidden = if has_tokens { 0o027 } else { 0o022 };
-    if permissions(path)? & forbidden == 0 {
-        return Ok(callers);
+    if permissions(metadata) & forbidden == 0 {
+        return Ok(());
     }
     Err(format!(
         "its permissions let other users change it, or read its tokens; run `chmod 640 {}`, or replace tokens by `token_sha256`",
@@ -314,18 +320,37 @@ fn checked(path: &Path, content: &str) -> Result<Callers, String> {
     ))
 }
 
+/// Refuses a file that another user can change at any time, whatever its permissions are now. Root can do so anyway.
 #[cfg(unix)]
-fn permissions(path: &Path) -> Result<u32, String> {
+fn check_owner(metadata: &Metadata) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let owner = metadata.uid();
+    if owner == 0 || owner == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(format!(
+        "it belongs to another user (uid {owner}), who could add callers; give it to root or to the user that runs the server"
+    ))
+}
+
+#[cfg(unix)]
+fn permissions(metadata: &Metadata) -> u32 {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
-    Ok(metadata.permissions().mode())
+    metadata.permissions().mode()
+}
+
+/// Other systems have no such owners.
+#[cfg(not(unix))]
+fn check_owner(_: &Metadata) -> Result<(), String> {
+    Ok(())
 }
 
 /// Other systems have no such permissions.
 #[cfg(not(unix))]
-fn permissions(_: &Path) -> Result<u32, String> {
-    Ok(0)
+fn permissions(_: &Metadata) -> u32 {
+    0
 }
 
 #[cfg(test)]

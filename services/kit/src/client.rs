@@ -31,6 +31,7 @@ use crate::server::MemoryConnector;
 
 mod audiences;
 mod authorization;
+mod own_server;
 mod size_limit;
 
 pub use audiences::Audiences;
@@ -57,8 +58,10 @@ pub struct Config {
     pub identity: Option<(String, Secret)>,
     /// Token, sent as `authorization: Bearer …`.
     pub token: Option<Secret>,
-    /// Token of the user, sent in place of a missing `token` to servers on this machine.
+    /// Token of the user, sent in place of a missing `token` to servers of this user on this machine.
     pub loopback_token: Option<LoopbackToken>,
+    /// Calls carry the token of the user in another way, so that a server on this machine must be one of this user.
+    pub own_server: bool,
     /// Servers that may receive the token, beside those that the operator configured. `None` for a token that belongs to the
     /// server at `uri` alone.
     pub audiences: Option<Audiences>,
@@ -77,6 +80,7 @@ impl Config {
             identity: None,
             token: None,
             loopback_token: None,
+            own_server: false,
             audiences: None,
             limits: Limits::default(),
             default_timeout: None,
@@ -184,9 +188,14 @@ impl Channel {
     /// # Errors
     /// If the address, the certificates or the token are unusable, or a shared token would be sent unencrypted over a network.
     pub fn connect_lazy(config: &Config) -> Result<Self, Error> {
-        let inner = endpoint(config)?.connect_lazy();
+        let endpoint = endpoint(config)?;
         config.check_encryption()?;
-        Self::over(inner, config)
+        let authorization = Authorization::new(config)?;
+        let inner = match authorization.own_server(config) {
+            Some(own) => endpoint.connect_with_connector_lazy(own.connector()),
+            None => endpoint.connect_lazy(),
+        };
+        Ok(Self::over(inner, authorization, config))
     }
 
     /// Creates a channel to a server of this process.
@@ -194,25 +203,30 @@ impl Channel {
     /// # Errors
     /// If the token is unusable. The address only names the server in messages.
     pub fn in_memory(connector: MemoryConnector, config: &Config) -> Result<Self, Error> {
+        let authorization = Authorization::new(config)?;
         let connect = service_fn(move |_: http::Uri| {
             let connector = connector.clone();
             async move { connector.connect().await.map(TokioIo::new) }
         });
         let inner = endpoint(config)?.connect_with_connector_lazy(connect);
-        Self::over(inner, config)
+        Ok(Self::over(inner, authorization, config))
     }
 
-    fn over(inner: tonic::transport::Channel, config: &Config) -> Result<Self, Error> {
+    fn over(
+        inner: tonic::transport::Channel,
+        authorization: Authorization,
+        config: &Config,
+    ) -> Self {
         let shared = Shared {
             uri: config.uri.clone(),
-            authorization: Authorization::new(config)?,
+            authorization,
             message_bytes: config.limits.message_bytes,
             default_timeout: config.default_timeout,
         };
-        Ok(Self {
+        Self {
             inner,
             shared: Arc::new(shared),
-        })
+        }
     }
 }
 
@@ -367,6 +381,9 @@ fn is_unauthenticated(response: &Response<Body>) -> bool {
 
 /// Creates the report for a call that the transport failed to send.
 fn unreachable(error: tonic::transport::Error, uri: &str) -> ErrorReport {
+    if let Some(refusal) = own_server::refusal(&error) {
+        return authorization::refused(refusal);
+    }
     let cause = crate::chain(&error);
     connection_lost(Status::from_error(Box::new(error)).code(), &cause, uri)
 }

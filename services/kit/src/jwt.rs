@@ -1,24 +1,28 @@
 //! Access tokens of an OpenID Connect issuer: checks them, and derives the principal from their claims.
 //!
-//! The issuer's keys are fetched when a token needs them, kept, and fetched again for a key that is not known: issuers rotate
-//! their keys. It does not log users in, and does not ask the issuer about single tokens: a token is valid until it expires.
+//! The issuer's keys are fetched in the background, kept, and fetched again for a key that is not known: issuers rotate their
+//! keys. Only callers with an unknown key wait for the issuer, and no longer than a fetch may take. It does not log users in, and
+//! does not ask the issuer about single tokens: a token is valid until it expires.
 //! Invariant: only asymmetric algorithms are accepted, and only that of the key. A shared secret, or no signature, is never taken.
+//! A role comes from a name that the operator has configured, never from one that merely sounds like it.
 
-use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
 use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use reqwest::Url;
 use serde_json::Value;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::blocking;
 use crate::callers::{ISSUED_PREFIX, check_name, parsed_role};
 use crate::http_client;
-use crate::principal::{DEFAULT_TENANT, Identity, Principal};
+use crate::principal::{DEFAULT_TENANT, Identity, Principal, Role};
 
 /// Algorithms of signatures whose keys may be public.
 const ALGORITHMS: [Algorithm; 9] = [
@@ -36,9 +40,12 @@ const ALGORITHMS: [Algorithm; 9] = [
 const REQUIRED_CLAIMS: [&str; 4] = ["exp", "iss", "aud", "sub"];
 /// Minimum interval between attempts to get the keys. Tokens with invented key ids must not make the server call the issuer.
 const FETCH_INTERVAL: Duration = Duration::from_secs(5);
+/// Maximum duration of an attempt. Shorter than the interval, so that there is one at a time.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(4);
 /// Age after which keys are fetched again even if they fit, so that a key that the issuer has withdrawn stops working.
-const MAX_KEY_AGE: Duration = Duration::from_secs(15 * 60);
-const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
+const REFRESH_AGE: Duration = Duration::from_secs(15 * 60);
+/// Age from which keys are no longer used. Long enough for an outage of the issuer, whose withdrawn keys work as long.
+const MAX_KEY_AGE: Duration = Duration::from_secs(4 * 60 * 60);
 /// Maximum size of a key set. Those of large issuers have a few kilobytes.
 const MAX_KEY_SET_BYTES: usize = 1 << 20;
 
@@ -55,8 +62,29 @@ pub struct Config {
     pub clock_skew: Duration,
     /// Path of the claim with the roles, such as `realm_access.roles`.
     pub roles_claim: String,
+    /// Roles of Motorium that the names in this claim stand for.
+    pub roles: RoleNames,
     /// Path of the claim with the tenant. `None` if all callers belong to the default tenant.
     pub tenant_claim: Option<String>,
+}
+
+/// Roles of Motorium by the names that an issuer gives them. Other names are ignored: `admin` of another application is no
+/// administrator here.
+#[derive(Debug, Clone, Default)]
+pub struct RoleNames {
+    /// Beginning of names that end with the name of a role, such as `motorium:`. Never empty.
+    pub prefix: Option<String>,
+    /// Roles of other names.
+    pub map: BTreeMap<String, BTreeSet<Role>>,
+}
+
+impl RoleNames {
+    fn roles_of(&self, name: &str) -> BTreeSet<Role> {
+        let prefix = self.prefix.as_deref().filter(|prefix| !prefix.is_empty());
+        let own = prefix.and_then(|prefix| parsed_role(name.strip_prefix(prefix)?).ok());
+        let mapped = self.map.get(name).into_iter().flatten().copied();
+        own.into_iter().chain(mapped).collect()
+    }
 }
 
 /// Place of the issuer's keys.
@@ -78,8 +106,15 @@ pub(crate) struct Verifier {
 #[derive(Debug, Default)]
 struct KeyCache {
     known: RwLock<Option<Arc<KeySet>>>,
-    /// Time of the last attempt. Locked during an attempt, so that there is one at a time.
-    last_attempt: Mutex<Option<Instant>>,
+    /// The last attempt to get the keys, which may be going on.
+    attempt: Mutex<Option<Attempt>>,
+}
+
+/// An attempt to get the keys. Every caller that needs them waits for the same one.
+#[derive(Debug)]
+struct Attempt {
+    started: Instant,
+    outcome: Shared<BoxFuture<'static, Result<(), String>>>,
 }
 
 #[derive(Debug)]
@@ -146,22 +181,25 @@ impl Verifier {
         Ok(Identity {
             name: format!("{ISSUED_PREFIX}{subject}"),
             tenant: tenant.to_owned(),
-            // Issuers add roles that are not of Motorium.
             roles: roles
                 .iter()
-                .filter_map(|role| parsed_role(role).ok())
+                .flat_map(|name| self.config.roles.roles_of(name))
                 .collect(),
         })
     }
 
     /// Returns the key with this id, or the only one if tokens name none.
     async fn key(&self, id: Option<&str>) -> Result<Jwk, String> {
-        let known = self.keys.known();
-        let fresh = known.filter(|set| set.fetched.elapsed() < MAX_KEY_AGE);
-        if let Some(key) = fresh.and_then(|set| set.find(id)) {
+        if let Some(set) = self.keys.known()
+            && let Some(key) = set.find(id)
+        {
+            if set.fetched.elapsed() >= REFRESH_AGE {
+                // In the background: the issuer may be slow, and the key is still good.
+                drop(self.attempt());
+            }
             return Ok(key);
         }
-        let fetched = self.fetch().await;
+        let fetched = self.attempt().await;
         let known = self.keys.known();
         match (known.and_then(|set| set.find(id)), fetched) {
             (Some(key), _) => Ok(key),
@@ -172,36 +210,35 @@ impl Verifier {
         }
     }
 
-    /// Gets the keys, unless that was tried a moment ago. Keeps the former ones if it fails.
-    async fn fetch(&self) -> Result<(), String> {
-        let mut last_attempt = self.keys.last_attempt.lock().await;
-        let is_recent = last_attempt.is_some_and(|last| last.elapsed() < FETCH_INTERVAL);
-        if is_recent {
-            return match self.keys.known() {
-                Some(_) => Ok(()),
-                None => Err("the last attempt failed a moment ago".to_owned()),
-            };
+    /// Starts to get the keys, or returns the attempt that was started a moment ago. It goes on without being waited for.
+    fn attempt(&self) -> Shared<BoxFuture<'static, Result<(), String>>> {
+        let mut last = self
+            .keys
+            .attempt
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(attempt) = last.as_ref()
+            && attempt.started.elapsed() < FETCH_INTERVAL
+        {
+            return attempt.outcome.clone();
         }
-        *last_attempt = Some(Instant::now());
-        let fetched = match &self.config.keys {
-            KeySource::Url(url) => download(url).await,
-            KeySource::File(path) => {
-                let read = tokio::fs::read(path).await;
-                read.map_err(|error| format!("{}: {error}", path.display()))
-            }
-        };
-        let keys = fetched.and_then(|content| parsed(&content));
-        match keys {
+        let fetch = tokio::spawn(self.clone().fetch());
+        let outcome = fetch.map(|ended| ended.unwrap_or_else(|error| Err(error.to_string())));
+        let outcome = outcome.boxed().shared();
+        *last = Some(Attempt {
+            started: Instant::now(),
+            outcome: outcome.clone(),
+        });
+        outcome
+    }
+
+    /// Gets the keys. Keeps the former ones if it fails.
+    async fn fetch(self) -> Result<(), String> {
+        let fetched = timeout(FETCH_TIMEOUT, self.config.keys.fetch()).await;
+        let fetched = fetched.unwrap_or_else(|_| Err("it does not answer".to_owned()));
+        match fetched.and_then(|content| parsed(&content)) {
             Ok(keys) => {
-                let set = Arc::new(KeySet {
-                    keys,
-                    fetched: Instant::now(),
-                });
-                *self
-                    .keys
-                    .known
-                    .write()
-                    .unwrap_or_else(PoisonError::into_inner) = Some(set);
+                self.keys.replace(keys);
                 Ok(())
             }
             Err(problem) => {
@@ -216,12 +253,32 @@ impl Verifier {
     }
 }
 
+impl KeySource {
+    async fn fetch(&self) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Url(url) => download(url).await,
+            Self::File(path) => read(path).await,
+        }
+    }
+}
+
 impl KeyCache {
+    /// Returns the keys that may be used.
     fn known(&self) -> Option<Arc<KeySet>> {
-        self.known
+        let known = self
+            .known
             .read()
             .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+            .clone();
+        known.filter(|set| set.fetched.elapsed() < MAX_KEY_AGE)
+    }
+
+    fn replace(&self, keys: Vec<Jwk>) {
+        let set = KeySet {
+            keys,
+            fetched: Instant::now(),
+        };
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(set));
     }
 }
 
@@ -267,6 +324,11 @@ fn parsed(content: &[u8]) -> Result<Vec<Jwk>, String> {
     Ok(known.collect())
 }
 
+async fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let content = tokio::fs::read(path).await;
+    content.map_err(|error| format!("{}: {error}", path.display()))
+}
+
 async fn download(url: &Url) -> Result<Vec<u8>, String> {
     let builder = match url.scheme() {
         // Reads the certificates of the system.
@@ -308,5 +370,90 @@ fn texts(value: &Value) -> Vec<&str> {
         Value::String(text) => text.split_whitespace().collect(),
         Value::Array(values) => values.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use jsonwebtoken::{EncodingKey, Header};
+    use serde_json::json;
+
+    use super::*;
+
+    fn roles(prefix: Option<&str>, map: &[(&str, Role)], name: &str) -> Vec<Role> {
+        let map = map
+            .iter()
+            .map(|(name, role)| (String::from(*name), [*role].into()));
+        let names = RoleNames {
+            prefix: prefix.map(str::to_owned),
+            map: map.collect(),
+        };
+        names.roles_of(name).into_iter().collect()
+    }
+
+    #[test]
+    fn only_configured_names_are_roles() {
+        let prefix = Some("motorium:");
+        assert_eq!(roles(prefix, &[], "motorium:admin"), [Role::Admin]);
+        for generic in ["admin", "service", "Motorium:admin", "motorium:", "x:admin"] {
+            assert_eq!(roles(prefix, &[], generic), [], "{generic}");
+            assert_eq!(roles(Some(""), &[], generic), [], "{generic}");
+            assert_eq!(roles(None, &[], generic), [], "{generic}");
+        }
+        let mapped = [("desk-users", Role::Author), ("admin", Role::Viewer)];
+        assert_eq!(roles(None, &mapped, "desk-users"), [Role::Author]);
+        assert_eq!(roles(prefix, &mapped, "admin"), [Role::Viewer]);
+        assert_eq!(roles(prefix, &mapped, "author"), []);
+    }
+
+    /// Writes the key of an issuer to a file, and returns a token that it has signed.
+    fn key_and_token(path: &Path) -> String {
+        let pair = rcgen::KeyPair::generate().unwrap();
+        // The raw form of P-256 is 4, x and y.
+        let (x, y) = pair.public_key_raw()[1..].split_at(32);
+        let key = json!({
+            "kty": "EC", "crv": "P-256", "alg": "ES256", "kid": "one",
+            "x": URL_SAFE_NO_PAD.encode(x), "y": URL_SAFE_NO_PAD.encode(y),
+        });
+        std::fs::write(path, json!({"keys": [key]}).to_string()).unwrap();
+        let header = Header {
+            kid: Some("one".to_owned()),
+            ..Header::new(Algorithm::ES256)
+        };
+        let claims = json!({"iss": "i", "aud": "a", "sub": "ada", "exp": 9_999_999_999_u64});
+        let key = EncodingKey::from_ec_der(&pair.serialize_der());
+        jsonwebtoken::encode(&header, &claims, &key).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn keys_of_an_issuer_that_is_gone_are_used_for_a_while_and_not_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys.json");
+        let token = key_and_token(&path);
+        let verifier = Verifier::new(Config {
+            issuer: "i".to_owned(),
+            audience: "a".to_owned(),
+            keys: KeySource::File(path.clone()),
+            clock_skew: Duration::ZERO,
+            roles_claim: "roles".to_owned(),
+            roles: RoleNames::default(),
+            tenant_claim: None,
+        });
+        verifier.principal(&token).await.unwrap();
+        std::fs::remove_file(&path).unwrap();
+        for minutes in [14, 16, 200] {
+            tokio::time::advance(Duration::from_secs(minutes * 60)).await;
+            verifier.principal(&token).await.unwrap();
+        }
+        tokio::time::advance(Duration::from_secs(20 * 60)).await;
+        let refused = verifier.principal(&token).await.unwrap_err();
+        assert!(refused.contains("not available"), "{refused}");
+        // It comes back with another key.
+        let other = key_and_token(&path);
+        tokio::time::advance(FETCH_INTERVAL).await;
+        verifier.principal(&other).await.unwrap();
+        verifier.principal(&token).await.unwrap_err();
     }
 }

@@ -46,6 +46,7 @@ pub mod server;
 #[cfg(target_os = "linux")]
 pub mod service_manager;
 pub mod shutdown;
+pub mod socket_owner;
 pub mod telemetry;
 mod text_format;
 mod values;

@@ -387,6 +387,8 @@ async fn gateway(
         },
         token: server.token_of_user().map_err(start_error)?,
         services_demand_token: server.demands_token(),
+        // They are of this process.
+        own_services: true,
         folder: gateway_folder(data),
     };
     let config = settings.resolve().map_err(start_error)?;

@@ -250,6 +250,14 @@ folder = "/var/lib/motorium/trajectories"
 "#,
         },
         Example {
+            table: "retention.tenants.NAME",
+            toml: r#"
+[orchestrator.retention.tenants.acme]
+tasks = "7d"
+screenshots = "1d"
+"#,
+        },
+        Example {
             table: "hooks.service",
             toml: r#"
 [[orchestrator.hooks]]
@@ -369,6 +377,7 @@ impl Settings {
                 find_arrivals: true,
                 fence_actions: true,
                 names_hosts: true,
+                names_ports: true,
                 last_look: true,
                 paste_known_text: true,
                 lease_files: true,

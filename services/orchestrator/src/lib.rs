@@ -167,6 +167,8 @@ impl Orchestrator {
             notifier: notifier.clone(),
             desktops: desktops.clone(),
             policy: config.retention.clone(),
+            audit: audit.clone(),
+            audit: audit.clone(),
         };
         let owner = instance
             .as_ref()

@@ -30,7 +30,7 @@ pub struct ActionInputs<'a> {
     /// URL of the page, if known.
     pub url: Option<&'a str>,
     pub labels: &'a BTreeMap<String, String>,
-    /// Private hosts that the user named.
+    /// Private hosts that the user named, with their ports.
     pub named_hosts: &'a BTreeSet<String>,
     /// Content of the clipboard, if the task itself set it.
     pub pasted: Option<&'a str>,

@@ -7,13 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use motorium_proto::domain::geometry::CaptureRect;
-use motorium_proto::domain::private_host::is_private_host;
 use serde_json::Value;
 use url::Url;
 
 use motorium_text::lexicon::{Lexicon, Meanings};
 
 use super::action::{ActionCategory, category};
+use super::named_hosts::opened_private_host;
 use super::target_context::{TargetContext, hosts, schemes};
 
 pub use super::action::{ActionInputs, argument, pastes, pastes_selection, presses_chord};
@@ -156,18 +156,16 @@ impl ActionContext {
     }
 }
 
-/// Returns true if keys or text open an address with a private host that the user did not name.
+/// Returns true if keys or text open an address with a private host that the user did not name, or at another port.
 fn types_private_address(
     circumstances: &ActionInputs<'_>,
     sort: ActionCategory,
     addresses: &[Url],
 ) -> bool {
     let is_typed = matches!(sort, ActionCategory::TextEntry | ActionCategory::KeyPress);
-    let opened = hosts(addresses);
-    is_typed
-        && opened
-            .iter()
-            .any(|host| is_private_host(host) && !circumstances.named_hosts.contains(host))
+    let opened = addresses.iter().filter_map(opened_private_host);
+    let mut unnamed = opened.filter(|host| !circumstances.named_hosts.contains(host));
+    is_typed && unnamed.next().is_some()
 }
 
 /// Returns the meanings of the function's name, of arguments of a single word, and of arguments that hold a command.

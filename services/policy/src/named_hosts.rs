@@ -1,4 +1,7 @@
 //! Hosts with private addresses in the user's own words: what the user names may be opened.
+//!
+//! A host is named with its port: whoever asks for a page at `localhost:3000` asks for no other server of this machine. A name is
+//! written `host:port`, as in `localhost:3000` and `[::1]:80`.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +17,11 @@ const AROUND: &[char] = &[
     '«', '»', '„', '。', '，', '、', '；', '：', '！', '？', '（', '）', '《', '》', '「', '」',
 ];
 
-/// Returns the private hosts of the addresses in these texts, as parsed URLs have them: `localhost`, `127.0.0.1`, `[::1]`.
+/// Ports of an address that names none. Users do not say which of them they mean, and browsers try both.
+const DEFAULT_PORTS: [u16; 2] = [80, 443];
+
+/// Returns the private hosts of the addresses in these texts with their ports, as parsed URLs have them: `localhost:3000`,
+/// `127.0.0.1:80`, `[::1]:443`. An address without a port has both that browsers try.
 ///
 /// A word without a dot is a host only with a scheme, a port or a path, except for `localhost`.
 #[must_use]
@@ -25,11 +32,38 @@ pub fn named_private_hosts<'a>(texts: impl IntoIterator<Item = &'a str>) -> BTre
 
 fn hosts_of_word(word: &str) -> Vec<String> {
     let addresses = typed_addresses(word).into_iter();
-    let hosts = addresses.filter_map(|url| url.host_str().map(str::to_owned));
-    hosts
-        .map(|host| host.trim_end_matches('.').to_lowercase())
-        .filter(|host| is_private_host(host) && is_meant(word, host))
+    addresses
+        .filter_map(|url| Some((host_of(&url)?, url)))
+        .filter(|(host, _)| is_private_host(host) && is_meant(word, host))
+        .flat_map(|(host, url)| names(&host, &url))
         .collect()
+}
+
+fn host_of(url: &Url) -> Option<String> {
+    let host = url.host_str()?.trim_end_matches('.').to_lowercase();
+    Some(host).filter(|host| !host.is_empty())
+}
+
+/// Returns the host of an address with the ports that it may mean.
+fn names(host: &str, url: &Url) -> Vec<String> {
+    let is_web = matches!(url.scheme(), "http" | "https");
+    let ports = match url.port() {
+        Some(port) => vec![port],
+        None if is_web => DEFAULT_PORTS.to_vec(),
+        None => url.port_or_known_default().into_iter().collect(),
+    };
+    ports
+        .into_iter()
+        .map(|port| format!("{host}:{port}"))
+        .collect()
+}
+
+/// Returns the name of the private host that an address opens. `None` if its host is public, or it has none.
+pub(crate) fn opened_private_host(url: &Url) -> Option<String> {
+    let host = host_of(url).filter(|host| is_private_host(host))?;
+    // An address without any port, such as that of a file server, is not one that users name.
+    let port = url.port_or_known_default().unwrap_or_default();
+    Some(format!("{host}:{port}"))
 }
 
 /// Returns whether a word is an address and not a number or an alternative (`10.5`, `and/or`).
@@ -42,12 +76,15 @@ fn is_meant(word: &str, host: &str) -> bool {
         || after_host.is_some_and(|rest| host.contains('.') || rest.starts_with(':'))
 }
 
-/// Returns the private host of an address that a user gave as such.
+/// Returns the names of the private host of an address that a user gave as such.
 #[must_use]
-pub fn private_host_of(address: &str) -> Option<String> {
-    let url = Url::parse(address).ok()?;
-    let host = url.host_str()?.trim_end_matches('.').to_lowercase();
-    is_private_host(&host).then_some(host)
+pub fn private_hosts_of(address: &str) -> Vec<String> {
+    let url = Url::parse(address).ok();
+    let host = url.as_ref().and_then(host_of);
+    let private = url.zip(host).filter(|(_, host)| is_private_host(host));
+    private
+        .map(|(url, host)| names(&host, &url))
+        .unwrap_or_default()
 }
 
 /// Splits a text into words that may be addresses. Languages without spaces write an address between other letters.
@@ -80,23 +117,58 @@ mod tests {
     fn private_addresses_in_sentences_are_found() {
         check(
             "Open http://localhost:3000/app, and log in.",
-            &["localhost"],
+            &["localhost:3000"],
         );
-        check("go to localhost:8080.", &["localhost"]);
+        check("go to localhost:8080.", &["localhost:8080"]);
         check(
             "look at \"http://192.168.1.10/status\" (the router)",
-            &["192.168.1.10"],
+            &["192.168.1.10:443", "192.168.1.10:80"],
         );
-        check("打开http://127.0.0.1:8123/填写表单", &["127.0.0.1"]);
+        check("open localhost", &["localhost:443", "localhost:80"]);
+        check("打开http://127.0.0.1:8123/填写表单", &["127.0.0.1:8123"]);
         check(
-            "open http://0x7f.1/ and http://[::1]:9/",
-            &["127.0.0.1", "[::1]"],
+            "open http://0x7f.1:8000/ and http://[::1]:9/",
+            &["127.0.0.1:8000", "[::1]:9"],
         );
-        check("open http://intranet/wiki", &["intranet"]);
+        check("open ftp://printer.local", &["printer.local:21"]);
+        check(
+            "open http://intranet/wiki",
+            &["intranet:443", "intranet:80"],
+        );
         check("open https://example.com and note: buy milk at 12:30", &[]);
         check(
             "compare local prices of 10.5 kg and/or the router at intranet:8080",
-            &["intranet"],
+            &["intranet:8080"],
         );
+    }
+
+    #[test]
+    fn a_port_is_named_alone() {
+        let named = named_private_hosts(["test http://localhost:3000 please"]);
+        let opened = |address: &str| opened_private_host(&Url::parse(address).unwrap());
+        let is_named = |address: &str| opened(address).is_some_and(|host| named.contains(&host));
+        for same in [
+            "http://LOCALHOST:3000/x",
+            "https://localhost.:3000",
+            "http://u@localhost:3000",
+        ] {
+            assert!(is_named(same), "{same}");
+        }
+        for other in [
+            "http://localhost/",
+            "https://localhost/",
+            "http://localhost:22/",
+            "http://localhost:30000/",
+            "http://localhost:300/",
+            "http://127.0.0.1:3000/",
+            "http://[::1]:3000/",
+            "http://3000:3000@localhost:5432/",
+            "http://localhost:9222/json",
+            "ftp://localhost/",
+            "file://localhost/etc/passwd",
+        ] {
+            assert!(!is_named(other), "{other}");
+        }
+        assert_eq!(opened("http://example.com:3000/"), None);
     }
 }

@@ -8,6 +8,7 @@
 //! - `entry`: what is recorded, and the form of a record
 //! - `folder`: the files of a log, and its head
 //! - `writer`: appends
+//! - `removal`: removes old files
 //! - `verify`: checks and exports
 //!
 //! It does not decide what is recorded. Records have names, kinds and outcomes; no texts, values or images.
@@ -16,6 +17,7 @@
 
 mod entry;
 mod folder;
+mod removal;
 mod verify;
 mod writer;
 

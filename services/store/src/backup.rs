@@ -1,4 +1,4 @@
-//! Backups of a SQLite store with its blobs, and their restoration.
+//! Backups of a SQLite store with its blobs. [`restore`] puts them back.
 //!
 //! A backup is a folder: a snapshot of the database, the blobs, a list of the blobs, and a manifest with checksums, which is
 //! written last. It is made while tasks run: the snapshot is one transaction, blobs never change, and none is removed
@@ -7,16 +7,20 @@
 //! The snapshot is marked as a copy. Whatever opens it gives it a new generation and finds out what the tasks in it may have
 //! done since ([`StoreUpkeep::is_copy`](crate::StoreUpkeep::is_copy)), however the file came to its place.
 //!
-//! Not for PostgreSQL, which has tools of its own. Not encrypted: a backup has what the store has.
+//! Not for PostgreSQL, which has tools of its own. Not encrypted: a backup has what the store has, so that its files are for
+//! this user alone, also in a folder that others can read.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+mod files;
+mod restore;
+
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
+use self::files::{FileSum, at, copy_file, is_occupied, sum_of, write_synced};
+pub use self::restore::{Restored, restore};
 use crate::{BlobId, Error, blob_sweep, folder, sqlite};
 
 /// Version of the format of backups.
@@ -26,8 +30,6 @@ const DATABASE: &str = "tasks.db";
 const BLOBS: &str = "blobs";
 /// One line for each blob: its hash and its size.
 const BLOB_LIST: &str = "blobs.txt";
-/// Size of the pieces in which files are read. Large enough that the number of calls does not matter.
-const PIECE_BYTES: usize = 1 << 18;
 
 /// The reason why a backup or a restoration failed.
 #[derive(Debug, thiserror::Error)]
@@ -79,13 +81,6 @@ pub struct Manifest {
     pub damaged_blobs: u64,
     /// SHA-256 of the manifest with an empty checksum.
     checksum: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileSum {
-    sha256: String,
-    bytes: u64,
 }
 
 impl Manifest {
@@ -153,6 +148,7 @@ fn copy_blobs_and_describe(
         checksum: String::new(),
     };
     let mut list = String::new();
+    folder::create_private(&target.join(BLOBS)).map_err(at(target))?;
     for id in all_blobs(blobs)? {
         let copy = blob_sweep::path_of(&target.join(BLOBS), id);
         let sum = copy_file(&blob_sweep::path_of(blobs, id), &copy)?;
@@ -165,73 +161,14 @@ fn copy_blobs_and_describe(
         manifest.blob_bytes += sum.bytes;
         list += &format!("{id} {}\n", sum.bytes);
     }
+    files::sync_folders(&target.join(BLOBS))?;
     write_synced(&target.join(BLOB_LIST), list.as_bytes())?;
     manifest.blob_list = sum_of(&target.join(BLOB_LIST))?;
     manifest.checksum = manifest.sum();
     let text = serde_json::to_vec_pretty(&manifest).map_err(|error| Error::Failed(error.into()))?;
     write_synced(&target.join(MANIFEST), &text)?;
+    folder::sync(target).map_err(at(target))?;
     Ok(manifest)
-}
-
-/// Outcome of a restoration.
-#[derive(Debug, Clone)]
-pub struct Restored {
-    pub manifest: Manifest,
-    /// Folder to which the store was moved that was there before.
-    pub replaced: Option<PathBuf>,
-}
-
-/// Restores a backup to the places of a store. A store that is there is moved aside if `replace`. The whole backup is checked
-/// before anything is changed.
-///
-/// # Errors
-/// `NoBackup`, `Damaged` or `UnknownFormat` for the backup; `InUse` or `TargetNotEmpty` for the places; or if a file cannot be
-/// read or written.
-pub async fn restore(
-    backup: &Path,
-    store: StoreFiles,
-    replace: bool,
-) -> Result<Restored, BackupError> {
-    let backup = backup.to_owned();
-    let restored = tokio::task::spawn_blocking(move || restore_now(&backup, &store, replace));
-    restored
-        .await
-        .unwrap_or_else(|error| Err(Error::Failed(Box::new(error)).into()))
-}
-
-fn restore_now(backup: &Path, store: &StoreFiles, replace: bool) -> Result<Restored, BackupError> {
-    let (manifest, blobs) = check(backup)?;
-    let parent = store.database.parent().unwrap_or(Path::new("/"));
-    folder::prepare(parent)?;
-    let _lock = sqlite::lock_alone(&store.database)
-        .map_err(at(&store.database))?
-        .ok_or_else(|| BackupError::InUse {
-            path: store.database.clone(),
-        })?;
-    let is_empty = !store.database.exists() && !is_occupied(&store.blobs)?;
-    let replaced = match (is_empty, replace) {
-        (true, _) => None,
-        (false, false) => {
-            return Err(BackupError::TargetNotEmpty {
-                path: parent.to_owned(),
-            });
-        }
-        (false, true) => Some(move_aside(store, parent)?),
-    };
-    for id in blobs {
-        let from = blob_sweep::path_of(&backup.join(BLOBS), id);
-        checked(&from, &id.to_string(), |sum| {
-            copy_file(&from, &blob_sweep::path_of(&store.blobs, id)).map(|copied| *sum = copied)
-        })?;
-    }
-    // Last, and under its name only when it is complete: without a database there is no store.
-    let from = backup.join(DATABASE);
-    let incomplete = parent.join(format!("{DATABASE}.incomplete"));
-    checked(&from, &manifest.database.sha256, |sum| {
-        copy_file(&from, &incomplete).map(|copied| *sum = copied)
-    })?;
-    fs::rename(&incomplete, &store.database).map_err(at(&store.database))?;
-    Ok(Restored { manifest, replaced })
 }
 
 /// Reads the whole backup and compares it with its manifest. Returns its blobs.
@@ -317,34 +254,6 @@ fn damaged(path: &Path, problem: &str) -> BackupError {
     }
 }
 
-/// Moves a store to a new folder beside it and returns that.
-fn move_aside(store: &StoreFiles, parent: &Path) -> Result<PathBuf, BackupError> {
-    let seconds = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs();
-    let aside = parent.join(format!("replaced-{seconds}"));
-    folder::prepare(&aside)?;
-    let name = store
-        .database
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy();
-    for ending in ["", "-wal", "-shm"] {
-        let (from, to) = (
-            store.database.with_file_name(format!("{name}{ending}")),
-            aside.join(format!("{DATABASE}{ending}")),
-        );
-        if from.exists() {
-            fs::rename(&from, &to).map_err(at(&from))?;
-        }
-    }
-    if store.blobs.exists() {
-        fs::rename(&store.blobs, aside.join(BLOBS)).map_err(at(&store.blobs))?;
-    }
-    Ok(aside)
-}
-
 fn all_blobs(place: &Path) -> Result<Vec<BlobId>, BackupError> {
     let mut all = Vec::new();
     for shard in 0..=u8::MAX {
@@ -352,60 +261,4 @@ fn all_blobs(place: &Path) -> Result<Vec<BlobId>, BackupError> {
     }
     all.sort();
     Ok(all)
-}
-
-/// Returns whether a folder is there and has anything in it.
-fn is_occupied(path: &Path) -> Result<bool, BackupError> {
-    match fs::read_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        entries => Ok(entries.map_err(at(path))?.next().is_some()),
-    }
-}
-
-fn sum_of(path: &Path) -> Result<FileSum, BackupError> {
-    read(path, |_| Ok(()))
-}
-
-/// Copies a file, whose folder is created if it is missing, and returns what was copied.
-fn copy_file(from: &Path, to: &Path) -> Result<FileSum, BackupError> {
-    if let Some(parent) = to.parent() {
-        fs::create_dir_all(parent).map_err(at(parent))?;
-    }
-    let mut copy = File::create(to).map_err(at(to))?;
-    let sum = read(from, |piece| copy.write_all(piece).map_err(at(to)))?;
-    copy.sync_all().map_err(at(to))?;
-    Ok(sum)
-}
-
-fn read(
-    path: &Path,
-    mut take: impl FnMut(&[u8]) -> Result<(), BackupError>,
-) -> Result<FileSum, BackupError> {
-    let mut file = File::open(path).map_err(at(path))?;
-    let (mut hash, mut bytes) = (Sha256::new(), 0);
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        let count = file.read(&mut piece).map_err(at(path))?;
-        if count == 0 {
-            let sha256 = BlobId::from(<[u8; 32]>::from(hash.finalize())).to_string();
-            return Ok(FileSum { sha256, bytes });
-        }
-        hash.update(&piece[..count]);
-        bytes += count as u64;
-        take(&piece[..count])?;
-    }
-}
-
-fn write_synced(path: &Path, content: &[u8]) -> Result<(), BackupError> {
-    let mut file = File::create(path).map_err(at(path))?;
-    file.write_all(content).map_err(at(path))?;
-    file.sync_all().map_err(at(path))
-}
-
-fn at(path: &Path) -> impl Fn(io::Error) -> BackupError {
-    let path = path.to_owned();
-    move |source| BackupError::Io {
-        path: path.clone(),
-        source,
-    }
 }

@@ -1,6 +1,7 @@
-//! Preparation of a data folder: created if it is missing, private to this user, and checked to be writable.
+//! Preparation of a data folder: created if it is missing, private to this user, and checked to be writable. Also private files
+//! and folders below it, and their durability.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -20,12 +21,7 @@ pub enum Durability {
 /// Creates the folder if needed and checks that it is writable.
 pub(crate) fn prepare(path: &Path) -> Result<(), Error> {
     let unusable = |error: io::Error| from_io_error(path, &error);
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    // Only for this user: screenshots and typed text are private.
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(unusable)?;
+    create_private(path).map_err(unusable)?;
 
     let probe = path.join(format!(".writable-{}", std::process::id()));
     OpenOptions::new()
@@ -35,6 +31,43 @@ pub(crate) fn prepare(path: &Path) -> Result<(), Error> {
         .open(&probe)
         .map_err(unusable)?;
     fs::remove_file(&probe).map_err(unusable)
+}
+
+/// Creates a folder, and those above it, for this user alone: screenshots and typed text are private. One that is there is left
+/// as it is.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Creates a file for this user alone, also in a folder that others can read. Fails if there is one.
+pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Waits until the names in a folder survive a power failure. Elsewhere than on Unix folders cannot be written to disk.
+pub(crate) fn sync(path: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        File::open(path)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Checks that a file is there and can be written, as far as the system tells without a write. Does not open it: SQLite loses its
+/// locks of a file that its process opens and closes elsewhere.
+pub(crate) fn check_writable(file: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    rustix::fs::access(file, rustix::fs::Access::WRITE_OK)?;
+    #[cfg(not(unix))]
+    fs::metadata(file)?;
+    Ok(())
 }
 
 /// Classifies an error of the file system at `path`.

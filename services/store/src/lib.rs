@@ -54,7 +54,9 @@ pub use tasks::{
     NewEvent, Page, PutResource, RequestId, ResourceRow, SessionQuery, TaskRow, TaskStore,
 };
 pub use tokens::{ResumeToken, SessionToken};
-pub use upkeep::{OldTasks, StoreUpkeep, TaskCursor, TaskPart, UnindexedTask};
+pub use upkeep::{
+    OldSessions, OldTasks, StoreUpkeep, TaskCursor, TaskPart, Tenants, UnindexedTask,
+};
 
 /// An opened task store, with the notifier shared by all its users.
 #[derive(Clone)]

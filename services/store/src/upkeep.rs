@@ -46,7 +46,7 @@ pub trait StoreUpkeep: Send + Sync + 'static {
     ///
     /// # Errors
     /// If the store cannot be read.
-    async fn old_sessions(&self, before: SystemTime, limit: u32) -> Result<Vec<String>, Error>;
+    async fn old_sessions(&self, query: OldSessions) -> Result<Vec<String>, Error>;
 
     /// Lists the names of uploads that were last put before a time, after the name `after`, in the order of their names.
     ///
@@ -136,11 +136,28 @@ pub struct TaskCursor(pub(crate) i64);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OldTasks {
     pub states: Vec<i32>,
+    pub tenants: Tenants,
     /// The last change was before this time.
     pub before: SystemTime,
     /// List only tasks of which this part is still there.
     pub with: Option<TaskPart>,
     pub limit: u32,
+}
+
+/// Arguments of [`StoreUpkeep::old_sessions`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OldSessions {
+    pub tenants: Tenants,
+    /// The last change was before this time.
+    pub before: SystemTime,
+    pub limit: u32,
+}
+
+/// Tenants whose tasks and sessions are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tenants {
+    One(String),
+    AllBut(Vec<String>),
 }
 
 /// A part of a task that can be deleted before the task.

@@ -2,13 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use motorium_store::Durability;
 use motorium_store::audit::{
     AuditEntry, AuditLog, AuditProblem, AuditReport, Checkpoint, Phase, export, verify,
 };
 use tempfile::TempDir;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 fn entry(number: usize) -> AuditEntry {
     AuditEntry {
@@ -220,6 +222,75 @@ async fn archived_files_are_replaced_by_a_checkpoint() {
     assert_eq!(report.first, archived.last.seq + 1);
 }
 
+fn at_day(number: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + DAY * u32::try_from(number).unwrap()
+}
+
+/// Makes a log with a record for each of so many days, whose old files are removed now and then.
+async fn log_of_days(days: u64, keep: Duration) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let log = AuditLog::open(folder.path(), Durability::Normal).unwrap();
+    for day in 0..days {
+        let daily = AuditEntry {
+            at: at_day(day),
+            ..entry(0)
+        };
+        log.record(vec![daily]).await.unwrap();
+        log.remove_older(keep, at_day(day)).await.unwrap();
+    }
+    folder
+}
+
+#[tokio::test]
+async fn old_records_are_removed_and_the_rest_can_be_verified() {
+    let folder = log_of_days(100, 10 * DAY).await;
+    let report = check(&folder).unwrap();
+    assert!((10..=30).contains(&report.records), "{report:?}");
+    assert!(report.first > 80, "{report:?}");
+    let kept = log_of_days(9, 10 * DAY).await;
+    assert_eq!(check(&kept).unwrap().first, 1);
+}
+
+#[tokio::test]
+async fn no_more_than_the_log_says_can_be_removed_at_its_beginning() {
+    let folder = log_of_days(100, 10 * DAY).await;
+    let first = files(&folder).remove(0);
+    fs::remove_file(first).unwrap();
+    let problem = check(&folder).unwrap_err();
+    assert!(
+        matches!(problem, AuditProblem::BeginningMissing { .. }),
+        "{problem}"
+    );
+
+    // Cut off within a file.
+    let folder = log_of_days(100, 10 * DAY).await;
+    let first = files(&folder).remove(0);
+    edit(&first, |lines| drop(lines.remove(0)));
+    let problem = check(&folder).unwrap_err();
+    assert!(
+        matches!(problem, AuditProblem::BeginningMissing { .. }),
+        "{problem}"
+    );
+}
+
+#[tokio::test]
+async fn a_removal_that_was_interrupted_is_verified_too() {
+    let folder = tempfile::tempdir().unwrap();
+    // Small files, of which several are removed at once.
+    let log = open(folder.path());
+    for number in 0..40 {
+        log.record(vec![entry(number)]).await.unwrap();
+    }
+    let before = files(&folder);
+    let last_of_old: PathBuf = before[before.len() - 2].clone();
+    let saved = fs::read(&last_of_old).unwrap();
+    let removed = log.remove_older(DAY, at_day(9)).await.unwrap();
+    assert_eq!(removed, before.len() - 1);
+    check(&folder).unwrap();
+    fs::write(&last_of_old, saved).unwrap();
+    check(&folder).unwrap();
+}
+
 #[tokio::test]
 async fn two_processes_append_to_one_chain() {
     let folder = tempfile::tempdir().unwrap();
@@ -252,4 +323,47 @@ async fn a_log_that_cannot_be_written_fails_its_callers() {
     let log = open(folder.path());
     fs::remove_dir_all(folder.path()).unwrap();
     assert!(log.record(vec![entry(2)]).await.is_err());
+}
+
+/// Returns the number of bytes that this thread has read from files so far.
+#[cfg(target_os = "linux")]
+fn bytes_read() -> u64 {
+    let counters = fs::read_to_string("/proc/thread-self/io").unwrap();
+    let read = counters
+        .lines()
+        .find_map(|line| line.strip_prefix("rchar: "));
+    read.unwrap().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_end_of_a_long_log_is_found_without_reading_all_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = AuditLog::open(folder.path(), Durability::Normal).unwrap();
+    log.record((0..20_000).map(entry).collect()).await.unwrap();
+    let path = files(&folder).remove(0);
+    let size = fs::metadata(&path).unwrap().len();
+    assert!(size > 4_000_000, "{size}");
+    // As each of two writers does after the other has appended.
+    let before = bytes_read();
+    let other = AuditLog::open(folder.path(), Durability::Normal).unwrap();
+    let read = bytes_read() - before;
+    assert!(read < 100_000, "{read} of {size} bytes were read");
+    log.record(vec![entry(20_000)]).await.unwrap();
+    other.record(vec![entry(20_001)]).await.unwrap();
+    assert_eq!(check(&folder).unwrap().records, 20_002);
+}
+
+#[tokio::test]
+async fn a_record_that_was_cut_off_is_found_whatever_its_length() {
+    for length in [1, 8 * 1024, 8 * 1024 + 1, 100_000] {
+        let folder = log_of(3).await;
+        let path = files(&folder).remove(0);
+        let mut content = fs::read(&path).unwrap();
+        content.extend(vec![b'x'; length]);
+        fs::write(&path, content).unwrap();
+        let log = open(folder.path());
+        log.record(vec![entry(3)]).await.unwrap();
+        assert_eq!(check(&folder).unwrap().records, 4, "{length}");
+    }
 }

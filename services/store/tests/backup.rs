@@ -1,10 +1,12 @@
 //! Backups are complete although the store is in use, and nothing but a whole backup is restored.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskName};
@@ -284,4 +286,199 @@ async fn no_blob_is_removed_while_a_backup_is_made_and_a_damaged_one_is_left_out
     assert_eq!(sweep().await.unwrap().count, 0);
     drop(lock);
     assert_eq!(sweep().await.unwrap().count, 1);
+}
+
+/// Environment variables of the child process: a backup, and the data folder to which it restores it.
+const BACKUP: &str = "STORE_TEST_BACKUP";
+const DATA: &str = "STORE_TEST_DATA";
+const EVENTS_OF_OLD: usize = 7;
+
+#[tokio::test]
+#[ignore = "run by tests that interrupt it"]
+async fn child_that_replaces_a_store() {
+    let of = |name| PathBuf::from(std::env::var_os(name).expect("a folder"));
+    println!("begun");
+    restore(&of(BACKUP), files(&of(DATA)), true).await.unwrap();
+}
+
+/// Returns the child process, started by a shell after these commands.
+fn restoring(backup: &Path, data: &Path, before: &str) -> Command {
+    let program = std::env::current_exe().unwrap();
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &format!("{before}\nexec \"$0\" \"$@\"")])
+        .arg(program)
+        .args([
+            "--exact",
+            "child_that_replaces_a_store",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env(BACKUP, backup)
+        .env(DATA, data)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    shell
+}
+
+/// Makes a backup of a store with many blobs.
+async fn large_backup() -> TempDir {
+    let (data, target) = (folder(), folder());
+    let (store, blobs) = filled(data.path()).await;
+    for number in 0..40_u32 {
+        let blob = blobs
+            .put(Bytes::from(number.to_string().repeat(2000)))
+            .await;
+        store.append(append(&blob.unwrap())).await.unwrap();
+    }
+    backed_up(data.path(), target.path()).await.unwrap();
+    target
+}
+
+/// Makes a store that was ended without being closed, so that its last events are in its log only.
+async fn store_with_a_log() -> TempDir {
+    let (data, copy) = (folder(), folder());
+    let (store, blobs) = filled(data.path()).await;
+    for number in 2..EVENTS_OF_OLD {
+        let blob = blobs.put(Bytes::from(format!("old {number}"))).await;
+        store.append(append(&blob.unwrap())).await.unwrap();
+    }
+    copy_all(data.path(), copy.path());
+    assert!(copy.path().join("tasks.db-wal").metadata().unwrap().len() > 0);
+    copy
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    for file in all_files(from) {
+        let place = to.join(file.strip_prefix(from).unwrap());
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::copy(&file, place).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_disk_that_fills_up_at_any_moment_leaves_the_store_as_it_was() {
+    let (backup, old) = (large_backup().await, store_with_a_log().await);
+    let mut failed = 0;
+    // Limits of the size of a file, in blocks of 512 bytes: the blobs are larger than the first ones, the database than the
+    // others.
+    for blocks in [1, 4, 8, 16, 64, 128, 1 << 20] {
+        let data = folder();
+        copy_all(old.path(), data.path());
+        let limit = format!("trap '' XFSZ\nulimit -f {blocks}");
+        let status = restoring(backup.path(), data.path(), &limit).status();
+        let expected = match status.unwrap().success() {
+            true => 42,
+            false => EVENTS_OF_OLD,
+        };
+        failed += usize::from(expected == EVENTS_OF_OLD);
+        assert_eq!(check_complete(data.path()).await, expected, "{blocks}");
+        let left = fs::read_dir(data.path()).unwrap();
+        let left = left.filter(|entry| {
+            let name = entry.as_ref().unwrap().file_name();
+            name.to_string_lossy().ends_with(".incomplete")
+        });
+        assert_eq!(left.count(), 0, "what takes up space is removed");
+    }
+    assert!((4..7).contains(&failed), "{failed} of 7 failed");
+}
+
+#[tokio::test]
+async fn a_restoration_that_is_killed_at_any_moment_leaves_one_whole_store() {
+    const KILLS: u32 = 16;
+
+    let (backup, old) = (large_backup().await, store_with_a_log().await);
+    let replaced_within = |time: Option<Duration>| {
+        let data = folder();
+        copy_all(old.path(), data.path());
+        let mut child = restoring(backup.path(), data.path(), ":").spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines = lines.map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("begun")));
+        let begun = Instant::now();
+        if let Some(time) = time {
+            std::thread::sleep(time);
+            child.kill().unwrap();
+        }
+        child.wait().unwrap();
+        (data, begun.elapsed())
+    };
+    let (_, whole) = replaced_within(None);
+    let (mut kept, mut restored) = (0, 0);
+    for kill in 0..KILLS {
+        let (data, _) = replaced_within(Some(whole * kill / (KILLS - 1)));
+        match check_complete(data.path()).await {
+            EVENTS_OF_OLD => kept += 1,
+            42 => restored += 1,
+            found => panic!("{found} events after kill {kill}"),
+        }
+        // What was interrupted is no obstacle.
+        let again = restore(backup.path(), files(data.path()), true).await;
+        again.unwrap();
+        assert_eq!(check_complete(data.path()).await, 42, "after kill {kill}");
+    }
+    assert!(kept > 3 && restored > 0, "{kept} kept, {restored} restored");
+}
+
+#[tokio::test]
+async fn the_log_of_another_database_is_not_applied_to_the_restored_one() {
+    let (backup, old) = (large_backup().await, store_with_a_log().await);
+    for ending in ["-wal", "-shm", "-journal"] {
+        let data = folder();
+        let stale = data.path().join(format!("tasks.db{ending}"));
+        fs::copy(old.path().join("tasks.db-wal"), stale).unwrap();
+        restore(backup.path(), files(data.path()), false)
+            .await
+            .unwrap();
+        assert_eq!(check_complete(data.path()).await, 42, "{ending}");
+    }
+}
+
+#[tokio::test]
+async fn the_replaced_store_has_what_was_in_its_log() {
+    let (backup, old) = (large_backup().await, store_with_a_log().await);
+    let restored = restore(backup.path(), files(old.path()), true).await;
+    let replaced = restored.unwrap().replaced.unwrap();
+    assert_eq!(check_complete(old.path()).await, 42);
+    assert_eq!(check_complete(&replaced).await, EVENTS_OF_OLD);
+}
+
+#[tokio::test]
+async fn a_damaged_store_is_replaced_and_kept_as_it_was() {
+    let (backup, old) = (large_backup().await, store_with_a_log().await);
+    fs::write(old.path().join("tasks.db"), "no database").unwrap();
+    // Otherwise its pages would be restored from its log.
+    fs::remove_file(old.path().join("tasks.db-wal")).unwrap();
+    let restored = restore(backup.path(), files(old.path()), true).await;
+    let replaced = restored.unwrap().replaced.unwrap();
+    assert_eq!(check_complete(old.path()).await, 42);
+    let kept = fs::read(replaced.join("tasks.db")).unwrap();
+    assert_eq!(kept, b"no database");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_backup_in_a_folder_that_others_can_read_is_for_this_user_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (data, target, other) = (folder(), folder(), folder());
+    let _store = filled(data.path()).await;
+    for open in [target.path(), other.path()] {
+        fs::set_permissions(open, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    backed_up(data.path(), target.path()).await.unwrap();
+    restore(target.path(), files(other.path()), false)
+        .await
+        .unwrap();
+    let (_copy, _) = open(other.path()).await;
+    for folder in [target.path(), other.path()] {
+        for file in all_files(folder) {
+            let others = fs::metadata(&file).unwrap().permissions().mode() & 0o077;
+            // Locks have no content.
+            let is_lock = file.to_string_lossy().ends_with(".lock");
+            assert!(others == 0 || is_lock, "{}: {others:o}", file.display());
+        }
+        let blobs = fs::metadata(folder.join("blobs")).unwrap();
+        assert_eq!(blobs.permissions().mode() & 0o777, 0o700);
+    }
 }

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskName};
 use motorium_store::{
-    BlobStore, CreateTask, Durability, Error, NewEvent, SqliteStore, TaskStore as _,
+    BlobStore, CreateTask, Durability, Error, NewEvent, SqliteStore, StoreUpkeep as _,
+    TaskStore as _,
 };
 use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -264,4 +265,73 @@ async fn addresses() {
             "{error}"
         );
     }
+}
+
+/// A folder that is read-only until this is dropped: by a mount as root, whom permissions do not stop, or else by permissions.
+#[cfg(target_os = "linux")]
+struct ReadOnly<'a>(&'a Path);
+
+#[cfg(target_os = "linux")]
+impl<'a> ReadOnly<'a> {
+    fn new(folder: &'a Path) -> Self {
+        match rustix::process::geteuid().is_root() {
+            true => {
+                run("mount", &["--bind".as_ref(), folder, folder]);
+                run(
+                    "mount",
+                    &["-o".as_ref(), "remount,bind,ro".as_ref(), folder],
+                );
+            }
+            false => permit(folder, 0o555),
+        }
+        Self(folder)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for ReadOnly<'_> {
+    fn drop(&mut self) {
+        match rustix::process::geteuid().is_root() {
+            true => run("umount", &["--lazy".as_ref(), self.0]),
+            false => permit(self.0, 0o755),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn run(program: &str, arguments: &[&Path]) {
+    let status = std::process::Command::new(program).args(arguments).status();
+    assert!(status.unwrap().success(), "{program} {arguments:?}");
+}
+
+#[cfg(target_os = "linux")]
+fn permit(folder: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let file = folder.join("motorium.db");
+    for path in [folder, &file] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_disk_that_becomes_read_only_is_noticed_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("motorium.db");
+    let store = open(&file).await.unwrap();
+    let created = store.create_task(task("a", 10)).await.unwrap().task;
+    store.check().await.unwrap();
+    {
+        let _read_only = ReadOnly::new(folder.path());
+        let error = store.check().await.unwrap_err();
+        assert!(matches!(error, Error::Unwritable { .. }), "{error:?}");
+        assert!(error.to_string().contains("motorium.db"), "{error}");
+        assert!(matches!(open(&file).await, Err(Error::Unwritable { .. })));
+        // What was stored can still be read.
+        assert_eq!(store.get_task(&created.name).await.unwrap(), created);
+    }
+    store.check().await.unwrap();
+    store.create_task(task("b", 10)).await.unwrap();
+    assert_eq!(store.get_task(&created.name).await.unwrap(), created);
 }

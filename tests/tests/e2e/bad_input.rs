@@ -302,7 +302,7 @@ async fn start_failures_are_reported() {
 
     let mut command = setup.command("motorium-planner");
     command.arg("--set=planner.listen=0.0.0.0:0");
-    check_refused(command, &["server.token_file", "server.tls_client_ca"]).await;
+    check_refused(command, &["server.token_file", "server.callers_file"]).await;
 
     let mut command = setup.command("motorium-planner");
     command.arg("--set=planner.lisen=127.0.0.1:0");

@@ -40,8 +40,14 @@ struct Scene {
 impl Scene {
     /// Starts a desktop with the page, and `motorium up` with the careful policy for it.
     async fn start() -> Self {
+        Self::start_in(BTreeMap::new()).await
+    }
+
+    /// Starts them with additional environment variables for the programs.
+    async fn start_in(environment: BTreeMap<String, String>) -> Self {
         let (desktop, site) = shown().await;
         let mut setup = TestSetup::on(&desktop);
+        setup.environment.extend(environment);
         let policy = "MOTORIUM_ORCHESTRATOR__POLICY".to_owned();
         setup.environment.insert(policy, "careful".to_owned());
         let up = AllInOne::start(setup, &[]).await;
@@ -95,6 +101,45 @@ async fn shown() -> (TestDesktop, PageServer) {
     let site = PageServer::serve().await;
     site.show("requests.html", &mut desktop).await;
     (desktop, site)
+}
+
+/// Preloaded library that fakes a program's clock.
+const FAKE_CLOCK: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_is_set_ends_no_task_and_expires_no_approval() {
+    // The loader ignores a missing library, and the test would prove nothing.
+    assert!(std::path::Path::new(FAKE_CLOCK).exists());
+    let folder = tempfile::tempdir().unwrap();
+    let clock = folder.path().join("clock");
+    let set = |offset: &str| std::fs::write(&clock, offset).unwrap();
+    set("+0");
+    let environment = [
+        ("LD_PRELOAD", FAKE_CLOCK),
+        ("FAKETIME_TIMESTAMP_FILE", clock.to_str().unwrap()),
+        ("FAKETIME_NO_CACHE", "1"),
+        ("DONT_FAKE_MONOTONIC", "1"),
+    ];
+    let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let scene = Scene::start_in(environment.into()).await;
+    for offset in ["+600", "-600"] {
+        set("+0");
+        let mut started = scene.started(&["run", "--max-time", "60s", "wait 1.5 seconds"]);
+        scene.newest_in(State::Running).await;
+        set(offset);
+        assert_eq!(started.ended().await.code(), Some(0), "{offset}");
+    }
+    // An approval may be given for five minutes.
+    for offset in ["+600", "-600"] {
+        set("+0");
+        let task = scene.up.client().create_task(RISKY).await.unwrap();
+        scene.newest_in(State::AwaitingUser).await;
+        set(offset);
+        let approved = scene.motorium(&["tasks", "approve", &task.name]).await;
+        assert_code(&approved, 0);
+        scene.newest_in(State::Succeeded).await;
+    }
+    assert_eq!(scene.clicked(), ["delete", "delete"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

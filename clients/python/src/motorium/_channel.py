@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 import grpc
 
+from motorium._target import is_loopback
 from motorium._token import TokenInterceptor
 
 _MAX_MESSAGE_WITH_IMAGES = 16 * 1024 * 1024
@@ -23,33 +22,20 @@ _OPTIONS = [
 def connect(address: str, *, credentials: grpc.ChannelCredentials | None = None, token: str | None = None) -> grpc.Channel:
     """Opens a channel to a Motorium service, such as `127.0.0.1:7700`.
 
-    `token` is sent with every call that has no `authorization` of its own. Without it, services on the same machine receive the
-    token that they have created for this user, and other machines none. Without credentials the channel is not encrypted, and
+    `token` is sent with every call that has no `authorization` of its own. Without it, services of this user on the same machine
+    receive the token that they have created for this user, and other machines none. A call raises PermissionError if another user
+    listens at the address (on Linux; other systems do not tell). Without credentials the channel is not encrypted, and
     a token for another machine is an error. A dead connection is detected within 40 seconds, even while it is idle. A proxy
     from the environment is used only for other machines.
     """
-    is_loopback = _is_loopback(address)
-    options = [*_OPTIONS, ("grpc.enable_http_proxy", int(not is_loopback))]
+    is_local = is_loopback(address)
+    options = [*_OPTIONS, ("grpc.enable_http_proxy", int(not is_local))]
     if credentials is not None:
         channel = grpc.secure_channel(address, credentials, options=options)
-    elif token is None or is_loopback:
+    elif token is None or is_local:
         channel = grpc.insecure_channel(address, options=options)
     else:
         raise ValueError(f"the token is not sent to {address} without encryption; pass credentials")
-    if token is None and (credentials is not None or not is_loopback):
+    if token is None and (credentials is not None or not is_local):
         return channel
-    return grpc.intercept_channel(channel, TokenInterceptor(token))
-
-
-def _is_loopback(address: str) -> bool:
-    """Returns whether an address, with or without a scheme of gRPC names and a port, is of this machine."""
-    if address.startswith(("unix:", "unix-abstract:")):
-        return True
-    for scheme in ("dns:///", "dns:", "ipv4:", "ipv6:"):
-        address = address.removeprefix(scheme)
-    host = address if address.count(":") > 1 and "]" not in address else address.rsplit(":", 1)[0]
-    host = host.strip("[]")
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return grpc.intercept_channel(channel, TokenInterceptor(token, address))

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import grpc
 
+from motorium._socket_owner import check_server
+
 _MAX_BYTES = 4096
 
 
@@ -65,17 +67,19 @@ class TokenInterceptor(
 ):
     """Adds a token to calls that have no `authorization` of their own.
 
-    Without a given token, that of the user is read for each call: the server may start, and create it, after the channel.
+    Without a given token, that of the user is read for each call: the server may start, and create it, after the channel. It is
+    sent only to a server of this user. `target` is the address of the server.
     """
 
-    def __init__(self, token: str | None) -> None:
+    def __init__(self, token: str | None, target: str) -> None:
         self._token = token
+        self._target = target
 
     def _authorized(self, details: grpc.ClientCallDetails) -> grpc.ClientCallDetails:
         metadata = list(details.metadata or ())
         if any(key == "authorization" for key, _ in metadata):
             return details
-        token = self._token or find_token()
+        token = self._token or self._token_of_user()
         if token is None:
             return details
         metadata.append(("authorization", f"Bearer {token}"))
@@ -87,6 +91,12 @@ class TokenInterceptor(
             getattr(details, "wait_for_ready", None),
             getattr(details, "compression", None),
         )
+
+    def _token_of_user(self) -> str | None:
+        token = find_token()
+        if token is not None:
+            check_server(self._target)
+        return token
 
     def intercept_unary_unary(self, continuation, client_call_details, request):
         return continuation(self._authorized(client_call_details), request)

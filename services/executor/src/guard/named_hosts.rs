@@ -1,24 +1,28 @@
-//! Hosts with private addresses that a user named.
+//! Hosts with private addresses that a user named, each with its port.
 //!
 //! Which hosts are private, and what names them, is decided elsewhere.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of hosts. A user names one or two.
+use url::Url;
+
+/// Maximum number of hosts with ports. A user names one or two, and each without a port counts twice.
 const MAX_HOSTS: usize = 32;
+/// Ports of a host that is named without one.
+const DEFAULT_PORTS: [u16; 2] = [80, 443];
 
 /// The hosts that the user of the current lease named, shared by a desktop and the filter of its browser.
 #[derive(Debug, Clone, Default)]
-pub struct NamedHosts(Arc<Mutex<BTreeSet<String>>>);
+pub struct NamedHosts(Arc<Mutex<BTreeSet<(String, u16)>>>);
 
 impl NamedHosts {
-    /// Adds hosts. Those beyond the maximum stay out.
+    /// Adds hosts, such as `localhost:3000` and `[::1]:80`. Those beyond the maximum stay out.
     pub fn add(&self, hosts: &[String]) {
         let mut named = self.lock();
-        for host in hosts {
+        for host in hosts.iter().flat_map(|host| with_ports(host)) {
             if named.len() < MAX_HOSTS {
-                named.insert(normalised(host));
+                named.insert(host);
             }
         }
     }
@@ -28,14 +32,28 @@ impl NamedHosts {
         self.lock().clear();
     }
 
-    /// Returns whether the user named a host.
+    /// Returns whether the user named the host and the port of an address.
     #[must_use]
-    pub fn contains(&self, host: &str) -> bool {
-        self.lock().contains(&normalised(host))
+    pub fn contain(&self, url: &Url) -> bool {
+        let host = url.host_str().map(normalised);
+        let address = host.zip(url.port_or_known_default());
+        address.is_some_and(|address| self.lock().contains(&address))
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<(String, u16)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn with_ports(named: &str) -> Vec<(String, u16)> {
+    let with_port = named.rsplit_once(':').and_then(|(host, port)| {
+        // The colons within brackets belong to an IPv6 address.
+        let port = port.parse().ok()?;
+        Some((host, port))
+    });
+    match with_port {
+        Some((host, port)) => vec![(normalised(host), port)],
+        None => DEFAULT_PORTS.map(|port| (normalised(named), port)).to_vec(),
     }
 }
 

@@ -35,7 +35,7 @@ pub struct UrlRules {
     pub hosts: Vec<HostPattern>,
     /// Denied hosts; they take precedence over `hosts`.
     pub denied_hosts: Vec<HostPattern>,
-    /// Private hosts that the user named. They are allowed where `*` is.
+    /// Private hosts that the user named, with their ports. They are allowed where `*` is.
     pub named_hosts: NamedHosts,
 }
 
@@ -95,14 +95,13 @@ impl UrlRules {
                 reason: format!("the host {host} is not allowed"),
             });
         }
-        let name = host.to_string();
-        if !is_private_host(&name) || self.named_hosts.contains(&name) {
+        if !is_private_host(&host.to_string()) || self.named_hosts.contain(url) {
             return Ok(());
         }
         Err(Refusal {
             rule: "rules.url_hosts",
             reason: format!(
-                "the host {host} is on this machine or its network; name its address in the goal, or list it in \
+                "the host {host} is on this machine or its network; name its address with its port in the goal, or list it in \
                  executor.rules.url_hosts"
             ),
         })
@@ -119,9 +118,11 @@ impl UrlRules {
         if self.denied_hosts.iter().any(|one| one.matches(&literal)) {
             return false;
         }
-        let is_known =
-            |host: Host<&str>| self.lists(&host) || self.named_hosts.contains(&host.to_string());
-        !is_private_address(address) || self.lists(&literal) || url.host().is_some_and(is_known)
+        let is_listed = url.host().is_some_and(|host| self.lists(&host));
+        !is_private_address(address)
+            || self.lists(&literal)
+            || is_listed
+            || self.named_hosts.contain(url)
     }
 
     /// Returns whether a pattern other than `*` matches a host.
@@ -495,11 +496,30 @@ mod tests {
             assert!(!any.allows_page(private), "{private}");
             assert!(!any.allows_page(&format!("view-source:{private}")));
         }
-        any.named_hosts
-            .add(&["LOCALHOST".to_owned(), "127.0.0.1".to_owned()]);
+        any.named_hosts.add(&[
+            "LOCALHOST:3000".to_owned(),
+            "127.0.0.1".to_owned(),
+            "[fd00::2]:8080".to_owned(),
+        ]);
         check(&any, "http://localhost:3000/", Ok("http://localhost:3000/"));
         check(&any, "http://127.1/", Ok("http://127.0.0.1/"));
-        check(&any, "http://[::1]/", refused);
+        check(&any, "http://[fd00::2]:8080/", Ok("http://[fd00::2]:8080/"));
+        for other in [
+            "http://[::1]/",
+            "http://localhost/",
+            "https://localhost/",
+            "http://localhost:9222/json",
+            "http://localhost:22/",
+            "http://127.0.0.1:3000/",
+            "http://3000:3000@localhost:5432/",
+            "http://[fd00::2]/",
+            "http://[fd00::2]:80/",
+        ] {
+            check(&any, other, refused);
+            assert!(!any.allows_page(other), "{other}");
+            let at_named_port = Url::parse(other).unwrap();
+            assert!(!any.allows_remote(&at_named_port, "127.0.0.1".parse().unwrap()));
+        }
         any.named_hosts.clear();
         check(&any, "http://localhost:3000/", refused);
 
@@ -525,7 +545,7 @@ mod tests {
 
         // A strict list stays strict: what the user names replaces only the exception of `*`.
         let strict = addresses(&["example.com"], &[]);
-        strict.named_hosts.add(&["localhost".to_owned()]);
+        strict.named_hosts.add(&["localhost:80".to_owned()]);
         check(
             &strict,
             "http://localhost/",
@@ -545,8 +565,9 @@ mod tests {
         ));
         assert!(any.allows_remote(&url("https://x.example/"), "203.0.113.8".parse().unwrap()));
         assert!(!any.allows_remote(&url("https://x.example/"), "203.0.113.9".parse().unwrap()));
-        any.named_hosts.add(&["rebind.example".to_owned()]);
+        any.named_hosts.add(&["rebind.example:443".to_owned()]);
         assert!(any.allows_remote(&url("https://rebind.example/"), local));
+        assert!(!any.allows_remote(&url("https://rebind.example:444/"), local));
         let intranet = addresses(&["*", "*.corp.example"], &[]);
         assert!(intranet.allows_remote(&url("https://wiki.corp.example/"), local));
         let network = addresses(&["*", "127.0.0.0/8"], &[]);

@@ -646,11 +646,13 @@ async fn a_private_host_may_be_opened_while_the_user_who_named_it_has_the_deskto
     };
     let local = "https://0x7f.1:8443/";
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
-    let refused = open(epoch, "unnamed", local, &["localhost"]).await.unwrap();
+    // Another name of it, and another port.
+    let others = ["localhost:8443", "127.0.0.1", "127.0.0.1:844"];
+    let refused = open(epoch, "unnamed", local, &others).await.unwrap();
     assert_eq!(refused.rule.as_deref(), Some("rules.url_hosts"));
     assert!(refused.detail.contains("127.0.0.1"), "{}", refused.detail);
     // Named with another action of the same lease.
-    let named = open(epoch, "named", "https://example.com/", &["127.0.0.1"]);
+    let named = open(epoch, "named", "https://example.com/", &["127.0.0.1:8443"]);
     assert_eq!(named.await.unwrap().result, ActionResult::Performed);
     let opened = open(epoch, "local", local, &[]).await.unwrap();
     assert_eq!(opened.result, ActionResult::Performed);

@@ -717,7 +717,13 @@ async fn pages_reach_no_private_host_by_its_address_or_under_another_name() {
         .read_until("the blank page", |page| page.url == "about:blank")
         .await;
     let named = scene.addresses.borrow().named_hosts.clone();
-    named.add(&["localhost".to_owned()]);
+    // A server of this machine at another port is not named with it.
+    named.add(&["localhost:9".to_owned()]);
+    let url = scene.web.address("localhost", "/secret");
+    let refused = perform(&scene.driver, Action::OpenUrl { url: url.clone() }).await;
+    refused.unwrap_err();
+    let authority = url.split('/').nth(2).unwrap();
+    named.add(&[authority.to_owned()]);
     scene.open("localhost", "/secret").await;
     let page = scene.read_until("the named page", |page| page.title == "Secret");
     assert_eq!(page.await.text, "inside");

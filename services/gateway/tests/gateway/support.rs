@@ -177,6 +177,7 @@ async fn start_gateway(
         client: ClientConfig::new(""),
         token: services.token.map(Secret::new),
         services_demand_token: services.token.is_some(),
+        own_services: true,
         folder: folder.join("gateway"),
     };
     let shutdown = Shutdown::new();

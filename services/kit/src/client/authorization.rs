@@ -1,7 +1,7 @@
 //! The `authorization` header of calls to one server.
 //!
-//! A configured token is sent with every call. Without one, calls to this machine carry the token of its user, which is read from
-//! its file when the first call is made: the server may start, and create it, after the channel.
+//! A configured token is sent with every call. Without one, calls to servers of the same user on this machine carry the token of
+//! that user, which is read from its file when the first call is made: the server may start, and create it, after the channel.
 //!
 //! It does not know which servers may have a token: [`Audiences`](super::Audiences) do.
 
@@ -11,6 +11,7 @@ use http::HeaderValue;
 use motorium_proto::error::{ErrorReport, reason};
 use tonic::Code;
 
+use super::own_server::OwnServer;
 use super::{Config, Error};
 use crate::address::ServiceAddress;
 use crate::blocking;
@@ -24,6 +25,7 @@ pub(super) enum Authorization {
     Configured(HeaderValue),
     OfUser {
         place: LoopbackToken,
+        server: OwnServer,
         /// Header with the token that was found last.
         known: RwLock<Option<HeaderValue>>,
     },
@@ -41,6 +43,7 @@ impl Authorization {
         }
         let place = place_for(config).cloned();
         Ok(place.map_or(Self::None, |place| Self::OfUser {
+            server: OwnServer::new(Some(place.clone())),
             place,
             known: RwLock::new(None),
         }))
@@ -54,7 +57,8 @@ impl Authorization {
         let (place, known) = match self {
             Self::None => return Ok(None),
             Self::Configured(header) => return Ok(Some(header.clone())),
-            Self::OfUser { place, known } => (place, known),
+            Self::OfUser { server, .. } if server.is_foreign() => return Ok(None),
+            Self::OfUser { place, known, .. } => (place, known),
         };
         let cached = known.read().unwrap_or_else(PoisonError::into_inner).clone();
         if cached.is_some() {
@@ -74,6 +78,15 @@ impl Authorization {
     pub(super) fn forget(&self) {
         if let Self::OfUser { known, .. } = self {
             *known.write().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    /// Returns the connections of the channel if they must be to a server of this user.
+    pub(super) fn own_server(&self, config: &Config) -> Option<OwnServer> {
+        match self {
+            Self::OfUser { server, .. } => Some(server.clone()),
+            _ if config.own_server && is_here(config) => Some(OwnServer::new(None)),
+            _ => None,
         }
     }
 }
@@ -96,8 +109,11 @@ impl Config {
 
 /// Returns the place of the user's token if the server is on this machine. No other machine receives it.
 fn place_for(config: &Config) -> Option<&LoopbackToken> {
-    let is_here = ServiceAddress::parse(&config.uri).is_some_and(|address| address.is_loopback());
-    config.loopback_token.as_ref().filter(|_| is_here)
+    config.loopback_token.as_ref().filter(|_| is_here(config))
+}
+
+fn is_here(config: &Config) -> bool {
+    ServiceAddress::parse(&config.uri).is_some_and(|address| address.is_loopback())
 }
 
 fn bearer(token: &Secret) -> Option<HeaderValue> {
@@ -106,7 +122,7 @@ fn bearer(token: &Secret) -> Option<HeaderValue> {
     Some(value)
 }
 
-fn refused(error: &loopback_token::Error) -> ErrorReport {
+pub(super) fn refused(error: &impl std::error::Error) -> ErrorReport {
     ErrorReport::new(
         Code::Unauthenticated,
         reason::UNAUTHENTICATED,

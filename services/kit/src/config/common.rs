@@ -2,6 +2,7 @@
 //!
 //! The settings of a single service are not here: each service has its own section.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,12 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{AddressPattern, Environment, Error, HumanDuration, ListenAddress, Secret};
 use crate::authorisation::AuthorisationTable;
-use crate::callers::CallersFile;
+use crate::callers::{CallersFile, parsed_role};
 use crate::client::{self, Audiences};
 use crate::http_client::is_loopback;
-use crate::jwt::{self, KeySource};
+use crate::jwt::{self, KeySource, RoleNames};
 use crate::limits::Limits;
 use crate::loopback_token::LoopbackToken;
+use crate::principal::Role;
 use crate::{server, telemetry};
 
 /// Settings common to all servers, as written.
@@ -61,8 +63,8 @@ pub struct ServerSettings {
     /// PEM file with the certificate's private key.
     #[schemars(extend("format" = "path"), example = "/etc/motorium/tls.key")]
     pub tls_key: Option<PathBuf>,
-    /// PEM file with the certificate authorities of accepted clients (mutual TLS). A listener that other machines can reach
-    /// needs it or a token.
+    /// PEM file with the certificate authorities of accepted clients (mutual TLS). The callers file says who they are and what
+    /// they may do, so that it or a token is needed as well.
     #[schemars(extend("format" = "path"), example = "/etc/motorium/clients.crt")]
     pub tls_client_ca: Option<PathBuf>,
     /// Time that running calls have to finish after a shutdown was requested.
@@ -105,9 +107,14 @@ pub struct JwtSettings {
     pub jwks_file: Option<PathBuf>,
     /// Difference of clocks that is tolerated for expiry times.
     pub clock_skew: HumanDuration,
-    /// Claim with the roles, a list or a text with spaces; dots lead into nested claims. Roles that are not of Motorium are
-    /// ignored.
+    /// Claim with the names of the caller's roles, a list or a text with spaces; dots lead into nested claims.
     pub roles_claim: String,
+    /// Beginning of the names of roles: with `motorium:`, a caller with `motorium:author` is an author. Names without it give
+    /// no role, because an issuer uses names such as `admin` for every application.
+    pub role_prefix: String,
+    /// Roles for other names of the issuer.
+    #[schemars(example = BTreeMap::from([("desk-users", ["author", "viewer"])]))]
+    pub roles: BTreeMap<String, Vec<String>>,
     /// Claim with the tenant, which tokens then must have. Without it, callers belong to the tenant `default`.
     #[schemars(example = &"tenant")]
     pub tenant_claim: Option<String>,
@@ -123,6 +130,8 @@ impl Default for JwtSettings {
             // Clocks of synchronised machines differ by less.
             clock_skew: HumanDuration(Duration::from_secs(30)),
             roles_claim: "roles".to_owned(),
+            role_prefix: "motorium:".to_owned(),
+            roles: BTreeMap::new(),
             tenant_claim: None,
         }
     }
@@ -153,7 +162,28 @@ impl JwtSettings {
             keys,
             clock_skew: self.clock_skew.0,
             roles_claim: self.roles_claim.clone(),
+            roles: self.role_names()?,
             tenant_claim: self.tenant_claim.clone(),
+        })
+    }
+
+    fn role_names(&self) -> Result<RoleNames, Error> {
+        if self.role_prefix.is_empty() {
+            let text = "server.jwt.role_prefix is empty, so that every name such as `admin` would give its role; set a prefix such as \
+                        `motorium:`, or list names in server.jwt.roles";
+            return Err(Error::Inconsistent(text.to_owned()));
+        }
+        let mut map = BTreeMap::new();
+        for (name, roles) in &self.roles {
+            let roles = roles.iter().map(|role| parsed_role(role)).collect();
+            let roles: Result<BTreeSet<Role>, String> = roles;
+            let wrong =
+                |problem| Error::Inconsistent(format!("server.jwt.roles, `{name}`: {problem}"));
+            map.insert(name.clone(), roles.map_err(wrong)?);
+        }
+        Ok(RoleNames {
+            prefix: Some(self.role_prefix.clone()),
+            map,
         })
     }
 }
@@ -303,7 +333,7 @@ impl Common {
             grace_period: self.protection.grace,
         };
         config
-            .check_exposure(listen.0)
+            .check_authentication(listen.0)
             .map_err(|error| Error::Inconsistent(error.to_string()))?;
         Ok(config)
     }

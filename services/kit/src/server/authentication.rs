@@ -15,7 +15,7 @@ use super::{Config, Error};
 use crate::callers::CallersFile;
 use crate::jwt;
 use crate::loopback_token::LoopbackToken;
-use crate::principal::{DEFAULT_TENANT, Identity, Principal, Role};
+use crate::principal::Principal;
 use crate::secret::Secret;
 use crate::shutdown::Shutdown;
 
@@ -68,7 +68,7 @@ impl Authentication {
         });
     }
 
-    /// Returns true if a certificate of the authority is not enough.
+    /// Returns true if the server asks who its callers are.
     pub(super) fn names_callers(&self) -> bool {
         self.token.is_some() || self.callers.is_some() || self.jwt.is_some()
     }
@@ -83,7 +83,7 @@ impl Authentication {
         connection: &Extensions,
     ) -> Result<Principal, ErrorReport> {
         if !self.names_callers() {
-            return Ok(of_any(certificate_names(connection)));
+            return Ok(Principal::local());
         }
         let authorization = headers.get(header::AUTHORIZATION);
         let presented = authorization
@@ -134,18 +134,6 @@ impl Authentication {
         let text = format!("{problem}; {advice}");
         ErrorReport::new(Code::Unauthenticated, reason::UNAUTHENTICATED, text)
     }
-}
-
-/// Returns the principal of a caller on a server that names no callers: that of its certificate, with every role.
-fn of_any(certificate_names: Vec<String>) -> Principal {
-    let name = certificate_names.into_iter().next();
-    name.map_or_else(Principal::local, |name| {
-        Principal::new(Identity {
-            name,
-            tenant: DEFAULT_TENANT.to_owned(),
-            roles: Role::ALL.into_iter().collect(),
-        })
-    })
 }
 
 /// Returns the names in the client certificate of a connection: SPIFFE URIs, then DNS names. The handshake has verified that it is

@@ -113,9 +113,12 @@ impl Config {
         }
     }
 
-    /// Rejects an address that other machines can reach without authentication. A server certificate is none: it names the
-    /// server to clients, and lets every client in.
-    pub(crate) fn check_exposure(&self, address: SocketAddr) -> Result<(), Error> {
+    /// Rejects an address that other machines can reach without authentication, and certificates of clients that nothing gives
+    /// a name. A server certificate authenticates no client: it names the server, and lets every client in.
+    pub(crate) fn check_authentication(&self, address: SocketAddr) -> Result<(), Error> {
+        if self.demands_certificates() && !self.names_callers() {
+            return Err(Error::UnnamedCertificates);
+        }
         if address.ip().is_loopback() || self.authenticates() {
             return Ok(());
         }
@@ -148,10 +151,16 @@ impl Config {
 
     /// Returns true if the settings name a way to authenticate clients.
     fn authenticates(&self) -> bool {
-        let tls = self.tls.as_ref();
-        let needs_certificate = tls.is_some_and(|tls| tls.client_ca.is_some());
-        let has_names = self.callers.is_some() || self.jwt.is_some();
-        needs_certificate || has_names || self.token.is_some()
+        self.demands_certificates() || self.names_callers()
+    }
+
+    fn demands_certificates(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some())
+    }
+
+    /// Returns true if the settings say who a caller is.
+    fn names_callers(&self) -> bool {
+        self.callers.is_some() || self.jwt.is_some() || self.token.is_some()
     }
 }
 
@@ -161,12 +170,18 @@ pub enum Error {
     /// The address can be reached from other machines, and clients are not authenticated.
     #[error(
         "refusing to listen on {address} without client authentication, because other machines can reach it; set \
-         server.token_file or server.callers_file, or server.tls_client_ca beside a certificate, or listen on 127.0.0.1"
+         server.token_file or server.callers_file, or listen on 127.0.0.1"
     )]
     Exposed {
         /// Address to listen on.
         address: SocketAddr,
     },
+    /// Clients must have certificates, and nothing says who they are.
+    #[error(
+        "server.tls_client_ca is set, but nothing says what the clients with its certificates may do; list them by the names of \
+         their certificates in server.callers_file, or set server.token_file or server.jwt beside it"
+    )]
+    UnnamedCertificates,
     /// Another program already listens on the address.
     #[error(
         "{address} is taken by another program; stop it, or choose another address (port 0 selects a free port)"
@@ -269,7 +284,7 @@ impl Builder {
     /// TLS cannot be set up, the token of the user cannot be created, or a service does not match its descriptors.
     pub async fn start(self, shutdown: &Shutdown) -> Result<RunningServer, Error> {
         let address = self.config.listen.0;
-        self.config.check_exposure(address)?;
+        self.config.check_authentication(address)?;
         let listener = TcpListener::bind(address)
             .await
             .map_err(|source| match source.kind() {
@@ -292,7 +307,7 @@ impl Builder {
             address: self.config.listen.0,
             source,
         })?;
-        self.config.check_exposure(address)?;
+        self.config.check_authentication(address)?;
         let incoming = TcpIncoming::from(listener)
             .with_nodelay(Some(true))
             .with_keepalive(Some(self.config.limits.keepalive_interval));

@@ -1,16 +1,21 @@
 //! Authentication: tokens, TLS, client certificates.
 
+use std::time::Duration;
+
 use motorium_kit::caller::Caller;
+use motorium_kit::callers::CallersFile;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::Secret;
 use motorium_kit::loopback_token::LoopbackToken;
 use motorium_kit::server::{Config, RunningServer, Tls};
 use motorium_kit::shutdown::Shutdown;
+use motorium_kit::socket_owner;
 use motorium_proto::error::reason;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     SanType,
 };
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tonic::Code;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
@@ -143,6 +148,154 @@ async fn a_channel_finds_the_token_that_a_later_server_has_created() {
     call(channel, "Echo", b"x").await.unwrap();
 }
 
+/// Starts a process of another user that keeps what it receives on a port of the loopback address. Only root can.
+#[cfg(target_os = "linux")]
+struct Impostor {
+    process: tokio::process::Child,
+    port: u16,
+    received: tempfile::TempDir,
+}
+
+#[cfg(target_os = "linux")]
+impl Impostor {
+    /// An HTTP/2 server of a few lines: it sends its settings and acknowledges those of its client, so that calls are sent to it.
+    const PROGRAM: &str = "import os, socket, sys\n\
+        host, file = sys.argv[1:]\n\
+        received = open(file, 'wb', 0)\n\
+        os.setuid(65534)\n\
+        server = socket.create_server((host, 0), family=socket.AF_INET6 if ':' in host else socket.AF_INET)\n\
+        print(server.getsockname()[1], flush=True)\n\
+        while True:\n\
+        \x20client = server.accept()[0]\n\
+        \x20client.sendall(bytes([0,0,0,4,0,0,0,0,0, 0,0,0,4,1,0,0,0,0]))\n\
+        \x20client.settimeout(1)\n\
+        \x20try:\n\
+        \x20\x20while data := client.recv(4096): received.write(data)\n\
+        \x20except OSError: pass\n";
+
+    async fn start(host: &str) -> Option<Self> {
+        use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let received = tempfile::tempdir().unwrap();
+        let file = received.path().join("received");
+        std::fs::write(&file, "").unwrap();
+        let mut process = tokio::process::Command::new("python3")
+            .args(["-c", Self::PROGRAM, host])
+            .arg(&file)
+            .stdout(std::process::Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(process.stdout.take().unwrap());
+        output.read_line(&mut line).await.unwrap();
+        let port = line.trim().parse().unwrap();
+        Some(Self {
+            process,
+            port,
+            received,
+        })
+    }
+
+    fn received(&self) -> Vec<u8> {
+        std::fs::read(self.received.path().join("received")).unwrap()
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_token_does_not_reach_another_user_who_holds_the_port() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = |uri: String| client::Config {
+        loopback_token: Some(token_in(&folder)),
+        ..client::Config::new(uri)
+    };
+    let Some(mut impostor) = Impostor::start("127.0.0.1").await else {
+        return;
+    };
+    let uri = format!("http://127.0.0.1:{}", impostor.port);
+    // Without a token there is nothing to lose, and the connection stays open.
+    let early = Channel::connect_lazy(&config(uri.clone())).unwrap();
+    let open = tokio::time::timeout(
+        Duration::from_millis(300),
+        call(early.clone(), "Echo", b"x"),
+    );
+    assert!(open.await.is_err(), "it never answers");
+    token_in(&folder).find_or_create().unwrap();
+    let late = tokio::time::timeout(Duration::from_millis(300), call(early, "Echo", b"x"));
+    assert!(late.await.is_err(), "it never answers");
+
+    let gateway = client::Config {
+        own_server: true,
+        token: token_in(&folder).find().unwrap(),
+        ..client::Config::new(uri.clone())
+    };
+    for config in [config(uri), gateway] {
+        let channel = Channel::connect_lazy(&config).unwrap();
+        let refused = with_timeout(call(channel, "Echo", b"x")).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
+        for part in ["another user", "uid 65534", "client.token_file"] {
+            assert!(refused.message().contains(part), "{refused}");
+        }
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let received = impostor.received();
+    assert!(
+        received.starts_with(b"PRI * HTTP/2.0"),
+        "calls were sent to it"
+    );
+    assert!(!has_authorization(&received));
+    impostor.process.kill().await.unwrap();
+
+    // An own server receives what the impostor did not.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let uri = format!("http://{}", listener.local_addr().unwrap());
+    let channel = Channel::connect_lazy(&config(uri)).unwrap();
+    let calling = tokio::spawn(async move { call(channel, "Echo", b"x").await });
+    let (mut connection, _) = listener.accept().await.unwrap();
+    connection.write_all(&SETTINGS).await.unwrap();
+    let mut received = Vec::new();
+    while !has_authorization(&received) {
+        with_timeout(connection.read_buf(&mut received))
+            .await
+            .unwrap();
+    }
+    calling.abort();
+}
+
+/// The settings of an HTTP/2 server, and its acknowledgement of those of the client.
+const SETTINGS: [u8; 18] = [0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0];
+
+/// Returns whether HTTP/2 headers have a secret `authorization`: a literal that is never indexed (0001) with the name 23.
+fn has_authorization(received: &[u8]) -> bool {
+    received.windows(2).any(|bytes| bytes == [0x1f, 23 - 15])
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn of_two_servers_of_localhost_that_of_the_user_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(impostor) = Impostor::start("::1").await else {
+        return;
+    };
+    let own = Config {
+        listen: format!("127.0.0.1:{}", impostor.port).parse().unwrap(),
+        ..protected(&folder)
+    };
+    let _server = serve(own).await;
+    // As `localhost` may lead to them.
+    let addresses = ["[::1]", "127.0.0.1"].map(|host| format!("{host}:{}", impostor.port));
+    let addresses = addresses.map(|address| address.parse().unwrap());
+    let connected = socket_owner::connect_to_any(addresses).await.unwrap();
+    assert_eq!(connected.peer_addr().unwrap(), addresses[1]);
+    let refused = socket_owner::connect_to_any([addresses[0]]).await;
+    assert!(refused.unwrap_err().to_string().contains("another user"));
+    assert!(impostor.received().is_empty());
+}
+
 #[test]
 fn the_token_of_the_user_goes_to_no_other_machine_and_to_no_address_of_a_caller() {
     let folder = tempfile::tempdir().unwrap();
@@ -243,17 +396,17 @@ impl Authority {
         (certificate.pem(), Secret::new(key.serialize_pem()))
     }
 
-    fn certificate(&self, usage: ExtendedKeyUsagePurpose) -> (String, Secret) {
+    fn server_certificate(&self) -> (String, Secret) {
         let mut params =
             CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
-        params.extended_key_usages = vec![usage];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.0).unwrap();
         (certificate.pem(), Secret::new(key.serialize_pem()))
     }
 
     pub(crate) fn server(&self, client_ca: Option<String>) -> Config {
-        let (certificate, key) = self.certificate(ExtendedKeyUsagePurpose::ServerAuth);
+        let (certificate, key) = self.server_certificate();
         Config {
             tls: Some(Tls {
                 certificate,
@@ -296,13 +449,21 @@ async fn tls() {
 #[tokio::test]
 async fn mutual_tls() {
     let (ours, others) = (Authority::new(), Authority::new());
-    let server = serve(ours.server(Some(ours.0.pem()))).await;
+    let folder = tempfile::tempdir().unwrap();
+    let callers = folder.path().join("callers.toml");
+    let caller =
+        "[[caller]]\nname = 'client'\nroles = ['author']\ncertificate = 'client.example.com'";
+    std::fs::write(&callers, caller).unwrap();
+    let server = serve(Config {
+        callers: Some(CallersFile::load(&callers).unwrap()),
+        ..ours.server(Some(ours.0.pem()))
+    })
+    .await;
     let with = |identity| client::Config {
         identity,
         ..ours.client(&server)
     };
-    let client =
-        |authority: &Authority| Some(authority.certificate(ExtendedKeyUsagePurpose::ClientAuth));
+    let client = |authority: &Authority| Some(authority.client_certificate("client.example.com"));
     assert_eq!(echo(&with(client(&ours))).await.unwrap(), b"x");
     assert_eq!(
         code_and_reason(echo(&with(client(&others))).await).0,
@@ -311,6 +472,11 @@ async fn mutual_tls() {
     assert_eq!(
         code_and_reason(echo(&with(None)).await).0,
         Code::Unavailable
+    );
+    let unlisted = Some(ours.client_certificate("printer.example.com"));
+    assert_eq!(
+        code_and_reason(echo(&with(unlisted)).await).0,
+        Code::Unauthenticated
     );
 }
 

@@ -184,6 +184,22 @@ fn a_callers_file_that_others_can_read_or_change_is_refused() {
     }
 }
 
+#[test]
+fn a_callers_file_of_another_user_is_refused() {
+    use std::os::unix::fs::chown;
+
+    let callers = Callers::new(&night_shift());
+    // Only root can give a file to another user.
+    if chown(callers.path(), Some(65534), None).is_err() {
+        assert!(!rustix::process::geteuid().is_root());
+        return;
+    }
+    let error = CallersFile::load(&callers.path()).unwrap_err().to_string();
+    assert!(error.contains("belongs to another user"), "{error}");
+    chown(callers.path(), Some(0), None).unwrap();
+    CallersFile::load(&callers.path()).unwrap();
+}
+
 #[tokio::test]
 async fn a_client_certificate_names_its_caller() {
     let authority = Authority::new();
@@ -234,9 +250,14 @@ async fn certificates_are_renewed_without_a_restart() {
         tls.files = Some(files.clone());
         tls
     };
+    let callers = Callers::new(&caller(
+        "client",
+        "'author'",
+        "certificate = 'client.example.com'",
+    ));
     let server = serve(Config {
         tls: Some(write(&former)),
-        ..probe::config()
+        ..callers.config()
     })
     .await;
     let calls = |authority: &Authority| {

@@ -380,10 +380,20 @@ fn non_loopback_listener_requires_client_authentication() {
     let error = common(&certificate).server(anywhere).unwrap_err();
     check(
         &error.to_string(),
-        &["0.0.0.0:7411", "server.tls_client_ca", "server.token_file"],
+        &["0.0.0.0:7411", "server.callers_file", "server.token_file"],
     );
+    // Certificates of clients are no permission: an authority signs many, and often for other purposes.
     let certificate = format!("{certificate}tls_client_ca = '{path}'\n");
-    common(&certificate).server(anywhere).unwrap();
+    for listen in [anywhere, ListenAddress::loopback(0)] {
+        let error = common(&certificate).server(listen).unwrap_err();
+        check(
+            &error.to_string(),
+            &["server.tls_client_ca", "server.callers_file"],
+        );
+    }
+    common(&format!("{certificate}token = 'sesame'"))
+        .server(anywhere)
+        .unwrap();
 }
 
 #[test]

@@ -1,21 +1,21 @@
 //! Access tokens of an OpenID Connect issuer, and attacks with tokens that it has not signed so.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::Secret;
-use motorium_kit::jwt::{self, KeySource};
+use motorium_kit::jwt::{self, KeySource, RoleNames};
 use motorium_kit::server::{Config, RunningServer};
 use motorium_kit::shutdown::Shutdown;
 use rcgen::KeyPair;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tonic::{Code, Status};
 
 use crate::probe::{self, Probe, call, with_timeout};
@@ -55,11 +55,19 @@ impl Key {
     }
 }
 
+fn prefixed() -> RoleNames {
+    RoleNames {
+        prefix: Some("motorium:".to_owned()),
+        ..RoleNames::default()
+    }
+}
+
 /// A server of key sets on the loopback address.
 struct Issuer {
     address: String,
     keys: Arc<Mutex<Value>>,
     requests: Arc<AtomicUsize>,
+    hangs: Arc<AtomicBool>,
 }
 
 impl Issuer {
@@ -69,12 +77,18 @@ impl Issuer {
             address: format!("http://{}/keys", listener.local_addr().unwrap()),
             keys: Arc::default(),
             requests: Arc::default(),
+            hangs: Arc::default(),
         };
         issuer.publish(keys);
         let (keys, requests) = (issuer.keys.clone(), issuer.requests.clone());
+        let hangs = issuer.hangs.clone();
         tokio::spawn(async move {
             while let Ok((mut connection, _)) = listener.accept().await {
                 requests.fetch_add(1, Ordering::Relaxed);
+                if hangs.load(Ordering::Relaxed) {
+                    tokio::spawn(hang(connection));
+                    continue;
+                }
                 let body = keys.lock().unwrap().to_string();
                 let length = body.len();
                 let _ = connection.read(&mut [0; 4096]).await;
@@ -103,11 +117,22 @@ impl Issuer {
                 keys: KeySource::Url(self.address.parse().unwrap()),
                 clock_skew: skew,
                 roles_claim: "realm_access.roles".to_owned(),
+                roles: prefixed(),
                 tenant_claim: Some("tenant".to_owned()),
             }),
             ..probe::config()
         };
         probe::serve(config, Probe::new(&shutdown), &shutdown).await
+    }
+}
+
+/// Answers a request with a space now and then, so that there is always something to wait for.
+async fn hang(mut connection: TcpStream) {
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n";
+    let mut sent = connection.write_all(head.as_bytes()).await;
+    while sent.is_ok() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        sent = connection.write_all(b" ").await;
     }
 }
 
@@ -120,7 +145,7 @@ fn now() -> u64 {
 fn claims(changes: Value) -> Value {
     let mut claims = json!({
         "iss": ISSUER, "aud": ["others", AUDIENCE], "sub": "ada", "exp": now() + 60, "nbf": now(),
-        "tenant": "acme", "realm_access": {"roles": ["offline_access", "author"]},
+        "tenant": "acme", "realm_access": {"roles": ["offline_access", "motorium:author"]},
     });
     for (name, value) in changes.as_object().unwrap() {
         match value {
@@ -160,10 +185,31 @@ async fn a_token_of_the_issuer_names_its_caller() {
     assert_eq!(seen(&server, &token).await.unwrap(), "oidc:ada acme author");
     seen(&server, &token).await.unwrap();
     assert_eq!(issuer.requests.load(Ordering::Relaxed), 1, "keys are kept");
+}
 
-    let without_roles = key.sign(&claims(json!({"realm_access": {"roles": ["boss"]}})));
-    let status = seen(&server, &without_roles).await.unwrap_err();
-    assert_eq!(status.code(), Code::PermissionDenied, "{status}");
+#[tokio::test]
+async fn roles_of_other_applications_are_no_roles_here() {
+    let key = Key::new("one");
+    let issuer = Issuer::start(&[&key]).await;
+    let server = issuer.server(Duration::ZERO).await;
+    for roles in [
+        json!(["boss"]),
+        json!([
+            "admin", "author", "operator", "approver", "viewer", "service"
+        ]),
+        json!("admin author"),
+        json!([
+            "MOTORIUM:admin",
+            "motorium: author",
+            "other:motorium:author"
+        ]),
+        json!([["motorium:author"], {"motorium:author": true}]),
+        json!(null),
+    ] {
+        let token = key.sign(&claims(json!({"realm_access": {"roles": roles}})));
+        let status = seen(&server, &token).await.unwrap_err();
+        assert_eq!(status.code(), Code::PermissionDenied, "{roles} {status}");
+    }
 }
 
 #[tokio::test]
@@ -301,6 +347,51 @@ async fn a_rotated_key_is_fetched_and_an_invented_one_does_not_flood_the_issuer(
 }
 
 #[tokio::test]
+async fn a_hanging_issuer_holds_up_only_callers_with_unknown_keys() {
+    let key = Key::new("one");
+    let issuer = Issuer::start(&[&key]).await;
+    let server = Arc::new(issuer.server(Duration::ZERO).await);
+    let known = key.sign(&claims(json!({})));
+    seen(&server, &known).await.unwrap();
+    // The interval between attempts.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    issuer.hangs.store(true, Ordering::Relaxed);
+    let attacks = (0..20).map(|_| {
+        let (server, invented) = (server.clone(), Key::new("invented"));
+        tokio::spawn(async move {
+            let token = invented.sign(&claims(json!({})));
+            let begun = Instant::now();
+            let refused = seen(&server, &token).await.unwrap_err();
+            assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
+            begun.elapsed()
+        })
+    });
+    let attacks: Vec<_> = attacks.collect();
+    while issuer.requests.load(Ordering::Relaxed) < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let begun = Instant::now();
+    for _ in 0..20 {
+        seen(&server, &known).await.unwrap();
+    }
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert!(attacks.iter().any(|attack| !attack.is_finished()));
+    for attack in attacks {
+        let waited = attack.await.unwrap();
+        assert!(waited < Duration::from_secs(8), "{waited:?}");
+    }
+    assert!(
+        issuer.requests.load(Ordering::Relaxed) <= 3,
+        "one at a time"
+    );
+    seen(&server, &known).await.unwrap();
+}
+
+#[tokio::test]
 async fn keys_may_come_from_a_file_and_an_issuer_that_is_not_reachable_lets_no_one_in() {
     let folder = tempfile::tempdir().unwrap();
     let key = Key::new("one");
@@ -315,6 +406,7 @@ async fn keys_may_come_from_a_file_and_an_issuer_that_is_not_reachable_lets_no_o
                 keys,
                 clock_skew: Duration::ZERO,
                 roles_claim: "realm_access.roles".to_owned(),
+                roles: prefixed(),
                 tenant_claim: None,
             }),
             ..probe::config()

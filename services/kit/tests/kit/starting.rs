@@ -129,8 +129,20 @@ async fn a_server_certificate_alone_does_not_protect_a_public_address() {
     };
     let error = refusal(builder(tls(None))).await;
     assert!(matches!(error, Error::Exposed { .. }), "{error}");
-    let mutual = tls(Some(pem.clone()));
-    builder(mutual).start(&Shutdown::new()).await.unwrap();
+    // Neither does one that asks every client for a certificate, if nothing says what its owner may do.
+    for listen in ["0.0.0.0:0", "127.0.0.1:0"] {
+        let mutual = Config {
+            listen: listen.parse().unwrap(),
+            ..tls(Some(pem.clone()))
+        };
+        let error = refusal(builder(mutual.clone())).await;
+        assert!(matches!(error, Error::UnnamedCertificates), "{error}");
+        let named = Config {
+            token: Some(Secret::new("t")),
+            ..mutual
+        };
+        builder(named).start(&Shutdown::new()).await.unwrap();
+    }
 }
 
 #[tokio::test]

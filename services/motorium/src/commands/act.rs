@@ -192,12 +192,10 @@ async fn local_executor_url(loaded: &LayeredConfig) -> Result<Option<String>, Er
     }
 }
 
-/// Returns the private host of the address that an action opens.
+/// Returns the private host of the address that an action opens, with its ports.
 fn named_hosts(action: &Action<CapturePoint>) -> Vec<String> {
     match action {
-        Action::OpenUrl { url } | Action::GoToUrl { url } => {
-            motorium_policy::private_host_of(url).into_iter().collect()
-        }
+        Action::OpenUrl { url } | Action::GoToUrl { url } => motorium_policy::private_hosts_of(url),
         _ => Vec::new(),
     }
 }

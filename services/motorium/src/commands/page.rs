@@ -7,8 +7,9 @@ use std::process::ExitCode;
 
 use motorium_gateway::{Settings, own_token, running_address};
 use motorium_kit::config::{LayeredConfig, ListenAddress, Secret};
-use motorium_kit::http_client;
+use motorium_kit::{http_client, socket_owner};
 use motorium_messages::Message;
+use reqwest::Url;
 use serde_json::Value;
 
 use crate::cli::Page;
@@ -26,7 +27,15 @@ const MINUTES: u64 = 10;
 pub(crate) async fn page(loaded: &LayeredConfig, args: Page) -> Result<ExitCode, Error> {
     let url = gateway_url(loaded, args.gateway.as_deref())?;
     let token = token(loaded, &args, &url)?;
-    let answer = request_link(&url, token.as_ref()).await;
+    let is_given = args.token_file.is_some() || loaded.common()?.client("").token.is_some();
+    let may_ask = match is_given {
+        true => Ok(()),
+        false => check_gateway(&url).await,
+    };
+    let answer = match may_ask {
+        Ok(()) => request_link(&url, token.as_ref()).await,
+        Err(problem) => Err(problem),
+    };
     let link = answer.map_err(|problem| {
         let (url, problem) = (url.as_str(), problem.as_str());
         Error::Start(text(Message::PageNotServed { url, problem }))
@@ -85,6 +94,19 @@ fn local_name(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("://")?;
     let host = rest.split([':', '/']).next()?;
     host.ends_with(".localhost").then(|| host.to_owned())
+}
+
+/// Checks that the gateway on this machine is of this user, before it receives a token that was not meant for another.
+async fn check_gateway(url: &str) -> Result<(), String> {
+    let url = Url::parse(url).map_err(|error| error.to_string())?;
+    if !http_client::is_loopback(&url) {
+        return Ok(());
+    }
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let port = url.port_or_known_default().unwrap_or_default();
+    let connected = socket_owner::connect(host, port).await;
+    connected.map(drop).map_err(|error| error.to_string())
 }
 
 /// Returns the link, or what is wrong in words.

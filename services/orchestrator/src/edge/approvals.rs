@@ -1,6 +1,6 @@
 //! Lists approvals and resolves them.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use motorium_kit::principal::Principal;
 use motorium_proto::domain::id::TaskName;
@@ -279,10 +279,14 @@ fn find<'a>(task: &'a Task, id: &str) -> Result<&'a Approval, Error> {
     })
 }
 
+/// Time for which an approval is taken although it has expired by the system's clock, which may have been set. The run that waits
+/// measures the time itself, and uses no approval that comes too late.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(10 * 60);
+
 /// Returns the approval if its task still waits for it.
 fn pending_approval<'a>(task: &'a Task, id: &str) -> Result<&'a Approval, Error> {
     let approval = find(task, id)?;
-    let is_in_time = SystemTime::now() < approval.expires_at;
+    let is_in_time = SystemTime::now() < approval.expires_at + CLOCK_TOLERANCE;
     if approval.state == ApprovalState::Pending && is_in_time {
         return Ok(approval);
     }

@@ -15,11 +15,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use motorium_kit::shutdown::Shutdown;
+use motorium_store::audit::AuditLog;
 use motorium_store::{BlobStore, TaskNotifier, TaskStore};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::desktops::DesktopPool;
-pub use settings::{RetentionPolicy, RetentionSettings};
+pub use settings::{KeepTimes, RetentionPolicy, RetentionSettings};
 pub use sweep::Swept;
 
 /// The duty to sweep now. Kept by the orchestrator that sweeps, so that one does at a time.
@@ -55,6 +57,8 @@ pub struct Sweeper {
     /// Desktops on which deleted tasks may have left files.
     pub desktops: DesktopPool,
     pub policy: RetentionPolicy,
+    /// The audit log of this orchestrator.
+    pub audit: AuditLog,
 }
 
 impl std::fmt::Debug for Sweeper {
@@ -68,6 +72,7 @@ impl std::fmt::Debug for Sweeper {
 impl Sweeper {
     /// Sweeps when it is due, until shutdown.
     pub async fn run(self, shutdown: Shutdown) {
+        let mut audited = Instant::now();
         loop {
             tokio::select! {
                 () = shutdown.draining() => return,
@@ -81,6 +86,24 @@ impl Sweeper {
                     Ok(None) => {}
                     Err(error) => tracing::warn!(%error, "sweeping the store failed; it is tried again later"),
                 },
+            }
+            if audited.elapsed() >= self.policy.interval {
+                audited = Instant::now();
+                self.remove_audit_records(SystemTime::now()).await;
+            }
+        }
+    }
+
+    /// Removes old records of the audit log. Every orchestrator has its own.
+    async fn remove_audit_records(&self, now: SystemTime) {
+        let Some(keep) = self.policy.audit else {
+            return;
+        };
+        match self.audit.remove_older(keep, now).await {
+            Ok(0) => {}
+            Ok(files) => tracing::info!(files, "old files of the audit log were removed"),
+            Err(error) => {
+                tracing::warn!(%error, "the audit log cannot be shortened; it is tried again later")
             }
         }
     }

@@ -13,13 +13,15 @@ use std::time::{Duration, SystemTime};
 
 use motorium_proto::domain::id::TaskName;
 use motorium_recording::log;
-use motorium_store::{BlobId, OldTasks, RemovedBlobs, TaskCursor, TaskPart, UnindexedTask};
+use motorium_store::{
+    BlobId, OldSessions, OldTasks, RemovedBlobs, TaskCursor, TaskPart, Tenants, UnindexedTask,
+};
 use motorium_task::Task;
 use motorium_task::spec::{Attachment, AttachmentContent};
 use motorium_task::view::ENDED_STATES;
 use tokio::time::Instant;
 
-use super::{DUTY_LEASE, Error, SWEEP_DUTY, Sweeper, references};
+use super::{DUTY_LEASE, Error, KeepTimes, SWEEP_DUTY, Sweeper, references};
 use crate::desktops::task_files::{DeletedTask, delete_files};
 
 /// Number of tasks or sessions that are looked up at once.
@@ -74,11 +76,16 @@ impl Sweeper {
             began: Instant::now(),
             swept: Swept::default(),
         };
-        pass.delete_tasks().await?;
-        pass.delete_sessions().await?;
-        pass.delete_recordings().await?;
+        let rules = pass.rules();
+        for rule in &rules {
+            pass.delete_tasks(rule).await?;
+            pass.delete_sessions(rule).await?;
+            pass.delete_recordings(rule).await?;
+        }
         pass.index_blobs().await?;
-        pass.delete_screenshots().await?;
+        for rule in &rules {
+            pass.delete_screenshots(rule).await?;
+        }
         pass.delete_uploads().await?;
         pass.remove_files().await?;
         pass.swept.elapsed = pass.began.elapsed();
@@ -97,7 +104,27 @@ struct Pass<'a> {
     swept: Swept,
 }
 
+/// The times for which some tenants keep what they have.
+struct TenantRule {
+    tenants: Tenants,
+    times: KeepTimes,
+}
+
 impl Pass<'_> {
+    /// Returns the rule of each tenant that has its own, and that of all others.
+    fn rules(&self) -> Vec<TenantRule> {
+        let policy = &self.sweeper.policy;
+        let own = policy.tenants.iter().map(|(tenant, times)| TenantRule {
+            tenants: Tenants::One(tenant.clone()),
+            times: *times,
+        });
+        let others = TenantRule {
+            tenants: Tenants::AllBut(policy.tenants.keys().cloned().collect()),
+            times: policy.times,
+        };
+        own.chain([others]).collect()
+    }
+
     /// Renews the duty when a third of its lease has passed.
     async fn renew_duty(&mut self) -> Result<(), Error> {
         if self.renewed_at.elapsed() < DUTY_LEASE / 3 {
@@ -114,9 +141,10 @@ impl Pass<'_> {
         Err(Error::Lost)
     }
 
-    /// Returns the next tasks that ended longer ago than `age`; none without an age.
+    /// Returns the next tasks of these tenants that ended longer ago than `age`; none without an age.
     async fn old_tasks(
         &mut self,
+        tenants: &Tenants,
         age: Option<Duration>,
         with: Option<TaskPart>,
     ) -> Result<Vec<TaskName>, Error> {
@@ -126,6 +154,7 @@ impl Pass<'_> {
         };
         let query = OldTasks {
             states: ENDED_STATES.to_vec(),
+            tenants: tenants.clone(),
             before,
             with,
             limit: BATCH_SIZE,
@@ -133,9 +162,11 @@ impl Pass<'_> {
         Ok(self.sweeper.store.old_tasks(query).await?)
     }
 
-    async fn delete_tasks(&mut self) -> Result<(), Error> {
+    async fn delete_tasks(&mut self, rule: &TenantRule) -> Result<(), Error> {
         loop {
-            let old = self.old_tasks(self.sweeper.policy.tasks, None).await?;
+            let old = self
+                .old_tasks(&rule.tenants, rule.times.tasks, None)
+                .await?;
             if old.is_empty() {
                 return Ok(());
             }
@@ -157,14 +188,19 @@ impl Pass<'_> {
         }
     }
 
-    async fn delete_sessions(&mut self) -> Result<(), Error> {
-        let age = self.sweeper.policy.sessions;
+    async fn delete_sessions(&mut self, rule: &TenantRule) -> Result<(), Error> {
+        let age = rule.times.sessions;
         let Some(before) = age.and_then(|age| self.now.checked_sub(age)) else {
             return Ok(());
         };
         let store = &self.sweeper.store;
         loop {
-            let old = store.old_sessions(before, BATCH_SIZE).await?;
+            let query = OldSessions {
+                tenants: rule.tenants.clone(),
+                before,
+                limit: BATCH_SIZE,
+            };
+            let old = store.old_sessions(query).await?;
             if old.is_empty() {
                 return Ok(());
             }
@@ -175,10 +211,12 @@ impl Pass<'_> {
         }
     }
 
-    async fn delete_recordings(&mut self) -> Result<(), Error> {
+    async fn delete_recordings(&mut self, rule: &TenantRule) -> Result<(), Error> {
         loop {
-            let age = self.sweeper.policy.recordings;
-            let old = self.old_tasks(age, Some(TaskPart::Notes)).await?;
+            let age = rule.times.recordings;
+            let old = self
+                .old_tasks(&rule.tenants, age, Some(TaskPart::Notes))
+                .await?;
             if old.is_empty() {
                 return Ok(());
             }
@@ -228,10 +266,12 @@ impl Pass<'_> {
         store.index_blobs(&indexed, &blobs).await
     }
 
-    async fn delete_screenshots(&mut self) -> Result<(), Error> {
+    async fn delete_screenshots(&mut self, rule: &TenantRule) -> Result<(), Error> {
         loop {
-            let age = self.sweeper.policy.screenshots;
-            let old = self.old_tasks(age, Some(TaskPart::Blobs)).await?;
+            let age = rule.times.screenshots;
+            let old = self
+                .old_tasks(&rule.tenants, age, Some(TaskPart::Blobs))
+                .await?;
             let before = self.swept.screenshots;
             for name in old {
                 if let Some(files) = self.files_of(&name).await? {

@@ -3,6 +3,8 @@
 //! The permission of an action is decided before ([`super::gate`]); its effect is judged after
 //! ([`super::judge`]).
 
+use std::collections::BTreeSet;
+
 use motorium_messages::Language;
 use motorium_messages::Message;
 use motorium_policy::named_private_hosts;
@@ -308,13 +310,18 @@ pub(super) fn perform_request(
     })
 }
 
-/// Returns the private hosts that the user named.
+/// Returns the private hosts that the user named, with their ports.
 fn named_hosts(run: &RunContext) -> Vec<String> {
     if !run.config.names_hosts {
         return Vec::new();
     }
     let named = named_private_hosts(run.task().user_texts());
-    named.into_iter().collect()
+    if run.config.names_ports {
+        return named.into_iter().collect();
+    }
+    let hosts = named.iter().filter_map(|name| name.rsplit_once(':'));
+    let hosts: BTreeSet<&str> = hosts.map(|(host, _)| host).collect();
+    hosts.into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the request to fence an action of this run.

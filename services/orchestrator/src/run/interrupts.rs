@@ -4,6 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use motorium_kit::clock::{Clock as _, MonotonicClock};
 use motorium_recording::recording::RecordingMode;
 use motorium_task::{Task, limits};
 
@@ -13,8 +14,10 @@ use super::{Halt, RunResult, StopSignal};
 #[derive(Debug)]
 pub(super) struct Interrupts {
     pub(super) stop: StopSignal,
-    /// Source of times; a replay answers as the recording did.
+    /// A replay reads the clock as the recording did.
     pub(super) recording: RecordingMode,
+    /// Goes on evenly when the system's clock is set or the machine was suspended: neither takes time from the task.
+    clock: MonotonicClock,
     /// True once the start of this run is recorded.
     pub(super) has_begun: bool,
 }
@@ -24,12 +27,13 @@ impl Interrupts {
         Self {
             stop,
             recording: RecordingMode::Off,
+            clock: MonotonicClock::start(),
             has_begun: false,
         }
     }
 
     pub(super) fn now(&self) -> SystemTime {
-        self.recording.now()
+        self.recording.now(&|| self.clock.now())
     }
 
     /// Awaits `work` until the task is stopped, taken over or out of time.

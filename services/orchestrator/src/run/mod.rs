@@ -189,6 +189,8 @@ pub struct RunConfig {
     pub fence_actions: bool,
     /// Tell the Executor the private hosts that the user named. False only in a replay of a recording from before.
     pub names_hosts: bool,
+    /// Tell the Executor their ports as well. False only in a replay of a recording from before.
+    pub names_ports: bool,
     /// Compare the surroundings of risky actions and approvals right before the input. False only in a replay of a recording from
     /// before.
     pub last_look: bool,
@@ -233,6 +235,7 @@ impl Default for RunConfig {
             find_arrivals: true,
             fence_actions: true,
             names_hosts: true,
+            names_ports: true,
             last_look: true,
             paste_known_text: true,
             lease_files: true,

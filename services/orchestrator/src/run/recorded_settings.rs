@@ -72,6 +72,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and tell the Executor no hosts.
     #[serde(default)]
     names_hosts: bool,
+    /// Recordings of earlier versions do not have it, and name hosts without ports.
+    #[serde(default)]
+    names_ports: bool,
     /// Recordings of earlier versions do not have it, and approvals that cover the target alone.
     #[serde(default)]
     last_look: bool,
@@ -142,6 +145,7 @@ impl RunSettings {
             find_arrivals: config.find_arrivals,
             fence_actions: config.fence_actions,
             names_hosts: config.names_hosts,
+            names_ports: config.names_ports,
             last_look: config.last_look,
             paste_known_text: config.paste_known_text,
             lease_files: config.lease_files,
@@ -239,6 +243,7 @@ impl RunSettings {
             tenant_files: self.tenant_files,
             compare_highlights: self.compare_highlights,
             names_hosts: self.names_hosts,
+            names_ports: self.names_ports,
             claim_rules: match (self.strict_claims, self.exclude_browser_words) {
                 (true, true) => ClaimRules::Strict,
                 (true, false) => ClaimRules::WithBrowserWords,
@@ -291,6 +296,7 @@ mod tests {
                     config.lease_files,
                     config.compare_highlights,
                     config.tenant_files,
+                    config.names_ports,
                 ),
             )
         };
@@ -302,7 +308,7 @@ mod tests {
             true,
             true,
             true,
-            (ClaimRules::Strict, true, true, true, true),
+            (ClaimRules::Strict, true, true, true, true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut()
@@ -319,6 +325,7 @@ mod tests {
         members.remove("tenant_files");
         members.remove("compare_highlights");
         members.remove("names_hosts");
+        members.remove("names_ports");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
         members.remove("estimate_usage");
@@ -330,7 +337,7 @@ mod tests {
             false,
             false,
             false,
-            (ClaimRules::Lenient, false, false, false, false),
+            (ClaimRules::Lenient, false, false, false, false, false),
         );
         assert_eq!(read(&json), before);
     }

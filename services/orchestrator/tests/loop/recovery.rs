@@ -3,11 +3,14 @@
 
 use motorium_proto::domain::decision::Next;
 use motorium_proto::domain::effect::ActionResult as Left;
+use motorium_proto::domain::id::{EventSeq, TaskName};
 use motorium_proto::service::CaptureRequest;
 use motorium_proto::v1::common::ActionResult;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
+use motorium_store::{Append, Durability, NewEvent, SqliteStore, TaskStore as _};
+use prost::Message as _;
 
 use crate::support::cluster::Cluster;
 use crate::support::faulty_store::CrashPoint;
@@ -342,4 +345,63 @@ async fn downtime_does_not_count_towards_the_time_limit() {
     cluster.world.release("plan");
     cluster.start_again().await;
     assert_eq!(cluster.follow(&name).await.answer(), "saved");
+}
+
+/// Appends an event of a kind and with a field that only a later version has. Returns its number and its content.
+async fn append_of_the_future(store: &SqliteStore, task: &TaskName) -> (EventSeq, Vec<u8>) {
+    let last = store.get_task(task).await.unwrap().last_seq;
+    let now = std::time::SystemTime::now();
+    let event = wire::Event {
+        task: task.to_string(),
+        sequence: last.0 + 1,
+        time: Some(now.into()),
+        state: State::Running.into(),
+        ..wire::Event::default()
+    };
+    let mut body = event.encode_to_vec();
+    // Field 250, a message of four bytes; field 251, a number.
+    body.extend([0xd2, 0x0f, 4, b'n', b'e', b'w', b'!', 0xd8, 0x0f, 7]);
+    let append = Append {
+        name: task.clone(),
+        epoch: None,
+        expected_seq: Some(last),
+        events: vec![NewEvent {
+            at: now,
+            kind: "of_the_future",
+            body: body.clone().into(),
+        }],
+        notes: None,
+        view: None,
+        request: None,
+        lease: None,
+        now,
+    };
+    let appended = store.append(append).await.unwrap();
+    (appended.last_seq, body)
+}
+
+#[tokio::test]
+async fn a_task_in_flight_goes_on_after_an_event_of_a_later_version_which_is_kept_as_it_is() {
+    let mut cluster = Cluster::start(script()).await;
+    cluster.world.hold("wait_for_idle");
+    let name = cluster.create().await;
+    cluster.world.called("wait_for_idle", 1).await;
+    cluster.happened(&name, "action_performed").await;
+    cluster.kill().await;
+    // A later version ran on this store, and was replaced by this one again.
+    let task = TaskName::parse("name", &name).unwrap();
+    let file = cluster.data().join("tasks.db");
+    let store = SqliteStore::open(&file, Durability::Normal).await.unwrap();
+    let (seq, body) = append_of_the_future(&store, &task).await;
+    cluster.world.release("wait_for_idle");
+    cluster.start_again().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "saved");
+    check_done(&cluster, "after an event of the future");
+    let before = EventSeq(seq.0 - 1);
+    let kept = store.events(&task, before, 1).await.unwrap().remove(0);
+    assert_eq!((kept.seq, kept.body.as_ref()), (seq, body.as_slice()));
+    let shown = story.0.iter().find(|event| event.sequence == seq.0);
+    let shown = shown.expect("clients see that there is an event");
+    assert_eq!((shown.kind.clone(), shown.state()), (None, State::Running));
 }

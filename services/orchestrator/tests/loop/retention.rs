@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use motorium_kit::client::Config as ClientConfig;
 use motorium_orchestrator::config::{LocalServices, connector};
 use motorium_orchestrator::desktops::DesktopPool;
-use motorium_orchestrator::retention::{RetentionPolicy, RetentionSettings, Sweeper};
+use motorium_orchestrator::retention::{KeepTimes, RetentionPolicy, RetentionSettings, Sweeper};
 use motorium_orchestrator::storage::{Settings as StoreSettings, Storage};
 use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::DesktopName;
@@ -66,6 +66,7 @@ async fn sweeper(data: &Path, policy: RetentionPolicy) -> Sweeper {
         notifier,
         desktops: pool(&SimulatedDesktop::new(Vec::new())),
         policy,
+        audit: AuditLog::off(),
     }
 }
 
@@ -258,12 +259,13 @@ async fn parts_of_old_tasks_are_deleted_by_their_own_age() {
     let cluster = Cluster::start(vec![act([click(1)]), done("ok")]).await;
     let (name, artifacts) = task_with_files(&cluster, "kept content").await;
     age(cluster.data());
-    let policy = RetentionPolicy {
+    let times = KeepTimes {
         tasks: Some(90 * DAY),
         recordings: Some(30 * DAY),
         screenshots: Some(14 * DAY),
-        ..policy()
+        sessions: None,
     };
+    let policy = RetentionPolicy { times, ..policy() };
     let sweeper = Sweeper {
         desktops: pool(&cluster.world),
         ..sweeper(cluster.data(), policy).await
@@ -305,6 +307,39 @@ async fn parts_of_old_tasks_are_deleted_by_their_own_age() {
 }
 
 #[tokio::test]
+async fn tenants_keep_what_they_have_for_times_of_their_own() {
+    let cluster = Cluster::start(vec![done("ok"), done("ok")]).await;
+    let name = cluster.create().await;
+    cluster.follow(&name).await;
+    let days = |days: u32| KeepTimes {
+        tasks: Some(days * DAY),
+        ..KeepTimes::default()
+    };
+    let with = |times: KeepTimes, tenant: &str, own: KeepTimes| RetentionPolicy {
+        times,
+        tenants: [(tenant.to_owned(), own)].into(),
+        ..policy()
+    };
+    // The task belongs to the tenant `default`, which has times of its own, or not.
+    let mut day = 0;
+    for (policy, is_deleted) in [
+        (with(days(1), "default", KeepTimes::default()), false),
+        (with(days(1), "default", days(30)), false),
+        (with(KeepTimes::default(), "acme", days(1)), false),
+        (with(days(30), "acme", days(1)), false),
+        (with(days(30), "default", days(1)), true),
+    ] {
+        let sweeper = sweeper(cluster.data(), policy.clone()).await;
+        // Another day each time, so that a sweep is due.
+        day += 2;
+        let now = SystemTime::now() + day * DAY;
+        let swept = sweeper.sweep_if_due(now).await.unwrap().unwrap();
+        assert_eq!(swept.tasks, u64::from(is_deleted), "{policy:?}");
+    }
+    cluster.client().get_task(&name).await.unwrap_err();
+}
+
+#[tokio::test]
 async fn an_unfinished_task_is_kept_however_old_it_is() {
     let cluster = Cluster::start(Vec::new()).await;
     let task = wire::Task {
@@ -318,13 +353,13 @@ async fn an_unfinished_task_is_kept_however_old_it_is() {
     };
     let name = cluster.create_with(task).await;
     age(cluster.data());
-    let policy = RetentionPolicy {
+    let times = KeepTimes {
         tasks: Some(DAY),
         recordings: Some(DAY),
         screenshots: Some(DAY),
         sessions: Some(DAY),
-        ..policy()
     };
+    let policy = RetentionPolicy { times, ..policy() };
     let sweeper = sweeper(cluster.data(), policy).await;
     let now = SystemTime::now() + 900 * DAY;
     let swept = sweeper.sweep_if_due(now).await.unwrap().unwrap();

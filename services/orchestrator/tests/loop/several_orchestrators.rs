@@ -44,6 +44,32 @@ async fn surviving_orchestrator_finishes_the_task_of_a_killed_one() {
     assert_eq!(cluster.world.done().len(), 2, "each click once");
 }
 
+/// Takes the database server away while one of the calls is made, for longer than an orchestrator waits for it, and checks that the
+/// task goes on.
+async fn check_failover(call: &'static str) {
+    let mut server = LocalPostgres::start();
+    let script = vec![act([click(1), click(2)])];
+    let cluster = Cluster::start_two(script, server.database().await).await;
+    cluster.world.hold(call);
+    let name = cluster.create().await;
+    cluster.world.called(call, 1).await;
+    server.kill();
+    cluster.world.release(call);
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    server.restart();
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "it is done", "{call}: {}", story.text());
+    assert_eq!(cluster.world.done().len(), 2, "{call}: {}", story.text());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_goes_on_when_its_database_server_is_back_and_repeats_nothing() {
+    // Before a decision is stored, between an intent and its outcome, and after the outcome.
+    for call in ["plan", "perform", "wait_for_idle"] {
+        check_failover(call).await;
+    }
+}
+
 #[tokio::test]
 async fn a_task_of_one_is_watched_and_cancelled_at_the_other() {
     let server = LocalPostgres::start();

@@ -134,11 +134,11 @@ pub enum StartTime {
 }
 
 impl RecordingMode {
-    /// Reads the clock and records the reading.
-    pub fn now(&self) -> SystemTime {
+    /// Returns the time of the run's clock, and records it; in a replay the recorded one.
+    pub fn now(&self, clock: &impl Fn() -> SystemTime) -> SystemTime {
         match self {
-            RecordingMode::Off => SystemTime::now(),
-            RecordingMode::Recording(recorder) => recorder.now(),
+            RecordingMode::Off => clock(),
+            RecordingMode::Recording(recorder) => recorder.read_clock(clock()),
             RecordingMode::Replaying(playback) => playback.now(),
         }
     }

@@ -174,8 +174,7 @@ impl Recorder {
         self.state().handed_out = Vec::new();
     }
 
-    pub(super) fn now(&self) -> SystemTime {
-        let now = SystemTime::now();
+    pub(super) fn read_clock(&self, now: SystemTime) -> SystemTime {
         let mut state = self.state();
         state.readings += 1;
         if state.readings > MAX_CLOCK_READINGS {
@@ -343,7 +342,7 @@ mod tests {
     fn idle_run_records_limited_clock_readings() {
         let recorder = Recorder::default();
         for _ in 0..1000 {
-            recorder.now();
+            recorder.read_clock(SystemTime::now());
         }
         assert_eq!(handed_out(&recorder).len(), MAX_CLOCK_READINGS as usize);
     }

@@ -15,6 +15,9 @@ const MAX_NAME_CHARS: usize = 256;
 const NOT_A_NAME: &str = "(not a name)";
 /// Kind of the record of a log that has lost its end or its head.
 pub(super) const GAP: &str = "gap";
+/// Kind of the record of files that were removed because they were old. Its resource is the last record of them, or empty where a
+/// new file begins so that older ones can be removed one day.
+pub(super) const RETENTION: &str = "retention";
 /// Text before the hash at the end of a line.
 const BEFORE_HASH: &str = ",\"hash\":\"";
 /// Text after it.
@@ -180,9 +183,20 @@ fn name(text: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReadRecord {
     pub(super) seq: u64,
+    pub(super) at: Timestamp,
     pub(super) what: String,
+    pub(super) resource: String,
     pub(super) previous: Hash,
     pub(super) hash: Hash,
+}
+
+impl ReadRecord {
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            seq: self.seq,
+            hash: self.hash,
+        }
+    }
 }
 
 /// Reads a line without its end. `None` if it is not a record, or its hash is not that of its content.
@@ -196,7 +210,9 @@ pub(super) fn read(line: &str) -> Option<ReadRecord> {
     let written: Written = serde_json::from_str(&format!("{text}}}")).ok()?;
     Some(ReadRecord {
         seq: written.seq,
+        at: written.time.parse().ok()?,
         what: written.what,
+        resource: written.resource,
         previous: written.previous.parse().ok()?,
         hash,
     })

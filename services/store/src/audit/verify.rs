@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use super::entry::{Checkpoint, GAP, Hash, read};
+use super::entry::{Checkpoint, GAP, Hash, RETENTION, ReadRecord, read};
 use super::folder::{files, head_of, read_head};
 
 /// A log without a problem.
@@ -116,6 +116,10 @@ struct Chain<'a> {
     first: Option<u64>,
     last: Option<Checkpoint>,
     records: u64,
+    /// Last record of a beginning that is missing without a reason yet.
+    missing: Option<u64>,
+    /// Records with which a file ended: those up to which files may have been removed.
+    ends: Vec<Checkpoint>,
 }
 
 impl<'a> Chain<'a> {
@@ -135,6 +139,8 @@ impl<'a> Chain<'a> {
             first: None,
             last: None,
             records: 0,
+            missing: None,
+            ends: Vec::new(),
         })
     }
 
@@ -151,21 +157,31 @@ impl<'a> Chain<'a> {
                 Some(last) => follows(last, record.seq, record.previous)?,
                 None => self.begin(record.seq, record.previous)?,
             }
-            let read = Checkpoint {
-                seq: record.seq,
-                hash: record.hash,
-            };
             if record.what == GAP {
                 return Err(AuditProblem::LossRecorded { seq: record.seq });
             }
+            self.explain_missing(&record);
+            let read = record.checkpoint();
             self.compare(&read)?;
             self.records += 1;
             self.last = Some(read);
         }
+        self.ends.extend(self.last.clone());
         Ok(())
     }
 
-    /// Checks that nothing is missing before the first record, unless the checkpoint is the record before it.
+    /// Accepts a missing beginning if this record says that it was removed, up to a record that is known.
+    fn explain_missing(&mut self, record: &ReadRecord) {
+        if record.what != RETENTION {
+            return;
+        }
+        let removed = record.resource.parse::<Checkpoint>();
+        if removed.is_ok_and(|removed| self.ends.contains(&removed)) {
+            self.missing = None;
+        }
+    }
+
+    /// Notes what is missing before the first record, unless the checkpoint is the record before it.
     fn begin(&mut self, seq: u64, previous: Hash) -> Result<(), AuditProblem> {
         self.first = Some(seq);
         let before = Checkpoint {
@@ -176,13 +192,11 @@ impl<'a> Chain<'a> {
             self.compare(&before)?;
         }
         let is_first = before.seq == 0 && before.hash == Hash::NONE;
-        if is_first || self.checkpoint_found || !self.is_folder {
-            return Ok(());
+        if !is_first && !self.checkpoint_found && self.is_folder {
+            self.missing = Some(before.seq);
         }
-        Err(AuditProblem::BeginningMissing {
-            from: 1,
-            to: before.seq,
-        })
+        self.ends.push(before);
+        Ok(())
     }
 
     /// Compares a record with the head and the checkpoint.
@@ -204,6 +218,9 @@ impl<'a> Chain<'a> {
     }
 
     fn finish(self) -> Result<AuditReport, AuditProblem> {
+        if let Some(to) = self.missing {
+            return Err(AuditProblem::BeginningMissing { from: 1, to });
+        }
         let (Some(first), Some(last)) = (self.first, self.last) else {
             let path = self.path.to_owned();
             return Err(AuditProblem::Empty { path });

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::entry::{AuditEntry, Checkpoint, GAP, Hash, Phase, line, read};
+use super::entry::{AuditEntry, Checkpoint, GAP, Hash, Phase, ReadRecord, line, read};
 use super::folder::{file_of, files, head_of, is_removed, open, read_head, write_head};
 use crate::Error;
 use crate::folder::{Durability, from_io_error, prepare};
@@ -17,13 +17,16 @@ use crate::folder::{Durability, from_io_error, prepare};
 /// Default size at which the next file begins. About 150 000 records, which a person's tools still open.
 const DEFAULT_MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Part of a file that is read for its last record at first. Several times as much as a record has.
+const TAIL_BYTES: u64 = 8 * 1024;
+
 /// An audit log. Clones share it. One that is off records nothing.
 #[derive(Debug, Clone, Default)]
-pub struct AuditLog(Option<Arc<OpenLog>>);
+pub struct AuditLog(pub(super) Option<Arc<OpenLog>>);
 
 #[derive(Debug)]
-struct OpenLog {
-    folder: PathBuf,
+pub(super) struct OpenLog {
+    pub(super) folder: PathBuf,
     durability: Durability,
     max_file_bytes: u64,
     /// The end of the log as this process knows it.
@@ -32,11 +35,11 @@ struct OpenLog {
 
 /// The end of the log.
 #[derive(Debug)]
-struct End {
+pub(super) struct End {
     head_file: File,
     file: File,
     length: u64,
-    last: Checkpoint,
+    pub(super) last: Checkpoint,
 }
 
 impl AuditLog {
@@ -98,35 +101,50 @@ impl AuditLog {
 impl OpenLog {
     /// Appends entries and returns the head after them.
     fn append(&self, entries: &[AuditEntry]) -> Result<Checkpoint, Error> {
+        self.change(&mut |end| {
+            let mut entries = entries.iter();
+            entries.try_for_each(|entry| self.write(end, entry, None))
+        })
+    }
+
+    /// Makes a change at the end of the log, while no other process does, and returns the head after it.
+    pub(super) fn change(
+        &self,
+        change: &mut dyn FnMut(&mut End) -> io::Result<()>,
+    ) -> Result<Checkpoint, Error> {
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let known = end.take();
-        let appended = self.append_after(known, entries);
+        let changed = self.change_after(known, change);
         // After a failure, the end is read anew.
-        let known = end.insert(appended?);
+        let known = end.insert(changed?);
         Ok(known.last.clone())
     }
 
-    fn append_after(&self, known: Option<End>, entries: &[AuditEntry]) -> Result<End, Error> {
+    fn change_after(
+        &self,
+        known: Option<End>,
+        change: &mut dyn FnMut(&mut End) -> io::Result<()>,
+    ) -> Result<End, Error> {
         let fail = |error: io::Error| from_io_error(&self.folder, &error);
         let head_file = match known {
             Some(end) if !is_removed(&end.head_file).map_err(fail)? => {
                 end.head_file.lock().map_err(fail)?;
-                let written = self.append_locked(Some(end), None, entries);
-                return unlocked(written);
+                let changed = self.change_locked(Some(end), None, change);
+                return unlocked(changed);
             }
             _ => open(&head_of(&self.folder)).map_err(fail)?,
         };
         head_file.lock().map_err(fail)?;
-        let written = self.append_locked(None, Some(head_file), entries);
-        unlocked(written)
+        let changed = self.change_locked(None, Some(head_file), change);
+        unlocked(changed)
     }
 
-    /// Appends entries while the head is locked. Either the end is known, or the head has just been opened.
-    fn append_locked(
+    /// Makes a change while the head is locked. Either the end is known, or the head has just been opened.
+    fn change_locked(
         &self,
         known: Option<End>,
         opened: Option<File>,
-        entries: &[AuditEntry],
+        change: &mut dyn FnMut(&mut End) -> io::Result<()>,
     ) -> Result<End, Error> {
         let fail = |error: io::Error| from_io_error(&self.folder, &error);
         let mut end = match (known, opened) {
@@ -135,9 +153,7 @@ impl OpenLog {
             (None, Some(head_file)) => self.find_end(head_file)?,
             (None, None) => self.find_end(open(&head_of(&self.folder)).map_err(fail)?)?,
         };
-        for entry in entries {
-            self.write(&mut end, entry, None).map_err(fail)?;
-        }
+        change(&mut end).map_err(fail)?;
         Ok(end)
     }
 
@@ -157,7 +173,7 @@ impl OpenLog {
         let path = newest.map_or_else(|| file_of(&self.folder, 1), |(_, path)| path);
         let file = open(&path).map_err(fail)?;
         let (length, last) = last_record(&file).map_err(fail)?;
-        let last = match (last, length) {
+        let last = match (last.map(|record| record.checkpoint()), length) {
             (Some(last), _) => last,
             (None, 0) => Checkpoint {
                 seq: 0,
@@ -203,13 +219,24 @@ impl OpenLog {
         Ok(end)
     }
 
+    /// Begins a new file with the next record.
+    pub(super) fn begin_file(&self, end: &mut End, seq: u64) -> io::Result<()> {
+        end.file = open(&file_of(&self.folder, seq))?;
+        end.length = 0;
+        Ok(())
+    }
+
     /// Writes a record, by default with the next number.
-    fn write(&self, end: &mut End, entry: &AuditEntry, seq: Option<u64>) -> io::Result<()> {
+    pub(super) fn write(
+        &self,
+        end: &mut End,
+        entry: &AuditEntry,
+        seq: Option<u64>,
+    ) -> io::Result<()> {
         let seq = seq.unwrap_or(end.last.seq + 1);
         let (line, last) = line(entry, seq, end.last.hash);
         if end.length > 0 && end.length + line.len() as u64 > self.max_file_bytes {
-            end.file = open(&file_of(&self.folder, seq))?;
-            end.length = 0;
+            self.begin_file(end, seq)?;
         }
         end.file.seek(SeekFrom::Start(end.length))?;
         if let Err(error) = end.file.write_all(line.as_bytes()) {
@@ -239,22 +266,33 @@ fn unlocked(end: Result<End, Error>) -> Result<End, Error> {
 }
 
 /// Returns the length of a file up to its last record, and that record. Cuts off a record that was not written whole, which
-/// no caller was told of.
-fn last_record(mut file: &File) -> io::Result<(u64, Option<Checkpoint>)> {
-    let mut content = Vec::new();
-    file.seek(SeekFrom::Start(0))?;
-    file.read_to_end(&mut content)?;
+/// no caller was told of. Reads the end of the file only: with several writers, this happens at every append.
+pub(super) fn last_record(file: &File) -> io::Result<(u64, Option<ReadRecord>)> {
+    let size = file.metadata()?.len();
+    let (start, content) = last_line(file, size)?;
     let whole = content.iter().rposition(|byte| *byte == b'\n');
-    let length = whole.map_or(0, |at| at + 1);
-    if length < content.len() {
-        file.set_len(length as u64)?;
+    let length = start + whole.map_or(0, |at| at as u64 + 1);
+    if length < size {
+        file.set_len(length)?;
     }
     let lines = content.get(..whole.unwrap_or(0)).unwrap_or_default();
     let last = lines.rsplit(|byte| *byte == b'\n').next();
     let last = last.and_then(|line| read(str::from_utf8(line).ok()?));
-    let last = last.map(|record| Checkpoint {
-        seq: record.seq,
-        hash: record.hash,
-    });
-    Ok((length as u64, last))
+    Ok((length, last))
+}
+
+/// Reads the end of a file from before the beginning of its last whole line. Returns the offset as well.
+fn last_line(mut file: &File, size: u64) -> io::Result<(u64, Vec<u8>)> {
+    let mut piece = TAIL_BYTES;
+    loop {
+        let start = size.saturating_sub(piece);
+        let mut content = Vec::new();
+        file.seek(SeekFrom::Start(start))?;
+        file.take(size - start).read_to_end(&mut content)?;
+        let ends = content.iter().filter(|byte| **byte == b'\n').take(2);
+        if start == 0 || ends.count() == 2 {
+            return Ok((start, content));
+        }
+        piece *= 2;
+    }
 }

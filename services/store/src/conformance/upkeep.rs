@@ -11,8 +11,8 @@ use super::{
     new_task, put, request, segments,
 };
 use crate::{
-    Append, BlobId, Collection, CreateTask, Error, ListTasks, OldTasks, PutResource, TaskCursor,
-    TaskPart, UnindexedTask,
+    Append, BlobId, Collection, CreateTask, Error, ListTasks, OldSessions, OldTasks, PutResource,
+    TaskCursor, TaskPart, Tenants, UnindexedTask,
 };
 
 /// State of a task that has ended.
@@ -72,6 +72,7 @@ async fn index(store: &Store, segment: &str, blobs: &[BlobId]) -> UnindexedTask 
 fn old(before: u64, with: Option<TaskPart>) -> OldTasks {
     OldTasks {
         states: vec![ENDED],
+        tenants: Tenants::AllBut(Vec::new()),
         before: at(before),
         with,
         limit: 100,
@@ -258,6 +259,21 @@ pub async fn lists_old_tasks_and_deletes_their_notes(store: Store) {
         ..old(30, None)
     };
     assert_eq!(list(first).await, ["a"]);
+    let other = CreateTask {
+        tenant: "acme".to_owned(),
+        ..new_task("of-acme")
+    };
+    store.create_task(other).await.unwrap();
+    end(&store, "of-acme", 15).await;
+    let of = |tenants| OldTasks {
+        tenants,
+        ..old(25, None)
+    };
+    assert_eq!(list(old(25, None)).await, ["a", "b", "of-acme"]);
+    let acme = || "acme".to_owned();
+    assert_eq!(list(of(Tenants::One(acme()))).await, ["of-acme"]);
+    assert_eq!(list(of(Tenants::AllBut(vec![acme()]))).await, ["a", "b"]);
+    store.delete_task(&name("of-acme"), &[ENDED]).await.unwrap();
     assert_eq!(list(old(99, Some(TaskPart::Notes))).await, ["a", "b", "c"]);
     store.delete_notes(&name("a")).await.unwrap();
     assert_eq!(list(old(99, Some(TaskPart::Notes))).await, ["b", "c"]);
@@ -285,7 +301,18 @@ pub async fn lists_old_sessions_without_tasks(store: Store) {
     store.create_task(later).await.unwrap();
     end(&store, "b", 51).await;
     store.delete_task(&name("b"), &[ENDED]).await.unwrap();
-    let before = async |seconds| store.old_sessions(at(seconds), 9).await.unwrap();
+    let of = async |tenants: Tenants, seconds| {
+        let query = OldSessions {
+            tenants,
+            before: at(seconds),
+            limit: 9,
+        };
+        store.old_sessions(query).await.unwrap()
+    };
+    let before = async |seconds| of(Tenants::AllBut(Vec::new()), seconds).await;
+    let acme = || "acme".to_owned();
+    assert!(of(Tenants::One(acme()), 51).await.is_empty());
+    assert_eq!(of(Tenants::AllBut(vec![acme()]), 51).await.len(), 2);
     assert!(before(0).await.is_empty());
     assert_eq!(before(50).await, ["sessions/empty"]);
     assert_eq!(

@@ -10,12 +10,27 @@ use sqlx::QueryBuilder;
 
 use super::rows::{millis, parse_task_name};
 use super::tasks::in_states;
-use super::{Connection, StatementError, Store};
-use crate::{BlobId, Error, OldTasks, TaskCursor, TaskPart, UnindexedTask};
+use super::{Connection, Database, StatementError, Store};
+use crate::{BlobId, Error, OldSessions, OldTasks, TaskCursor, TaskPart, Tenants, UnindexedTask};
 
 /// Maximum number of blobs in one statement.
 // Far below the number of values that a statement may have.
 const MAX_BLOBS_PER_STATEMENT: usize = 1000;
+
+/// Adds the condition that a row belongs to one of these tenants.
+fn of_tenants(statement: &mut QueryBuilder<Database>, tenants: &Tenants) {
+    let (operator, names) = match tenants {
+        Tenants::AllBut(names) if names.is_empty() => return,
+        Tenants::AllBut(names) => (" AND tenant NOT IN (", names.as_slice()),
+        Tenants::One(name) => (" AND tenant IN (", std::slice::from_ref(name)),
+    };
+    statement.push(operator);
+    let mut list = statement.separated(", ");
+    for name in names {
+        list.push_bind(name.clone());
+    }
+    statement.push(")");
+}
 
 impl Store {
     pub(super) async fn tasks_before(
@@ -26,6 +41,7 @@ impl Store {
             "SELECT name FROM task LEFT JOIN task_upkeep ON task_upkeep.task = task.id WHERE ",
         );
         in_states(&mut statement, &query.states);
+        of_tenants(&mut statement, &query.tenants);
         statement
             .push(" AND update_time < ")
             .push_bind(millis(query.before));
@@ -45,15 +61,19 @@ impl Store {
 
     pub(super) async fn sessions_before(
         &self,
-        before: SystemTime,
-        limit: u32,
+        query: OldSessions,
     ) -> Result<Vec<String>, StatementError> {
-        let names = sqlx::query_scalar(
-            "SELECT name FROM resource WHERE collection = 'sessions' AND update_time < $1
-             AND NOT EXISTS (SELECT 1 FROM task WHERE session = resource.name) ORDER BY id LIMIT $2",
-        );
-        let names = names.bind(millis(before)).bind(i64::from(limit));
-        Ok(names.fetch_all(&self.readers).await?)
+        let mut statement =
+            QueryBuilder::new("SELECT name FROM resource WHERE collection = 'sessions'");
+        of_tenants(&mut statement, &query.tenants);
+        statement
+            .push(" AND update_time < ")
+            .push_bind(millis(query.before))
+            .push(" AND NOT EXISTS (SELECT 1 FROM task WHERE session = resource.name)")
+            .push(" ORDER BY id LIMIT ")
+            .push_bind(i64::from(query.limit));
+        let names = statement.build_query_scalar().fetch_all(&self.readers);
+        Ok(names.await?)
     }
 
     pub(super) async fn uploads_before(

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use motorium_proto::domain::id::TaskName;
 
 use super::Store;
-use crate::{BlobId, Error, OldTasks, StoreUpkeep, TaskCursor, UnindexedTask};
+use crate::{BlobId, Error, OldSessions, OldTasks, StoreUpkeep, TaskCursor, UnindexedTask};
 
 #[async_trait]
 impl StoreUpkeep for Store {
@@ -38,8 +38,8 @@ impl StoreUpkeep for Store {
             .map_err(|fault| self.error(fault))
     }
 
-    async fn old_sessions(&self, before: SystemTime, limit: u32) -> Result<Vec<String>, Error> {
-        self.sessions_before(before, limit)
+    async fn old_sessions(&self, query: OldSessions) -> Result<Vec<String>, Error> {
+        self.sessions_before(query)
             .await
             .map_err(|fault| self.error(fault))
     }

@@ -1,4 +1,4 @@
-//! Snapshots of a database, and the lock that keeps a database that is in use from being replaced.
+//! Snapshots of a database, and what its replacement needs: the lock of a database that is in use, and the end of its log.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -23,6 +23,8 @@ pub(crate) async fn snapshot(file: &Path, copy: &Path) -> Result<(), Error> {
     };
     let failed = |error| failure(file, error);
     let mut source = options().filename(file).connect().await.map_err(failed)?;
+    // The copy may be written to an empty file, and so to one that only this user can read.
+    folder::create_private_file(copy).map_err(|error| folder::from_io_error(copy, &error))?;
     sqlx::query("VACUUM INTO $1")
         .bind(copy.to_string_lossy().into_owned())
         .execute(&mut source)
@@ -43,6 +45,25 @@ pub(crate) async fn snapshot(file: &Path, copy: &Path) -> Result<(), Error> {
     .await
     .map_err(failed)?;
     target.close().await.map_err(failed)
+}
+
+/// Moves everything in the log of a database into its file, and removes the log. For a database that nothing else has open.
+///
+/// # Errors
+/// `Corrupt` if the database or its log is damaged; `Unwritable` or `Full`.
+pub(crate) async fn settle(file: &Path) -> Result<(), Error> {
+    let failed = |error| failure(file, error);
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .busy_timeout(BUSY_TIMEOUT)
+        .disable_statement_logging();
+    let mut connection = options.connect().await.map_err(failed)?;
+    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
+        .execute(&mut connection)
+        .await
+        .map_err(failed)?;
+    // The last connection removes the log.
+    connection.close().await.map_err(failed)
 }
 
 /// Marks a database as being in use until the returned file is dropped.

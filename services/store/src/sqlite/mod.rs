@@ -30,6 +30,7 @@ mod upkeep_store;
 mod writer;
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -40,7 +41,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 
-pub(crate) use self::copy::{lock_alone, snapshot};
+pub(crate) use self::copy::{lock_alone, settle, snapshot};
 use self::rows::millis;
 use self::writer::Writer;
 use crate::folder::{self, Durability};
@@ -119,6 +120,7 @@ impl SqliteStore {
             .unwrap_or(Path::new("."));
         folder::prepare(parent)?;
         let in_use = copy::lock_shared(file)?;
+        create_for_this_user(file)?;
         let failure = |error| failure(file, error);
 
         let options = SqliteConnectOptions::new()
@@ -200,10 +202,11 @@ impl SqliteStore {
         self.write_thread.append(append).await
     }
 
-    /// Checks that the database file is there: what is written to a removed file is lost.
+    /// Checks that the database file is there, because what is written to a removed file is lost, and that its disk has not become
+    /// read-only.
     fn check_place(&self) -> Result<(), Error> {
-        let there = std::fs::metadata(&self.file).map(|_| ());
-        there.map_err(|error| folder::from_io_error(&self.file, &error))
+        let usable = folder::check_writable(&self.file);
+        usable.map_err(|error| folder::from_io_error(&self.file, &error))
     }
 
     fn error(&self, fault: StatementError) -> Error {
@@ -211,6 +214,17 @@ impl SqliteStore {
             StatementError::Rejected(error) => error,
             StatementError::Database(error) => failure(&self.file, error),
         }
+    }
+}
+
+/// Creates the file of a database, if it is missing. SQLite would let others read it, and gives its auxiliary files the same
+/// permissions.
+fn create_for_this_user(file: &Path) -> Result<(), Error> {
+    match folder::create_private_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(folder::from_io_error(file, &error))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskEpoch, TaskName};
 use motorium_store::{
     Append, Appended, BlobId, Claim, CreateTask, Created, Error, EventRow, ListResources,
-    ListTasks, OldTasks, Page, PutResource, RequestId, ResourceRow, SessionQuery, StoreUpkeep,
-    TaskCursor, TaskRow, TaskStore, UnindexedTask,
+    ListTasks, OldSessions, OldTasks, Page, PutResource, RequestId, ResourceRow, SessionQuery,
+    StoreUpkeep, TaskCursor, TaskRow, TaskStore, UnindexedTask,
 };
 use tokio::sync::watch;
 
@@ -207,8 +207,8 @@ impl StoreUpkeep for FaultyStore {
         self.store.old_tasks(query).await
     }
 
-    async fn old_sessions(&self, before: SystemTime, limit: u32) -> Result<Vec<String>, Error> {
-        self.store.old_sessions(before, limit).await
+    async fn old_sessions(&self, query: OldSessions) -> Result<Vec<String>, Error> {
+        self.store.old_sessions(query).await
     }
 
     async fn old_uploads(

@@ -12,8 +12,8 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State as TaskState;
 use motorium_store::{
     Append, Appended, BlobId, Claim, CreateTask, Created, Error, EventRow, ListResources,
-    ListTasks, OldTasks, Page, PutResource, RequestId, ResourceRow, SessionQuery, StoreUpkeep,
-    TaskCursor, TaskRow, TaskStore, UnindexedTask,
+    ListTasks, OldSessions, OldTasks, Page, PutResource, RequestId, ResourceRow, SessionQuery,
+    StoreUpkeep, TaskCursor, TaskRow, TaskStore, UnindexedTask,
 };
 use prost::Message as _;
 
@@ -171,7 +171,7 @@ impl StoreUpkeep for Player {
         unsupported()
     }
 
-    async fn old_sessions(&self, _: SystemTime, _: u32) -> std::result::Result<Vec<String>, Error> {
+    async fn old_sessions(&self, _: OldSessions) -> std::result::Result<Vec<String>, Error> {
         unsupported()
     }
 
