@@ -168,7 +168,6 @@ impl Orchestrator {
             desktops: desktops.clone(),
             policy: config.retention.clone(),
             audit: audit.clone(),
-            audit: audit.clone(),
         };
         let owner = instance
             .as_ref()

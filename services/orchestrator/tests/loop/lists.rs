@@ -62,7 +62,7 @@ async fn a_list_of_large_tasks_comes_in_small_pages() {
     let mut created = Vec::new();
     for count in [20, 20, 50, 20] {
         let task = wire::Task {
-            expectations: expectation.repeat(count),
+            expectations: vec![expectation[0].clone(); count],
             ..wire::Task::default()
         };
         created.push(cluster.create_with(task).await);

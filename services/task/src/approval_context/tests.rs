@@ -238,6 +238,6 @@ fn differences_are_told_in_chinese_as_well() {
 #[test]
 fn a_context_survives_storage() {
     let context = context(&[("Total 100 EUR", NEAR), ("To: Ann", FAR)]);
-    let message = wire::ApprovalContext::from(context.clone());
+    let message = motorium_proto::v1::orchestrator::ApprovalContext::from(context.clone());
     assert_eq!(ApprovalContext::try_from(message), Ok(context));
 }
