@@ -288,6 +288,7 @@ effect-none = nothing changed
 effect-text-differs = "{ $entered }" was entered, but the field shows "{ $shown }"
 effect-target-moved = the target moved as it was clicked; it is not known whether the click reached it
 effect-own-look = nothing came of it; only the look under the pointer changed
+effect-focus-left = nothing came of it; only the field that had the keyboard lost it
 effect-end-reached = nothing moved: the end is reached
 effect-not-settled = the screen did not settle in time
 effect-obscured = background motion on the screen may hide the effect

@@ -272,6 +272,7 @@ effect-none = 没有变化
 effect-text-differs = 输入的是“{ $entered }”，但输入框显示“{ $shown }”
 effect-target-moved = 点击时目标移动了，无法确定是否点中
 effect-own-look = 没有任何结果；只有指针下的外观发生了变化
+effect-focus-left = 没有任何结果；只有原来的输入框失去了焦点
 effect-end-reached = 画面没有移动：已到尽头
 effect-not-settled = 屏幕未能及时稳定
 effect-obscured = 屏幕上的背景动画可能掩盖了效果

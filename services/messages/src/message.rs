@@ -195,6 +195,7 @@ messages! {
     EffectElsewhere = "effect-elsewhere" { pixels: u64 },
     EffectNone = "effect-none",
     EffectOwnLook = "effect-own-look",
+    EffectFocusLeft = "effect-focus-left",
     EffectTargetMoved = "effect-target-moved",
     EffectTextDiffers = "effect-text-differs" { entered: &'a str, shown: &'a str },
     EffectEndReached = "effect-end-reached",

@@ -383,6 +383,7 @@ impl Settings {
                 lease_files: true,
                 tenant_files: true,
                 compare_highlights: true,
+                notice_lost_focus: true,
                 claim_rules: ClaimRules::Strict,
             },
         })

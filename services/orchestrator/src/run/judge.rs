@@ -203,6 +203,28 @@ pub(super) struct Judge {
     windows: EffectWindows,
 }
 
+/// Returns the field that a click leaves, if the text before it went there.
+fn field_left(
+    run: &RunContext,
+    action: &Action<CapturePoint>,
+    target: Option<CaptureRect>,
+) -> Option<CaptureRect> {
+    let is_click = action.kind() == ActionKind::Click && run.config.notice_lost_focus;
+    let field = run.task().field_left_for(target.filter(|_| is_click)?)?;
+    (!effect::field_inside(field).is_empty()).then_some(field)
+}
+
+/// Returns the areas of which the effect needs the changed share: around the target, and inside of the field that a click leaves.
+fn measured_regions(
+    run: &RunContext,
+    action: &Action<CapturePoint>,
+    target: Option<CaptureRect>,
+) -> Vec<CaptureRect> {
+    let near = target.map(effect::near_area);
+    let left = field_left(run, action, target).map(effect::field_inside);
+    near.into_iter().chain(left).collect()
+}
+
 impl Judge {
     pub(super) fn new(config: &RunConfig) -> Self {
         Self {
@@ -467,6 +489,7 @@ impl Judge {
             Evidence {
                 action,
                 target,
+                left_field: field_left(run, action, target),
                 before,
                 after: &after,
                 comparison,
@@ -593,7 +616,7 @@ impl Judge {
         let background_motion = screen.background_motion_areas();
         let compare = CompareRequest {
             ignore: [hidden.as_slice(), background_motion.as_slice()].concat(),
-            measured_regions: record.target.map(effect::near_area).into_iter().collect(),
+            measured_regions: measured_regions(run, &record.action, record.target),
             ..CompareRequest::new(baseline.id.clone(), now.id.clone())
         };
         let comparison = match capture::compare(run, compare).await? {
@@ -604,6 +627,7 @@ impl Judge {
             Evidence {
                 action: &record.action,
                 target: record.target,
+                left_field: field_left(run, &record.action, record.target),
                 before: baseline,
                 after: &now,
                 comparison,
@@ -661,7 +685,7 @@ impl Judge {
         let is_click = resolved.action.kind() == ActionKind::Click;
         let compare = CompareRequest {
             ignore: noise,
-            measured_regions: resolved.target.map(effect::near_area).into_iter().collect(),
+            measured_regions: measured_regions(run, &resolved.action, resolved.target),
             // Other actions than clicks have no target that has to hold still.
             shift_regions: resolved.target.filter(|_| is_click).into_iter().collect(),
             ..CompareRequest::new(before.id.clone(), after.id.clone())

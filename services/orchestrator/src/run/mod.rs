@@ -198,6 +198,8 @@ pub struct RunConfig {
     pub paste_known_text: bool,
     /// Compare the pixels of an approved target also if the pointer came or went. False only in a replay of a recording from before.
     pub compare_highlights: bool,
+    /// Take it for no effect of a click that another field loses the focus. False only in a replay of a recording from before.
+    pub notice_lost_focus: bool,
     /// Have the Executor put the files of other tenants aside. False only in a replay of a recording from before.
     pub tenant_files: bool,
     /// Read files of the desktop under the lease of the task. False only in a replay of a recording from before.
@@ -241,6 +243,7 @@ impl Default for RunConfig {
             lease_files: true,
             tenant_files: true,
             compare_highlights: true,
+            notice_lost_focus: true,
             claim_rules: ClaimRules::Strict,
         }
     }

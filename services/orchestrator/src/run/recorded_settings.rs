@@ -90,6 +90,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and take any change by the pointer for a highlight.
     #[serde(default)]
     compare_highlights: bool,
+    /// Recordings of earlier versions do not have it, and measure no field that a click leaves.
+    #[serde(default)]
+    notice_lost_focus: bool,
     /// Recordings of earlier versions do not have it, and lenient rules for claims of success.
     #[serde(default)]
     strict_claims: bool,
@@ -151,6 +154,7 @@ impl RunSettings {
             lease_files: config.lease_files,
             tenant_files: config.tenant_files,
             compare_highlights: config.compare_highlights,
+            notice_lost_focus: config.notice_lost_focus,
             estimate_usage: true,
             strict_claims: config.claim_rules != ClaimRules::Lenient,
             exclude_browser_words: config.claim_rules == ClaimRules::Strict,
@@ -242,6 +246,7 @@ impl RunSettings {
             lease_files: self.lease_files,
             tenant_files: self.tenant_files,
             compare_highlights: self.compare_highlights,
+            notice_lost_focus: self.notice_lost_focus,
             names_hosts: self.names_hosts,
             names_ports: self.names_ports,
             claim_rules: match (self.strict_claims, self.exclude_browser_words) {
@@ -295,6 +300,7 @@ mod tests {
                     config.authenticated_creator,
                     config.lease_files,
                     config.compare_highlights,
+                    config.notice_lost_focus,
                     config.tenant_files,
                     config.names_ports,
                 ),
@@ -308,7 +314,7 @@ mod tests {
             true,
             true,
             true,
-            (ClaimRules::Strict, true, true, true, true, true),
+            (ClaimRules::Strict, true, true, true, true, true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut()
@@ -324,6 +330,7 @@ mod tests {
         members.remove("lease_files");
         members.remove("tenant_files");
         members.remove("compare_highlights");
+        members.remove("notice_lost_focus");
         members.remove("names_hosts");
         members.remove("names_ports");
         members.remove("strict_claims");
@@ -337,7 +344,15 @@ mod tests {
             false,
             false,
             false,
-            (ClaimRules::Lenient, false, false, false, false, false),
+            (
+                ClaimRules::Lenient,
+                false,
+                false,
+                false,
+                false,
+                false,
+                false,
+            ),
         );
         assert_eq!(read(&json), before);
     }

@@ -16,6 +16,12 @@ const MAX_OTHER_RESEMBLANCE: f64 = 0.4;
 /// Maximum number of different characters of a masked text: its dots are read as one or two letters.
 const MAX_MASK_CHARACTERS: usize = 2;
 
+/// Width of a character in heights of its field. Letters of common fonts take less than 0.3 of a field with the usual margins;
+/// a higher field, such as one of several lines, counts as one with less room.
+const MAX_CHARACTER_WIDTH: f64 = 0.4;
+/// Share of a field's width that a text fills at most if the field has room for more: beside it may be a button or a unit.
+const MAX_FILLED_WIDTH: f64 = 0.75;
+
 /// Maximum distance of a slider's value from it, in heights of the slider.
 // Farther numbers belong to something else.
 const MAX_VALUE_DISTANCE: f64 = 4.0;
@@ -26,6 +32,8 @@ const MAX_SHOWN_NUMBER: f64 = 1e6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextAtField<'a> {
     value: &'a str,
+    /// Number of characters for which the field certainly has room.
+    room: usize,
 }
 
 impl<'a> TextAtField<'a> {
@@ -66,7 +74,14 @@ impl<'a> TextAtField<'a> {
             return true;
         }
         if let Some(date) = date_parts(text) {
-            return numbers_in(self.value).len() >= date.len();
+            let numbers = numbers_in(self.value);
+            let is_complete = numbers.len() >= date.len();
+            return is_complete
+                || has_empty_part(self.value)
+                || !numbers.iter().all(|one| is_part_of(*one, &date));
+        }
+        if self.is_cut_off(&shown, &entered) {
+            return true;
         }
         if number(text).is_some() && number(self.value).is_some() {
             return true;
@@ -98,6 +113,12 @@ impl<'a> TextAtField<'a> {
         date_parts(text).is_some_and(|date| sorted(date) == sorted(numbers_in(self.value)))
     }
 
+    /// Returns whether the field has taken only the beginning, although it has room for more: it limits the length.
+    fn is_cut_off(&self, shown: &str, entered: &str) -> bool {
+        let length = shown.chars().count();
+        entered.starts_with(shown) && length < entered.chars().count() && length < self.room
+    }
+
     fn is_same_number(&self, text: &str) -> bool {
         number(text).is_some() && number(text) == number(self.value)
     }
@@ -114,6 +135,7 @@ impl ScreenIndex<'_> {
         let is_placeholder = field.element.state.placeholder == Some(true);
         Some(TextAtField {
             value: if is_placeholder { "" } else { field.content() },
+            room: room(field.bounds),
         })
     }
 
@@ -156,6 +178,17 @@ impl ScreenIndex<'_> {
 )]
 fn whole(number: f64) -> i64 {
     number as i64
+}
+
+/// Returns a number of characters for which a field with this box certainly has room.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of the width of a field"
+)]
+fn room(bounds: CaptureRect) -> usize {
+    let character = f64::from(bounds.height().max(1)) * MAX_CHARACTER_WIDTH;
+    (f64::from(bounds.width().max(0)) * MAX_FILLED_WIDTH / character) as usize
 }
 
 /// Returns the letters and digits of a text, folded.
@@ -232,6 +265,21 @@ fn date_parts(text: &str) -> Option<Vec<u32>> {
     parts.filter(|_| is_date)
 }
 
+/// Returns whether a number is a part of a date, the year also without its century.
+fn is_part_of(number: u32, date: &[u32]) -> bool {
+    date.contains(&number) || date.first().is_some_and(|year| year % 100 == number)
+}
+
+/// Returns whether a date field shows a part without a value, as `mm`, `dd`, `yyyy` or `tt`.
+fn has_empty_part(value: &str) -> bool {
+    let mut words = value.split(|c: char| !c.is_alphabetic());
+    words.any(|word| {
+        let mut letters = word.chars();
+        let first = letters.next();
+        letters.clone().next().is_some() && letters.all(|letter| Some(letter) == first)
+    })
+}
+
 fn sorted(mut numbers: Vec<u32>) -> Vec<u32> {
     numbers.sort_unstable();
     numbers
@@ -244,7 +292,10 @@ mod tests {
     /// Checks whether a field with this text holds, and whether it differs from, the entered text.
     #[track_caller]
     fn check(shown: &str, entered: &str, holds: bool, differs: bool) {
-        let shown = TextAtField { value: shown };
+        let shown = TextAtField {
+            value: shown,
+            room: 10,
+        };
         let found = (shown.holds(entered), shown.differs_from(entered));
         assert_eq!(found, (holds, differs), "{entered} shown as {shown:?}");
     }
@@ -285,5 +336,23 @@ mod tests {
         check("12kg", "12", true, false);
         check("我住在北京市", "北京", true, false);
         check("a line", "two\nlines", false, false);
+        // A date that went into one part of its field, or not into all of them; months may be words.
+        check("mm/dd/900517", "1990-05-17", false, true);
+        check("05/dd/yyyy", "1990-05-17", false, true);
+        check("17 May 1990", "1990-05-17", false, false);
+    }
+
+    #[test]
+    fn beginning_of_a_text_in_a_field_with_room_for_more_is_another_text() {
+        check("abcde", "abcdefgh", false, true);
+        // This one is as wide as the field.
+        check("abcdefghijkl", "abcdefghijklmnopq", true, false);
+        assert_eq!(
+            room(CaptureRect::new(
+                CapturePoint::new(0, 0),
+                CapturePoint::new(160, 30)
+            )),
+            10
+        );
     }
 }

@@ -38,11 +38,18 @@ pub const CARET_BLINK_INTERVAL: Duration = Duration::from_millis(400);
 /// another one changes more; fewer are the edge of something that moves.
 const MIN_PIXELS_ELSEWHERE: u64 = 12;
 
+/// Width of the border of a field with the padding that no text reaches, and distance to which the ring of the focus reaches around
+/// it, in pixels. Detected boxes are off by a pixel or two; browsers and toolkits draw rings of 1 to 4 pixels.
+const FIELD_BORDER: i32 = 5;
+const FOCUS_RING: i32 = 8;
+
 /// Input of [`judge`].
 #[derive(Debug)]
 pub struct Evidence<'a> {
     pub action: &'a Action<CapturePoint>,
     pub target: Option<CaptureRect>,
+    /// Field that a click leaves, of which [`field_inside`] is the second measured region of the comparison.
+    pub left_field: Option<CaptureRect>,
     pub before: &'a Frame,
     pub after: &'a Frame,
     pub comparison: Comparison,
@@ -113,6 +120,7 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
     let Evidence {
         action,
         target,
+        left_field,
         before,
         after,
         comparison,
@@ -127,6 +135,7 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
         .copied()
         .unwrap_or_default();
     // A caret near the target of a click is kept: placing the caret is the effect of a click in text.
+    let share_in_field = comparison.measured_shares.get(1).copied();
     let placed_caret = target.filter(|_| action.kind() == ActionKind::Click);
     let mut change = without_carets(comparison.change, placed_caret.map(near_area));
     change
@@ -146,6 +155,20 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
         _ if near_target || window_changed || goes_to_focus(action) => Verdict::Confirmed,
         _ => Verdict::ChangedElsewhere,
     };
+    let lost_focus = left_field.zip(share_in_field).filter(|(field, share)| {
+        verdict == Verdict::ChangedElsewhere && is_only_lost_focus(*field, *share, &change)
+    });
+    if lost_focus.is_some() {
+        return Effect {
+            verdict: Verdict::NoEffect,
+            change: without_regions(change),
+            share_near_target,
+            window_changed,
+            explanation: Message::EffectFocusLeft.text(language),
+            settled: idle.settled,
+            settle_time: idle.elapsed,
+        };
+    }
     let explanation = explain(verdict, &change, window_changed, after, language);
     Effect {
         verdict,
@@ -156,6 +179,32 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
         settled: idle.settled,
         settle_time: idle.elapsed,
     }
+}
+
+/// Returns the area in which the text of a field is, without its border and the ring of the focus.
+#[must_use]
+pub fn field_inside(field: CaptureRect) -> CaptureRect {
+    field.inflate(-FIELD_BORDER, -FIELD_BORDER)
+}
+
+/// Returns whether all that changed is the look of a field that has lost the focus: its ring and its caret. What stands in it is
+/// as before. `share` is the changed share of [`field_inside`].
+#[expect(clippy::cast_precision_loss, reason = "a screen has few pixels")]
+fn is_only_lost_focus(field: CaptureRect, share: f64, change: &ChangeMap) -> bool {
+    let (inside, around) = (field_inside(field), field.inflate(FOCUS_RING, FOCUS_RING));
+    let caret = inside.height().max(0) * MAX_CARET_SIZE.0 / 2;
+    let changed = share * (inside.area() as f64);
+    let is_around = |region: &ChangedRegion| around.contains_box(&region.bounds);
+    !change.size_differs && changed <= f64::from(caret) && change.regions.iter().all(is_around)
+}
+
+/// Takes changes that are no effect for background motion, so that they do not count as changes.
+fn without_regions(mut change: ChangeMap) -> ChangeMap {
+    let regions = std::mem::take(&mut change.regions);
+    change
+        .background_motion
+        .extend(regions.into_iter().map(|region| region.bounds));
+    change
 }
 
 fn judge_by_share(action: &Action<CapturePoint>, changed: bool) -> Verdict {
@@ -400,6 +449,60 @@ mod tests {
         }
     }
 
+    /// A field at the top has the ring of the focus; a click lower down takes it away, and perhaps the text as well.
+    #[test]
+    fn ring_that_leaves_another_field_is_no_effect_of_a_click() {
+        let field = rect(100, 20, 200, 30);
+        let click = click();
+        let check = |share_inside: f64, around: CaptureRect, expected: Verdict| {
+            let change = ChangeMap {
+                changed_pixels: 792,
+                regions: vec![ChangedRegion {
+                    bounds: around,
+                    changed_pixels: 792,
+                }],
+                ..ChangeMap::default()
+            };
+            let idle = IdleReport {
+                settled: true,
+                changed: true,
+                elapsed: Duration::from_millis(100),
+                first_change_after: None,
+                still_changing: vec![],
+                background_motion: vec![],
+            };
+            let evidence = Evidence {
+                action: &click,
+                target: Some(rect(100, 100, 40, 20)),
+                left_field: Some(field),
+                before: &frame("Form"),
+                after: &frame("Form"),
+                comparison: Comparison {
+                    vertical_shifts: Vec::new(),
+                    change,
+                    measured_shares: vec![0.0, share_inside],
+                },
+                idle: &idle,
+                background_motion: &[],
+                language: Language::English,
+            };
+            let judged = judge(evidence, EffectCriterion::ChangedRegions);
+            assert_eq!(judged.verdict, expected, "{judged:?}");
+            assert_eq!(
+                judged.change.regions.is_empty(),
+                expected == Verdict::NoEffect
+            );
+        };
+        let ring = field.inflate(3, 3);
+        check(0.0, ring, Verdict::NoEffect);
+        // The caret goes as well: 1 by 18 of 190 by 20 pixels.
+        check(18.0 / 3800.0, ring, Verdict::NoEffect);
+        // The text in the field is another one.
+        check(300.0 / 3800.0, ring, Verdict::ChangedElsewhere);
+        // Something below the field changes too, such as a message.
+        check(0.0, rect(97, 17, 206, 50), Verdict::ChangedElsewhere);
+    }
+
     fn check(
         action: &Action<CapturePoint>,
         changed: &[CaptureRect],
@@ -429,6 +532,7 @@ mod tests {
             Evidence {
                 action,
                 target: matches!(action, Action::Click { .. }).then(|| rect(100, 100, 40, 20)),
+                left_field: None,
                 before: &frame(titles.0),
                 after: &frame(titles.1),
                 comparison: Comparison {

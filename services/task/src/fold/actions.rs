@@ -122,6 +122,21 @@ impl Task {
         last.target
     }
 
+    /// Returns the bounding box of the field that a click at this target leaves: the text before the click went there.
+    #[must_use]
+    pub fn field_left_for(&self, target: CaptureRect) -> Option<CaptureRect> {
+        // The click itself may be the last action already, with its retries.
+        let is_click = |action: &&ActionRecord| action.target == Some(target);
+        let mut before = self.actions().rev().skip_while(is_click);
+        let entry = before
+            .next()
+            .filter(|action| action.action.entered_text().is_some())?;
+        let field = entry
+            .target
+            .or_else(|| before.find_map(|action| action.target))?;
+        (!field.intersects(&target)).then_some(field)
+    }
+
     /// Returns the bounding box of the last target.
     #[must_use]
     pub fn pointed_at(&self) -> Option<CaptureRect> {
