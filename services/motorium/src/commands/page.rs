@@ -51,7 +51,7 @@ pub(crate) async fn page(loaded: &LayeredConfig, args: Page) -> Result<ExitCode,
 fn gateway_url(loaded: &LayeredConfig, given: Option<&str>) -> Result<String, Error> {
     let settings: Settings = loaded.section()?;
     if let Some(url) = given.or(settings.public_url.as_deref()) {
-        return Ok(url.trim_end_matches('/').to_owned());
+        return Ok(at_loopback(url.trim_end_matches('/')));
     }
     if !settings.enabled {
         return Err(Error::Usage(text(Message::PageDisabled)));
@@ -89,11 +89,17 @@ fn token(loaded: &LayeredConfig, args: &Page, url: &str) -> Result<Option<Secret
     })
 }
 
-/// Returns the host of a URL if it is a name below `localhost`, as the page has one.
-fn local_name(url: &str) -> Option<String> {
-    let (_, rest) = url.split_once("://")?;
-    let host = rest.split([':', '/']).next()?;
-    host.ends_with(".localhost").then(|| host.to_owned())
+/// Returns a URL below `localhost`, as the page has one, with the address in place of the name. Browsers resolve such names
+/// themselves; this system may not, and they are not known to be of this machine, which alone receives the user's token.
+fn at_loopback(url: &str) -> String {
+    let parts = url.strip_prefix("http://").map(|authority| {
+        let port = authority.find(':').unwrap_or(authority.len());
+        authority.split_at(port)
+    });
+    match parts {
+        Some((host, port)) if host.ends_with(".localhost") => format!("http://127.0.0.1{port}"),
+        _ => url.to_owned(),
+    }
 }
 
 /// Checks that the gateway on this machine is of this user, before it receives a token that was not meant for another.
@@ -115,12 +121,7 @@ async fn request_link(url: &str, token: Option<&Secret>) -> Result<String, Strin
         true => http_client::with_root_certificates(None),
         false => http_client::plaintext(),
     };
-    let mut builder = builder.map_err(|error| error.to_string())?;
-    if let Some(host) = local_name(url) {
-        // Browsers resolve such names themselves, and this system may not.
-        builder = builder.resolve(&host, SocketAddr::from(([127, 0, 0, 1], 0)));
-    }
-    let client = builder.build();
+    let client = builder.map_err(|error| error.to_string())?.build();
     let client = client.map_err(|error| error.to_string())?;
     let mut request = client.post(format!("{url}{LINKS}"));
     if let Some(token) = token {

@@ -114,7 +114,8 @@ impl Period {
     ) {
         let ended = self.pass_on_all(requests).await;
         let code = ended.as_ref().err().map_or(tonic::Code::Ok, Status::code);
-        let outcome = format!("{code:?}; {}", self.counts);
+        // In the characters that a record may have.
+        let outcome = format!("{code:?}({})", self.counts);
         let resource = self.task.to_string();
         let recorded = self
             .edge
@@ -247,7 +248,7 @@ impl fmt::Display for InputCounts {
         } = self;
         write!(
             f,
-            "clicks={clicks} scrolls={scrolls} keys={keys} characters={characters} clipboard={clipboard}"
+            "clicks:{clicks}/scrolls:{scrolls}/keys:{keys}/characters:{characters}/clipboard:{clipboard}"
         )
     }
 }

@@ -149,7 +149,7 @@ async fn input_reaches_the_desktop_and_is_reported_without_its_text() {
         .filter(|line| line.contains("OperateDesktop"))
         .collect();
     assert_eq!(periods.len(), 2, "one period: its beginning and its end");
-    let counts = "clicks=1 scrolls=0 keys=1 characters=12 clipboard=0";
+    let counts = "clicks:1/scrolls:0/keys:1/characters:12/clipboard:0";
     assert!(periods[1].contains(counts), "{periods:?}");
     assert!(!log.contains(TYPED) && !reports.contains(TYPED));
 }

@@ -102,7 +102,9 @@ impl<'a> TextAtField<'a> {
 
     /// Returns whether the field has completed the text: the word goes on ("Lis" became "Lisbon"), or brackets were added at its end.
     fn is_completed(&self, text: &str) -> bool {
-        let added = closing_brackets(self.value) > closing_brackets(text);
+        // Editors close what was opened. A closing bracket after other texts is the caret, misread.
+        let opens = text.contains(['(', '[', '{']);
+        let added = opens && closing_brackets(self.value) > closing_brackets(text);
         let mut occurrences = occurrences(self.value, text).peekable();
         let goes_on = occurrences.peek().is_some() && !occurrences.any(|is_alone| is_alone);
         goes_on || added && plain(self.value) == plain(text)
@@ -330,6 +332,7 @@ mod tests {
         check("print(a))", "print(a)", false, true);
         check("Lisbonl", "Lisbon", true, false);
         check("12|", "12", true, false);
+        check("ada@example.org]", "ada@example.org", true, false);
         check("Lisbon (Lis)", "Lis", true, false);
         check("City Lisbon", "Lisbon", true, false);
         check("12 %", "12", true, false);
