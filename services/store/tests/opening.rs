@@ -7,8 +7,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskName};
 use motorium_store::{
-    BlobStore, CreateTask, Durability, Error, NewEvent, SqliteStore, StoreUpkeep as _,
-    TaskStore as _,
+    BlobStore, CreateTask, Durability, Error, NewEvent, SqliteStore, TaskStore as _,
 };
 use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
