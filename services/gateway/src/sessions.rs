@@ -312,6 +312,8 @@ mod tests {
         assert!(sessions.find(other_secret.expose()).is_none());
         assert!(other_ended.is_cancelled());
         let (_, displaced) = open();
+        // The session that was used last is the last one to be displaced.
+        clock.advance(Duration::from_secs(1));
         (0..MAX_SESSIONS).for_each(|_| drop(sessions.create(&Caller::new(None))));
         assert!(displaced.is_cancelled());
     }

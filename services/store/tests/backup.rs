@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskName};
@@ -15,6 +15,7 @@ use motorium_store::{
     NewEvent, SqliteStore, StoreFiles, StoreUpkeep as _, TaskStore as _, back_up, restore,
 };
 use tempfile::TempDir;
+use tokio::time::Instant;
 
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
@@ -295,6 +296,7 @@ const EVENTS_OF_OLD: usize = 7;
 
 #[tokio::test]
 #[ignore = "run by tests that interrupt it"]
+#[expect(clippy::print_stdout, reason = "tells the test that it has begun")]
 async fn child_that_replaces_a_store() {
     let of = |name| PathBuf::from(std::env::var_os(name).expect("a folder"));
     println!("begun");
@@ -388,7 +390,7 @@ async fn a_restoration_that_is_killed_at_any_moment_leaves_one_whole_store() {
     const KILLS: u32 = 16;
 
     let (backup, old) = (large_backup().await, store_with_a_log().await);
-    let replaced_within = |time: Option<Duration>| {
+    let replaced_within = async |time: Option<Duration>| {
         let data = folder();
         copy_all(old.path(), data.path());
         let mut child = restoring(backup.path(), data.path(), ":").spawn().unwrap();
@@ -397,16 +399,16 @@ async fn a_restoration_that_is_killed_at_any_moment_leaves_one_whole_store() {
         assert!(lines.any(|line| line.contains("begun")));
         let begun = Instant::now();
         if let Some(time) = time {
-            std::thread::sleep(time);
+            tokio::time::sleep(time).await;
             child.kill().unwrap();
         }
         child.wait().unwrap();
         (data, begun.elapsed())
     };
-    let (_, whole) = replaced_within(None);
+    let (_, whole) = replaced_within(None).await;
     let (mut kept, mut restored) = (0, 0);
     for kill in 0..KILLS {
-        let (data, _) = replaced_within(Some(whole * kill / (KILLS - 1)));
+        let (data, _) = replaced_within(Some(whole * kill / (KILLS - 1))).await;
         match check_complete(data.path()).await {
             EVENTS_OF_OLD => kept += 1,
             42 => restored += 1,

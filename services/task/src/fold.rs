@@ -600,12 +600,16 @@ impl Task {
     }
 
     fn enter(&mut self, lifecycle: Lifecycle, at: SystemTime) {
-        self.accumulated_active_time = self.active_time(at);
+        let until_now = self.active_time(at);
         self.running_since = (lifecycle == Lifecycle::Running).then_some(at);
         self.lifecycle = lifecycle;
         self.desktop_released &= self.awaited_answer().is_some();
         let counts = self.running_since.is_some() || self.awaited_answer().is_some();
-        self.counted_since = counts.then_some(at);
+        // Time that counts before and after goes on: an answer has the time of another clock than the run, which may have been set.
+        if !(counts && self.counted_since.is_some()) {
+            self.accumulated_active_time = until_now;
+            self.counted_since = counts.then_some(at);
+        }
     }
 
     /// Returns the request that the task waits for. A take-over is none: the person is there.

@@ -297,8 +297,8 @@ async fn the_files_of_a_task_are_read_under_its_lease_only() {
     assert!(service.stat_file(under(lease)).await.unwrap().is_some());
     acquire(&service, "tasks/b").await.unwrap();
     for (epoch, refusal) in [
-        (None, reason::LEASE_UNKNOWN),
-        (Some(0), reason::LEASE_UNKNOWN),
+        (None, reason::LEASE_SUPERSEDED),
+        (Some(0), reason::LEASE_SUPERSEDED),
         (lease, reason::LEASE_SUPERSEDED),
         (Some(99), reason::LEASE_UNKNOWN),
     ] {

@@ -8,7 +8,9 @@ use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::ActionId;
-use motorium_proto::service::{ActionProgress, Executor as _, LookUpRequest, RenewRequest};
+use motorium_proto::service::{
+    ActionProgress, Executor as _, LookUpRequest, PerformRequest, RenewRequest,
+};
 
 use crate::support::page::{self, Page};
 use crate::support::served::{ExecutorProcess, PROGRAM, TTL};
@@ -42,10 +44,12 @@ async fn full_disk_refuses_actions_and_loses_no_records() {
     let served = ExecutorProcess::start_by(&desktop, command).await;
     let epoch = served.acquire(TTL).await;
     let perform = async |served: &ExecutorProcess, id: &str| {
-        served
-            .executor
-            .perform(served.request(epoch, id, click()))
-            .await
+        // For a task, as the Orchestrator asks: without one, the audit log is written before the journal.
+        let request = PerformRequest {
+            creator: Some("ann".to_owned()),
+            ..served.request(epoch, id, click())
+        };
+        served.executor.perform(request).await
     };
     let first = perform(&served, "before").await.unwrap();
     assert_eq!(first.result, ActionResult::Performed);

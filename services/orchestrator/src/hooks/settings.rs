@@ -130,7 +130,7 @@ mod tests {
     fn invalid_hook_settings_are_refused() {
         check_error(
             "[[hooks]]\nkind = \"budget\"",
-            "expected one of `image_retention`, `redaction`, `ledger`, `audit`, `trajectory`, `service`",
+            "expected one of `image_retention`, `redaction`, `ledger`, `activity_log`, `audit`, `trajectory`, `service`",
         );
         check_error(
             "[[hooks]]\nkind = \"ledger\"\npath = \"x\"",

@@ -82,12 +82,16 @@ type TenantTable = BTreeMap<String, RetentionTimes>;
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionTimes {
     /// Like `orchestrator.retention.tasks`.
+    #[schemars(example = &"90d")]
     pub tasks: Option<HumanDuration>,
     /// Like `orchestrator.retention.sessions`.
+    #[schemars(example = &"180d")]
     pub sessions: Option<HumanDuration>,
     /// Like `orchestrator.retention.recordings`.
+    #[schemars(example = &"30d")]
     pub recordings: Option<HumanDuration>,
     /// Like `orchestrator.retention.screenshots`.
+    #[schemars(example = &"14d")]
     pub screenshots: Option<HumanDuration>,
 }
 

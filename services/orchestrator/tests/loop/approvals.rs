@@ -579,7 +579,7 @@ async fn approvals_are_listed_in_pages_of_the_requested_size() {
         [c.clone(), b.clone(), a.clone()]
     );
     let all = [a.clone(), b.clone(), c.clone()].concat();
-    assert_eq!(approved(&cluster, 100).await, [all.clone()]);
+    assert_eq!(approved(&cluster, 100).await, std::slice::from_ref(&all));
     for page_size in [1, 3, 4, 5] {
         let pages = approved(&cluster, page_size).await;
         let is_full = |page: &Vec<String>| page.len() <= page_size as usize;

@@ -467,7 +467,7 @@ mod tests {
         check(
             &[rest.clone(), second.clone()],
             std::slice::from_ref(&caption),
-            &[(Label, "Second", Ocr), (TextField, "", Detector)],
+            &[(TextField, "", Detector), (Label, "Second", Ocr)],
         );
         // An editor, of which one line was detected as a field as well, or a field that contains its own text only.
         let line = read("total = 0", rect(175, 168, 260, 190));

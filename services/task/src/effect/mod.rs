@@ -189,7 +189,6 @@ pub fn field_inside(field: CaptureRect) -> CaptureRect {
 
 /// Returns whether all that changed is the look of a field that has lost the focus: its ring and its caret. What stands in it is
 /// as before. `share` is the changed share of [`field_inside`].
-#[expect(clippy::cast_precision_loss, reason = "a screen has few pixels")]
 fn is_only_lost_focus(field: CaptureRect, share: f64, change: &ChangeMap) -> bool {
     let (inside, around) = (field_inside(field), field.inflate(FOCUS_RING, FOCUS_RING));
     let caret = inside.height().max(0) * MAX_CARET_SIZE.0 / 2;

@@ -111,10 +111,13 @@ pub(crate) fn release_processes(display: &str) -> Vec<i32> {
 /// Reads the program's address from its log. The rest of the log is drained.
 fn address(process: &mut Process) -> String {
     let mut lines = BufReader::new(process.stderr()).lines();
+    let mut log = Vec::new();
     let address = lines.by_ref().map_while(Result::ok).find_map(|line| {
-        let entry: Value = serde_json::from_str(&line).ok()?;
-        (entry["message"] == "ready").then(|| entry["address"].as_str().unwrap().to_owned())
+        let entry: Option<Value> = serde_json::from_str(&line).ok();
+        log.push(line);
+        let ready = entry.filter(|entry| entry["message"] == "ready")?;
+        Some(ready["address"].as_str().unwrap().to_owned())
     });
     std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-    address.expect("the program is ready")
+    address.unwrap_or_else(|| panic!("the program is not ready: {log:#?}"))
 }

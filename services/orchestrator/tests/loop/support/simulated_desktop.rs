@@ -761,11 +761,15 @@ impl SimulatedDesktop {
     fn drawn_in(&self, part: CaptureRect) -> FrameId {
         let state = self.state();
         let caret = state.caret && state.last_frame.is_multiple_of(2);
+        let lit = state
+            .symbol
+            .is_some_and(|(element, _)| box_of(element).contains(state.pointer));
         FrameId::new(format!(
-            "{part:?} after {} and {}{}",
+            "{part:?} after {} and {}{}{}",
             state.changes - state.drawn_apart,
             state.redrawn,
-            if caret { " with a caret" } else { "" }
+            if caret { " with a caret" } else { "" },
+            if lit { " lit" } else { "" },
         ))
     }
 
