@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -11,6 +12,11 @@ use rustix::fs::{FlockOperation, flock};
 const FOLDER_MODE: u32 = 0o700;
 /// Mode of the files, for the same reason.
 const FILE_MODE: u32 = 0o600;
+
+/// Time for which a lock is waited for, and interval of the attempts. A killed Executor leaves its lock to a process that it was
+/// starting, which drops it when it begins: within a few milliseconds, and later on a busy machine.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+const LOCK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// An error of the folder or a file in it.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +57,7 @@ impl StateFolder {
             .append(true)
             .open(&lock_path)
             .map_err(|source| at(&lock_path, source))?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        match lock_soon(&lock) {
             Ok(()) => Ok(Self { path, _lock: lock }),
             Err(rustix::io::Errno::AGAIN) => Err(StorageError::Locked { path: lock_path }),
             Err(errno) => Err(at(&lock_path, errno.into())),
@@ -92,6 +98,24 @@ impl StateFolder {
             File::open(&self.path)?.sync_all()
         };
         written().map_err(|source| at(&path, source))
+    }
+}
+
+/// Locks a file that no other process has locked for long.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "waits at the start, before anything is served, and only for a process that ends"
+)]
+fn lock_soon(file: &File) -> Result<(), rustix::io::Errno> {
+    let begun = std::time::Instant::now();
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::AGAIN) if begun.elapsed() < LOCK_TIMEOUT => {
+                std::thread::sleep(LOCK_INTERVAL);
+            }
+            locked => return locked,
+        }
     }
 }
 
