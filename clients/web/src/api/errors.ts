@@ -50,7 +50,8 @@ function kindOf(failure: ConnectError, reason: string): ProblemKind {
 
 /** `reason` of the error's `google.rpc.ErrorInfo`, or an empty string. Read by hand: the page needs one field of it. */
 function reasonOf(failure: ConnectError): string {
-  if (failure instanceof ServerError) return failure.reason;
+  // Not `instanceof`: every ConnectError counts as an instance of the classes below it.
+  if ("reason" in failure && typeof failure.reason === "string") return failure.reason;
   for (const detail of failure.details) {
     if (!("type" in detail) || detail.type !== "google.rpc.ErrorInfo" || !("value" in detail)) continue;
     const value: unknown = detail.value;

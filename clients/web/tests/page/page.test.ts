@@ -233,8 +233,9 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.route("**/motorium.orchestrator.v1.OrchestratorService/CreateTask", async (route) => {
       tries += 1;
       if (tries > 1) return route.continue();
-      // It reaches the server; its answer does not reach the page.
-      await route.fetch();
+      // It reaches the server, whose name only the browser resolves; its answer does not reach the page.
+      const { host } = new URL(route.request().url());
+      await route.fetch({ url: route.request().url().replace(/\/\/[^:/]+/, "//127.0.0.1"), headers: { ...route.request().headers(), host } });
       return route.abort("connectionreset");
     });
     await page.locator("input[type=file]").setInputFiles([{ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("hello") }]);
