@@ -291,7 +291,7 @@ async fn a_browser_is_held_to_the_addresses_that_the_file_names() {
 
 #[tokio::test]
 async fn without_its_display_the_program_is_alive_and_does_not_serve() {
-    let desktop = Desktop::start("us").await;
+    let mut desktop = Desktop::start("us").await;
     let served = ExecutorProcess::start(&desktop).await;
     let channel = Channel::connect_lazy(&ClientConfig::new(served.url.clone())).unwrap();
     let becomes = async |expected: bool| {
@@ -308,7 +308,7 @@ async fn without_its_display_the_program_is_alive_and_does_not_serve() {
     becomes(false).await;
     desktop.server.signal("CONT");
     becomes(true).await;
-    desktop.server.signal("KILL");
+    desktop.kill_server();
     becomes(false).await;
     assert!(is_serving(channel.clone(), LIVENESS).await.unwrap());
 }

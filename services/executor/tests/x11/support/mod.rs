@@ -7,11 +7,13 @@ pub(crate) mod server;
 pub(crate) mod web;
 
 use std::io::{BufRead as _, BufReader};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
@@ -83,6 +85,8 @@ pub(crate) struct Desktop {
     pub(crate) server: Process,
     pub(crate) display: String,
     pub(crate) home: tempfile::TempDir,
+    /// Keeps the display's number from another test's server once this one's was killed.
+    reserved_number: Option<OwnedFd>,
     _slot: SemaphorePermit<'static>,
 }
 
@@ -97,6 +101,19 @@ fn desktop_slots() -> &'static Semaphore {
 }
 
 impl Desktop {
+    /// Kills the display server. No other server takes its number while this desktop exists: servers that choose a free one find
+    /// its address taken, and connections to it are refused.
+    pub(crate) fn kill_server(&mut self) {
+        self.server.signal("KILL");
+        self.server.wait_gone();
+        let number = self.display.trim_start_matches(':');
+        let path = format!("/tmp/.X11-unix/X{number}");
+        let address = SocketAddrUnix::new_abstract_name(path.as_bytes()).unwrap();
+        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        rustix::net::bind(&socket, &address).unwrap();
+        self.reserved_number = Some(socket);
+    }
+
     /// Starts a desktop with the given keyboard layout, once the machine has room for one more.
     pub(crate) async fn start(layout: &str) -> Self {
         let slot = desktop_slots().acquire().await.unwrap();
@@ -118,6 +135,7 @@ impl Desktop {
             server,
             display,
             home,
+            reserved_number: None,
             _slot: slot,
         };
         wait_for("the window manager", || {
