@@ -331,6 +331,7 @@ fn verified(element: u32) -> PlannedAction {
 async fn hover_highlight_does_not_invalidate_the_approval() {
     let cluster = shop(vec![act([verified(1)]), done("paid")]).await;
     cluster.world.draw(1, Symbol::Same);
+    cluster.world.show_cursor();
     cluster.world.light_up(1, None);
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
@@ -347,6 +348,7 @@ async fn another_symbol_under_the_pointer_voids_the_approval() {
     let cluster = shop(vec![act([verified(1)]), done("left")]).await;
     // Its text is read as before.
     cluster.world.draw(1, Symbol::Other);
+    cluster.world.show_cursor();
     cluster.world.light_up(1, None);
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
