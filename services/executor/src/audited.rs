@@ -1,8 +1,8 @@
 //! Records in the audit log what callers do on a desktop for themselves: before it is done, and with its outcome before it is
 //! answered.
 //!
-//! What a service does for a task is not recorded here: the Orchestrator does that, with the name of the task. Nor is `ReleaseAll`,
-//! because the emergency stop must not wait for a disk.
+//! Actions that a service performs for a task are not recorded here: the Orchestrator records them, with the name of the task.
+//! `ReleaseAll` is not recorded either, because the emergency stop must not wait for a disk.
 //!
 //! Invariant: a call whose beginning cannot be recorded is not made.
 

@@ -1,7 +1,7 @@
 //! Hosts with private addresses in the user's own words: what the user names may be opened.
 //!
-//! A host is named with its port: whoever asks for a page at `localhost:3000` asks for no other server of this machine. A name is
-//! written `host:port`, as in `localhost:3000` and `[::1]:80`.
+//! A host is named with its port: a goal that names `localhost:3000` allows no other port of this machine. A name is written
+//! `host:port`, as in `localhost:3000` and `[::1]:80`.
 
 use std::collections::BTreeSet;
 

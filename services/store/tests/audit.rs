@@ -226,7 +226,7 @@ fn at_day(number: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + DAY * u32::try_from(number).unwrap()
 }
 
-/// Makes a log with a record for each of so many days, whose old files are removed now and then.
+/// Creates a log with one record per day for `days` days. After each, files older than `keep` are removed.
 async fn log_of_days(days: u64, keep: Duration) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let log = AuditLog::open(folder.path(), Durability::Normal).unwrap();

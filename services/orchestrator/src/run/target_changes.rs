@@ -3,7 +3,7 @@
 //! Only pixels and windows are compared here. Texts are compared once the screen is parsed again: by the policy, and in
 //! [`motorium_task::approval_context`].
 //!
-//! What follows from a change is decided by the caller.
+//! It only reports changes; the caller decides whether to judge, parse or refuse again.
 
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::ChangeMap;

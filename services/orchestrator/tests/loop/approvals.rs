@@ -327,17 +327,22 @@ fn verified(element: u32) -> PlannedAction {
     }
 }
 
-#[tokio::test]
-async fn hover_highlight_does_not_invalidate_the_approval() {
-    let cluster = shop(vec![act([verified(1)]), done("paid")]).await;
-    cluster.world.draw(1, Symbol::Same);
+/// Runs a task whose button is highlighted under the pointer, with this symbol and the same text, and approves its click.
+async fn approved_under_the_pointer(cluster: &Cluster, symbol: Symbol) -> TaskEvents {
+    cluster.world.draw(1, symbol);
     cluster.world.show_cursor();
     cluster.world.light_up(1, None);
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
-    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
-    resolve(&cluster, &approval.name, true).await.unwrap();
-    let story = cluster.follow(&name).await;
+    let [approval] = waiting(cluster, &name).await.try_into().unwrap();
+    resolve(cluster, &approval.name, true).await.unwrap();
+    cluster.follow(&name).await
+}
+
+#[tokio::test]
+async fn hover_highlight_does_not_invalidate_the_approval() {
+    let cluster = shop(vec![act([verified(1)]), done("paid")]).await;
+    let story = approved_under_the_pointer(&cluster, Symbol::Same).await;
     assert_eq!(story.answer(), "paid");
     assert_eq!(states(&story), [State::Pending, State::Approved]);
     assert_eq!(cluster.world.done().len(), 1);
@@ -346,15 +351,7 @@ async fn hover_highlight_does_not_invalidate_the_approval() {
 #[tokio::test]
 async fn another_symbol_under_the_pointer_voids_the_approval() {
     let cluster = shop(vec![act([verified(1)]), done("left")]).await;
-    // Its text is read as before.
-    cluster.world.draw(1, Symbol::Other);
-    cluster.world.show_cursor();
-    cluster.world.light_up(1, None);
-    let name = cluster.create().await;
-    cluster.happened(&name, "user_asked").await;
-    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
-    resolve(&cluster, &approval.name, true).await.unwrap();
-    let story = cluster.follow(&name).await;
+    let story = approved_under_the_pointer(&cluster, Symbol::Other).await;
     assert!(states(&story).contains(&State::Invalidated), "{story:?}");
     assert_eq!(cluster.world.done(), []);
 }
