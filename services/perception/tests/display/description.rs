@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use image::RgbaImage;
 use motorium_perception::capture::{CaptureOptions, Screen as _};
@@ -44,6 +45,8 @@ const SIDE: i32 = 24;
 
 /// Colour of a mark in a corner of the page, used to locate the page.
 const MARK: [u8; 3] = [255, 0, 170];
+/// Time between two captures of a page that is being painted; several of its frames.
+const PAINT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Controls with their positions on the page and their visible states.
 fn controls() -> [(ElementKind, &'static str, CaptureRect, ElementState); 5] {
@@ -150,11 +153,14 @@ async fn shown() -> (Desktop, Arc<RgbaImage>, CapturePoint) {
     desktop.open_browser(&file, [64, 64, 900, 700]);
     let screen = desktop.screen();
     let deadline = tokio::time::Instant::now() + TEST_TIMEOUT;
+    let mut last: Option<Arc<RgbaImage>> = None;
     loop {
         let frame = screen.capture(CaptureOptions::default()).await.unwrap();
         let is_mark = |(_, _, pixel): &(u32, u32, &image::Rgba<u8>)| pixel.0[..3] == MARK;
         let corner = frame.pixels.enumerate_pixels().find(is_mark);
-        if let Some((x, y, _)) = corner {
+        // The browser paints a page in parts; the mark alone does not say that all of it is there.
+        let is_painted = last.replace(frame.pixels.clone()) == Some(frame.pixels.clone());
+        if let Some((x, y, _)) = corner.filter(|_| is_painted) {
             let corner = CapturePoint::new(x as i32, y as i32);
             return (desktop, frame.pixels, corner);
         }
@@ -162,6 +168,7 @@ async fn shown() -> (Desktop, Arc<RgbaImage>, CapturePoint) {
             tokio::time::Instant::now() < deadline,
             "the page did not appear"
         );
+        tokio::time::sleep(PAINT_INTERVAL).await;
     }
 }
 
