@@ -94,18 +94,32 @@ def test_another_user_who_holds_the_port_does_not_receive_it(folder, impostor, h
             channel.unary_unary("/motorium.Any/Call")(b"", timeout=5)
 
 
+@pytest.mark.parametrize("can_ask_kernel", [True, False])
+def test_another_user_who_takes_the_port_between_two_calls_does_not_receive_it(folder, impostor, monkeypatch, can_ask_kernel):
+    create(folder)
+    check = _socket_owner.ServerCheck(f"127.0.0.1:{impostor}")
+    with monkeypatch.context() as before:
+        # The connections were looked at while another server had the port.
+        before.setattr(_socket_owner, "_sockets", lambda: iter(()))
+        check.check()
+    if not can_ask_kernel:
+        monkeypatch.setattr(_socket_owner, "_listeners", lambda _port: None)
+    with pytest.raises(PermissionError, match="another user .uid 65534."):
+        check.check()
+
+
 def test_a_socket_of_another_user_does_not_receive_it(folder, tmp_path):
     create(folder)
     path = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
-        _socket_owner.check_server(f"unix:{path}")
+        _socket_owner.ServerCheck(f"unix:{path}").check()
         if os.geteuid() == 0:
             os.chown(path, 65534, 65534)
             with pytest.raises(PermissionError, match="another user"):
-                _socket_owner.check_server(f"unix:{path}")
+                _socket_owner.ServerCheck(f"unix:{path}").check()
     with pytest.raises(PermissionError, match="not known"):
-        _socket_owner.check_server("unix-abstract:motorium")
+        _socket_owner.ServerCheck("unix-abstract:motorium").check()
 
 
 def test_another_machine_does_not_receive_it(folder, server, monkeypatch):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import grpc
 
-from motorium._socket_owner import check_server
+from motorium._socket_owner import ServerCheck
 
 _MAX_BYTES = 4096
 
@@ -73,7 +73,7 @@ class TokenInterceptor(
 
     def __init__(self, token: str | None, target: str) -> None:
         self._token = token
-        self._target = target
+        self._server = ServerCheck(target)
 
     def _authorized(self, details: grpc.ClientCallDetails) -> grpc.ClientCallDetails:
         metadata = list(details.metadata or ())
@@ -95,7 +95,7 @@ class TokenInterceptor(
     def _token_of_user(self) -> str | None:
         token = find_token()
         if token is not None:
-            check_server(self._target)
+            self._server.check()
         return token
 
     def intercept_unary_unary(self, continuation, client_call_details, request):
