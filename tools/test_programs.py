@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -32,7 +33,14 @@ RUNS_ALONE = {"display", "e2e"}
 # Other test programs that run at the same time: as many as the smallest machine has cores. Those of the X11 driver mostly
 # wait for applications.
 PROGRAMS_AT_ONCE = 2
+# Test programs that drive real applications on a display. A test of theirs that fails is run once more, alone: on a loaded
+# machine an application can take longer than any time that a test can reasonably wait. More failures than this are a fault.
+DRIVES_APPLICATIONS = {"display", "e2e", "x11"}
+MAX_UNSTABLE_TESTS = 3
 SLOW_PROGRAMS = ["x11", "model", "loop", "planner"]
+
+FAILED_TEST = re.compile(r"^test (\S+) \.\.\. FAILED\b.*$", re.MULTILINE)
+PASSED_ONE = re.compile(r"^test result: ok\. 1 passed", re.MULTILINE)
 
 
 class Program(NamedTuple):
@@ -123,6 +131,31 @@ def run_all(
     for group, at_once in ((others, PROGRAMS_AT_ONCE), (alone, 1)):
         with ThreadPoolExecutor(max_workers=at_once) as pool:
             list(pool.map(lambda program: ended(run_program(program, env, (tests or {}).get(program, []))), group))
+
+
+def run_failed_again(results: list[ProgramResult], env: dict[str, str]) -> tuple[list[ProgramResult], list[str], str]:
+    """Runs the tests that failed once more, each alone, if they are few and drive real applications.
+
+    Returns the results, in which a test that passed now is one that passed; the names of these tests; and the output of the runs.
+    """
+    failed = {result: FAILED_TEST.findall(result.output) for result in results if result.status}
+    are_few = 0 < sum(map(len, failed.values())) <= MAX_UNSTABLE_TESTS
+    # A program that failed without a failed test has crashed, and nothing is known about the rest of its tests.
+    if not are_few or not all(tests and result.program.name in DRIVES_APPLICATIONS for result, tests in failed.items()):
+        return results, [], ""
+    unstable, output = [], ""
+    for result, tests in failed.items():
+        passed = []
+        for test in tests:
+            again = run_program(result.program, env, [test])
+            output += f"\n--- {result.program.label} {test}, once more and alone ({again.seconds:.1f} s)\n{again.output}"
+            if again.status == 0 and PASSED_ONE.search(again.output):
+                passed.append(test)
+        unstable += [f"{result.program.label} {test}" for test in passed]
+        mended = FAILED_TEST.sub(lambda line: line[0].replace("FAILED", "ok") if line[1] in passed else line[0], result.output)
+        status = 0 if len(passed) == len(tests) else result.status
+        results = [result._replace(output=mended, status=status) if other is result else other for other in results]
+    return results, unstable, output
 
 
 def environment() -> dict[str, str]:
