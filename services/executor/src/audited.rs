@@ -65,7 +65,7 @@ impl AuditedCall {
     }
 }
 
-/// Makes a call of the current caller and records it. `outcome` names what came of a call that did not fail.
+/// Makes a call of the current caller and records it. `outcome` names the outcome of a call that did not fail.
 ///
 /// # Errors
 /// Those of the call, and [`Error::AuditFailed`].

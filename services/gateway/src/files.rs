@@ -117,7 +117,7 @@ fn entity_tag(metadata: &wire::Artifact) -> HeaderValue {
 /// Returns a media type, unless a desktop made it up.
 fn media_type(text: &str) -> HeaderValue {
     let fallback = HeaderValue::from_static("application/octet-stream");
-    // A page or a picture with scripts, opened in a tab of its own, would be sandboxed; saved, it is a plain file.
+    // A page or an image with scripts, opened in a tab of its own, would be sandboxed; saved, it is a plain file.
     let is_active = ["html", "xml", "svg", "javascript"]
         .iter()
         .any(|part| text.contains(part));

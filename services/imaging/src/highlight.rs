@@ -1,4 +1,4 @@
-//! Tells a highlight from another content: the same picture in other colours.
+//! Tells a highlight from another content: the same shapes in other colours.
 //!
 //! An application highlights what the pointer is on: it tints a button, swaps its colours, underlines a link. The shapes stay, so
 //! that each colour of the one image stands for one colour of the other, in both directions. A mark that comes or goes, another
@@ -57,7 +57,7 @@ pub fn is_same_or_highlighted(whole: &RgbaImage, corner: CapturePoint, part: &Rg
     area.is_recoloured()
 }
 
-/// Two pictures of one area, without its rim.
+/// Two images of one area, without its rim.
 struct Area {
     before: Vec<Colour>,
     now: Vec<Colour>,
@@ -181,7 +181,7 @@ impl Area {
                 _ if !is_inside[index] => false,
                 Verdict::Follows => false,
                 Verdict::Deviates => true,
-                // Edges are thin. A patch of rare colours is a picture.
+                // Edges are thin. A patch of rare colours is a photo.
                 Verdict::Rare => self.is_in_patch(&rare, index),
             })
             .collect();
@@ -242,7 +242,7 @@ impl Verdict {
     }
 }
 
-/// The colour that each frequent colour of one picture stands for in the other one.
+/// The colour that each frequent colour of one image stands for in the other one.
 struct Recolouring(HashMap<Colour, Colour>);
 
 impl Recolouring {

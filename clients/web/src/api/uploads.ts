@@ -8,7 +8,7 @@ import { UploadError, type ProblemKind } from "./errors.ts";
 
 export type AttachmentInit = MessageInitShape<typeof AttachmentSchema>;
 
-/** What one file may have to travel in the request, and what the Orchestrator takes at all. */
+/** Largest file that travels in the request, and largest that the Orchestrator takes. */
 export const INLINE_LIMIT_BYTES = 1024 * 1024;
 export const UPLOAD_LIMIT_BYTES = 64 * 1024 * 1024;
 // All files of one request together: the limit of a gRPC message is 4 MiB.

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** Whether a media query holds now. */
+/** Returns true while a media query holds. */
 export function useMedia(query: string): boolean {
   return useSyncExternalStore(
     (changed) => {

@@ -1,4 +1,4 @@
-/** What an action to be approved would send, and where: the facts beside its words. Pure. */
+/** The facts beside the words of an approval: the content that the action would send, and its recipient. Pure. */
 import type { PlannedAction } from "@gen/common/v1/decision_pb.ts";
 
 export type FactKind = "text" | "secret" | "address" | "application" | "keys" | "window";

@@ -1,4 +1,4 @@
-/** Where the time of a run went: the stages of the steps, joined to the four that a person asks about. Pure. */
+/** The time of a run by stage: those of the steps, joined to the four that a person asks about. Pure. */
 import type { StepView } from "./task.ts";
 
 export const PHASES = ["see", "decide", "act", "settle"] as const;

@@ -1,4 +1,4 @@
-/** What came of a step, in words for the timeline. Pure. */
+/** The outcome of a step, in words for the timeline. Pure. */
 import { EffectVerdict } from "@gen/common/v1/effect_pb.ts";
 import { lastEffect } from "./actions.ts";
 import type { StepView } from "./task.ts";
@@ -14,7 +14,7 @@ const COUNTED: ReadonlySet<EffectVerdict> = new Set([EffectVerdict.CONFIRMED, Ef
 const COUNT = /^\d|\d+ 个像素/;
 
 export function outcomeOf(step: StepView): StepOutcome {
-  // A line that was corrected ends with what came of the step.
+  // A line that was corrected ends with the outcome of the step.
   if (step.outcome === "" || step.progress.includes(step.outcome)) return undefined;
   const effect = lastEffect(step)?.effect;
   if (!effect || effect.explanation !== step.outcome || !COUNTED.has(effect.verdict) || !COUNT.test(step.outcome)) return { text: step.outcome };

@@ -1,5 +1,5 @@
 /**
- * Who has the desktop of a task. Events name the person who took it over, as the server knows them. The name of its own
+ * The person who has the desktop of a task. Events name the person who took it over, as the server knows them. The name of its own
  * session is unknown to the page, so it remembers the tasks that were taken over in this browser: those are "you".
  */
 import type { TaskView } from "@/model/task.ts";

@@ -1,4 +1,4 @@
-/** What the user can do to tasks. Each function is one call; its effect arrives as events. */
+/** The commands that a user gives to tasks. Each function is one call; its effect arrives as events. */
 import type { Desktop } from "@gen/common/v1/desktop_pb.ts";
 import type { Approval } from "@gen/orchestrator/v1/task_pb.ts";
 import { orchestrator, requestId } from "@/api/client.ts";

@@ -1,4 +1,4 @@
-/** What the user is writing, for each conversation of its own. Kept while they look at another view or conversation. */
+/** The unsent message of each conversation. Kept while they look at another view or conversation. */
 import { create } from "zustand";
 
 export interface Draft {

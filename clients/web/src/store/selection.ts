@@ -1,4 +1,4 @@
-/** Which step of each task is shown. The timeline, the screen and the scrubber are all drawn from this. */
+/** The step of each task that is shown. The timeline, the screen and the scrubber are all drawn from this. */
 import { create } from "zustand";
 import { LIVE, type Selection } from "@/model/scrubber.ts";
 

@@ -1,5 +1,5 @@
 /**
- * What the user has sent and the server has not shown yet. An entry keeps everything of its first try: text, files, the id of
+ * Messages that the user has sent and the server has not shown yet. An entry keeps everything of its first try: text, files, the id of
  * the request and the request itself, so that a repeated try is the same request, which the server carries out once.
  */
 import { create } from "zustand";

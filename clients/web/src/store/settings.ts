@@ -1,4 +1,4 @@
-/** What the user chose for this browser: language and colour scheme. Kept in local storage; nothing of a task is. */
+/** The user's choices for this browser: language and colour scheme. Kept in local storage; nothing of a task is. */
 import { create } from "zustand";
 
 export type Language = "en" | "zh";

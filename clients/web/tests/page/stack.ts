@@ -23,7 +23,7 @@ const DATA = process.env["MOTORIUM_DATA"] ?? join(process.env["XDG_DATA_HOME"] ?
 const SERVICES = ["orchestrator", "perception", "planner", "executor", "gateway"];
 const START_LIMIT_MS = 40_000;
 
-/** Why the tests cannot run here; undefined if they can. */
+/** The reason why the tests cannot run here; undefined if they can. */
 export const missing = !existsSync(CHROMIUM)
   ? `${CHROMIUM} is not installed`
   : process.env["MOTORIUM_PAGE"] === undefined && !existsSync(BINARY)

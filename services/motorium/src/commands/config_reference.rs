@@ -24,7 +24,7 @@ section and the common ones.
 |---|---|
 | text | a string: `\"careful\"` |
 | path | a file or folder as a string; a relative one starts at the working directory |
-| duration | a whole number with `ms`, `s`, `m` or `h`, as a string: `\"250ms\"`, `\"30s\"`, `\"8m\"`, `\"24h\"` |
+| duration | a whole number with `ms`, `s`, `m`, `h` or `d`, as a string: `\"250ms\"`, `\"30s\"`, `\"8m\"`, `\"24h\"`, `\"30d\"` |
 | address | IP address and port, as a string: `\"127.0.0.1:7700\"`, `\"[::1]:7700\"`, `\"localhost:7700\"`; port 0 selects a free one |
 | secret | a string that is always printed as `<secret>` |
 | list | `[\"a\", \"b\"]`, also in an environment variable; there and with `--set`, one entry needs no brackets |

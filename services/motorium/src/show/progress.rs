@@ -59,7 +59,7 @@ struct ProgressStep {
     text: String,
     /// Sequence number of the event that added the text. 0 for a text from elsewhere.
     text_from: i64,
-    /// True if the text was corrected: it also says what came of the step.
+    /// True if the text was corrected: it also says the outcome of the step.
     corrected: bool,
     outcome: String,
     trouble: bool,
@@ -501,7 +501,7 @@ impl TaskProgress {
         } else {
             format!(" → {}", step.outcome)
         };
-        // What came of the step is never shortened.
+        // The outcome of the step is never shortened.
         let text = if step.corrected {
             step.text
         } else {

@@ -121,7 +121,7 @@ pub(crate) fn steps(steps: &[wire::Step], language: Language) -> String {
     table.to_string()
 }
 
-/// Returns what came of an action: the effect, or else the outcome of an action that was not performed.
+/// Returns the result of an action: its effect, or else the outcome of an action that was not performed.
 fn effect(action: &wire::StepAction, language: Language) -> String {
     let effect = action.effect.clone().map(Effect::try_from);
     if let Some(Ok(effect)) = effect {

@@ -17,7 +17,7 @@ const MAX_UPLOADS: usize = 8;
 // Four callers can upload although one of them has taken all it may.
 const MAX_UPLOADS_OF_CALLER: usize = 2;
 /// Maximum number of uploads of one caller that wait.
-// A person drops a folder of pictures on the page. Waiting costs a stream and no memory for the file.
+// A person drops a folder of images on the page. Waiting costs a stream and no memory for the file.
 const MAX_WAITING_OF_CALLER: usize = 32;
 /// Time after which an upload that waits is refused.
 // A large file takes seconds on a usual line.

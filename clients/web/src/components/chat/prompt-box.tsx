@@ -18,7 +18,7 @@ interface PromptBoxProps {
 
 export const PROMPT_ID = "prompt";
 
-/** What the user writes, with files: chosen, dropped or pasted. Enter sends, Shift+Enter makes a new line. */
+/** The input of a message, with files: chosen, dropped or pasted. Enter sends, Shift+Enter makes a new line. */
 export function PromptBox({ conversation, placeholder, disabled = false, onSend }: PromptBoxProps): ReactNode {
   const t = useText();
   const { text, files } = useDraft(conversation);

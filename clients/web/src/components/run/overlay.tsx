@@ -1,4 +1,4 @@
-/** What happened in a step, drawn over its screenshot. All texts are SVG or React text, never HTML. */
+/** The events of a step, drawn over its screenshot. All texts are SVG or React text, never HTML. */
 import { useEffect, useState, type ReactNode } from "react";
 import type { Element } from "@gen/common/v1/element_pb.ts";
 import { loadScene } from "@/api/scene.ts";

@@ -7,7 +7,7 @@ import { lastEffect, toneOfVerdict } from "@/model/actions.ts";
 import { durationMilliseconds, type StepView } from "@/model/task.ts";
 import { VERDICT_WORDS } from "./verdict-words.ts";
 
-/** The action of a step, and what came of it. */
+/** The action of a step and its verdict. */
 export function Verdict({ step }: { readonly step: StepView }): ReactNode {
   const t = useText();
   const action = lastEffect(step) ?? step.actions.at(-1);

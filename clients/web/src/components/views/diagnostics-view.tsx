@@ -12,7 +12,7 @@ import { useLive } from "@/store/live.ts";
 import { useSettings } from "@/store/settings.ts";
 import { Page } from "./page.tsx";
 
-/** Whether everything between this page and the desktops works, in numbers. */
+/** The state of everything between this page and the desktops, in numbers. */
 export function DiagnosticsView(): ReactNode {
   const t = useText();
   const language = useSettings((state) => state.language);

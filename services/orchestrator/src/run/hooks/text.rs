@@ -19,7 +19,7 @@ pub(in crate::run) async fn show_progress(run: &mut RunContext, text: String) ->
     Ok(())
 }
 
-/// Corrects a progress line: adds what came of the step.
+/// Corrects a progress line: adds the outcome of the step.
 pub(in crate::run) async fn correct_progress(
     run: &mut RunContext,
     sequence: EventSeq,

@@ -20,12 +20,12 @@ impl Fingerprint {
     /// Hashes the line in a box, which must be inside the image. The empty border around the characters is excluded,
     /// because the same line is not always detected with the same box.
     pub(super) fn of_line(pixels: &RgbaImage, bounds: CaptureRect) -> Self {
-        let signs = without_rim(pixels, bounds);
+        let inner = without_rim(pixels, bounds);
         // The position of a low character within its box matters: an underscore is not a dash.
-        if 2 * signs.height() < bounds.height() {
+        if 2 * inner.height() < bounds.height() {
             return Self::of_box(pixels, bounds);
         }
-        Self::of_box(pixels, signs)
+        Self::of_box(pixels, inner)
     }
 
     fn of_box(pixels: &RgbaImage, bounds: CaptureRect) -> Self {
@@ -47,7 +47,7 @@ fn without_rim(pixels: &RgbaImage, bounds: CaptureRect) -> CaptureRect {
         Some(corner) => *corner,
         None => return bounds,
     };
-    let mut signs: Option<CaptureRect> = None;
+    let mut inner: Option<CaptureRect> = None;
     for (y, row) in rows(pixels, bounds).enumerate() {
         let is_sign = |pixel: &[u8; 4]| *pixel != ground;
         let row = row.as_chunks::<4>().0;
@@ -59,10 +59,10 @@ fn without_rim(pixels: &RgbaImage, bounds: CaptureRect) -> CaptureRect {
             CapturePoint::new(first as i32, y as i32),
             CapturePoint::new(last as i32 + 1, y as i32 + 1),
         );
-        signs = Some(signs.map_or(span, |signs| signs.union(&span)));
+        inner = Some(inner.map_or(span, |inner| inner.union(&span)));
     }
-    signs.map_or(CaptureRect::zero(), |signs| {
-        signs.translate(bounds.min.to_vector())
+    inner.map_or(CaptureRect::zero(), |inner| {
+        inner.translate(bounds.min.to_vector())
     })
 }
 

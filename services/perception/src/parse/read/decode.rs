@@ -39,7 +39,7 @@ impl Charset {
 
     /// Decodes rows of one probability per class.
     pub(super) fn decode(&self, probabilities: &[f32]) -> DecodedLine {
-        let mut signs = Vec::new();
+        let mut characters = Vec::new();
         let mut sum = 0.0;
         let mut count = 0u16;
         let mut before = 0;
@@ -48,13 +48,13 @@ impl Charset {
             let (class, probability) = likeliest(probabilities);
             if class != before && class != 0 {
                 let place = (step as f32 + 0.5) / steps as f32;
-                signs.extend(self.0[class].chars().map(|sign| (sign, place)));
+                characters.extend(self.0[class].chars().map(|one| (one, place)));
                 sum += probability;
                 count += 1;
             }
             before = class;
         }
-        let (text, places) = trimmed(&signs).iter().copied().unzip();
+        let (text, places) = trimmed(&characters).iter().copied().unzip();
         let confidence = if count == 0 {
             0.0
         } else {
@@ -69,11 +69,11 @@ impl Charset {
 }
 
 /// Trims whitespace at both ends.
-fn trimmed(signs: &[(char, f32)]) -> &[(char, f32)] {
+fn trimmed(characters: &[(char, f32)]) -> &[(char, f32)] {
     let is_sign = |(sign, _): &(char, f32)| !sign.is_whitespace();
-    let first = signs.iter().position(is_sign).unwrap_or(0);
-    let end = signs.iter().rposition(is_sign).map_or(0, |last| last + 1);
-    &signs[first..end.max(first)]
+    let first = characters.iter().position(is_sign).unwrap_or(0);
+    let end = characters.iter().rposition(is_sign).map_or(0, |last| last + 1);
+    &characters[first..end.max(first)]
 }
 
 /// Returns the index of the first maximum and its value. In two passes, because the compiler vectorises the first,
@@ -97,13 +97,13 @@ mod tests {
 
     /// Classes: blank, `a`, `b`, `中`, space.
     fn check(classes: &[usize], expected: &str) {
-        let alphabet = Charset::parse("a\nb\n中\n");
-        assert_eq!(alphabet.len(), 5);
-        let mut probabilities = vec![0.05; classes.len() * alphabet.len()];
+        let charset = Charset::parse("a\nb\n中\n");
+        assert_eq!(charset.len(), 5);
+        let mut probabilities = vec![0.05; classes.len() * charset.len()];
         for (step, &class) in classes.iter().enumerate() {
-            probabilities[step * alphabet.len() + class] = 0.8;
+            probabilities[step * charset.len() + class] = 0.8;
         }
-        let decoded = alphabet.decode(&probabilities);
+        let decoded = charset.decode(&probabilities);
         assert_eq!(decoded.text, expected, "{classes:?}");
         assert_eq!(decoded.char_positions.len(), expected.chars().count());
         let certain = if expected.is_empty() { 0.0 } else { 0.8 };
@@ -126,13 +126,13 @@ mod tests {
 
     #[test]
     fn characters_are_where_they_were_first_seen() {
-        let alphabet = Charset::parse("a\nb\n");
+        let charset = Charset::parse("a\nb\n");
         let seen = |class: usize| (0..4).map(move |other| f32::from(u8::from(other == class)));
         let steps: Vec<f32> = [3, 1, 1, 0, 2, 0, 0, 0]
             .into_iter()
             .flat_map(seen)
             .collect();
-        let decoded = alphabet.decode(&steps);
+        let decoded = charset.decode(&steps);
         assert_eq!(decoded.text, "ab");
         assert_eq!(decoded.char_positions, [1.5 / 8.0, 4.5 / 8.0]);
     }

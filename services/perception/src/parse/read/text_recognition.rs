@@ -51,7 +51,7 @@ impl TextRecogniser {
     pub(super) fn load(
         environment: &Environment,
         model: &Path,
-        alphabet: Option<&Path>,
+        charset_file: Option<&Path>,
         threads: usize,
     ) -> Result<Self, Error> {
         let worker = |threads| RecognitionWorker::load(environment, model, threads);
@@ -59,15 +59,15 @@ impl TextRecogniser {
             .map(|_| worker(1))
             .collect::<Result<Vec<_>, Error>>()?;
         let mut together = (threads > 1).then(|| worker(threads)).transpose()?;
-        let signs = charset::load(&workers[0].session, model, alphabet)?;
+        let charset = charset::load(&workers[0].session, model, charset_file)?;
         for worker in workers.iter_mut().chain(&mut together) {
             let classes = worker.probe()?;
-            if classes != signs.len() {
+            if classes != charset.len() {
                 return Err(Error::ModelFileUnusable {
-                    path: alphabet.unwrap_or(model).to_owned(),
+                    path: charset_file.unwrap_or(model).to_owned(),
                     detail: format!(
                         "it lists {} characters, but {} has {}",
-                        signs.len().saturating_sub(2),
+                        charset.len().saturating_sub(2),
                         model.display(),
                         classes.saturating_sub(2)
                     ),
@@ -77,7 +77,7 @@ impl TextRecogniser {
         Ok(Self {
             workers,
             all_threads: together,
-            charset: signs,
+            charset,
         })
     }
 
@@ -115,19 +115,19 @@ impl TextRecogniser {
         cancel: &CancellationToken,
     ) -> Result<Vec<(usize, DecodedLine)>, Error> {
         let next = AtomicUsize::new(0);
-        let alphabet = &self.charset;
+        let charset_file = &self.charset;
         if let (&[index], Some(together)) = (unread, &mut self.all_threads) {
             check_cancelled(cancel)?;
             return Ok(vec![(
                 index,
-                together.read(pixels, boxes[index], alphabet)?,
+                together.read(pixels, boxes[index], charset_file)?,
             )]);
         }
         let take = |worker: &mut RecognitionWorker| {
             let mut done = Vec::new();
             while let Some(&index) = unread.get(next.fetch_add(1, Ordering::Relaxed)) {
                 check_cancelled(cancel)?;
-                done.push((index, worker.read(pixels, boxes[index], alphabet)?));
+                done.push((index, worker.read(pixels, boxes[index], charset_file)?));
             }
             Ok(done)
         };
@@ -179,11 +179,11 @@ impl RecognitionWorker {
         &mut self,
         pixels: &RgbaImage,
         bounds: CaptureRect,
-        alphabet: &Charset,
+        charset_file: &Charset,
     ) -> Result<DecodedLine, Error> {
         let mut read = Vec::new();
         for piece in long_lines::split(pixels, bounds) {
-            read.push((piece, self.read_piece(pixels, piece.bounds, alphabet)?));
+            read.push((piece, self.read_piece(pixels, piece.bounds, charset_file)?));
         }
         Ok(long_lines::join(bounds, read))
     }
@@ -192,13 +192,13 @@ impl RecognitionWorker {
         &mut self,
         pixels: &RgbaImage,
         bounds: CaptureRect,
-        alphabet: &Charset,
+        charset_file: &Charset,
     ) -> Result<DecodedLine, Error> {
         let width = scaled_width(bounds);
         let padded = width.next_multiple_of(WIDTH_STEP);
         let line = self.scale(pixels, bounds, width)?;
         fill(&mut self.input, &line, width as usize, padded as usize);
-        let mut decoded = self.run(padded, |probabilities, _| alphabet.decode(probabilities))?;
+        let mut decoded = self.run(padded, |probabilities, _| charset_file.decode(probabilities))?;
         let wider = padded as f32 / width as f32;
         for place in &mut decoded.char_positions {
             *place = (*place * wider).min(1.0);
