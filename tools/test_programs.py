@@ -68,8 +68,8 @@ def cargo(*arguments: str) -> list[str]:
 
 
 # The programs of the product together with the tests: alone they would have other features, and be built twice. The
-# example is a program that the tests of the kit start.
-BUILD = cargo("build", "--workspace", "--bins", "--tests", "--example=minimal", EVERY_DRIVER)
+# examples are programs that the tests of the kit and of the training start.
+BUILD = cargo("build", "--workspace", "--bins", "--tests", "--example=minimal", "--example=detect_boxes", EVERY_DRIVER)
 
 
 def test_programs(env: dict[str, str]) -> list[Program] | None:

@@ -200,7 +200,15 @@ fn allowed_action(input: wire::OperatorInput) -> Result<Action<CapturePoint>, Fi
         Action::TypeText { text, .. }
         | Action::SetClipboard { text }
         | Action::Paste { text: Some(text) } => matches!(text, Text::Literal(_)),
-        _ => false,
+        Action::HoldKey { .. }
+        | Action::Wait { .. }
+        | Action::OpenApplication { .. }
+        | Action::OpenUrl { .. }
+        | Action::FocusWindow { .. }
+        | Action::GoToUrl { .. }
+        | Action::GoBack
+        | Action::GoForward
+        | Action::Refresh => false,
     };
     if is_allowed {
         return Ok(action);

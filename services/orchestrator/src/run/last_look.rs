@@ -188,6 +188,22 @@ fn pointer_stops(action: &Action<CapturePoint>) -> Vec<CapturePoint> {
         Action::Click { .. } | Action::MouseDown { .. } | Action::MouseUp { .. } => {
             points.collect()
         }
-        _ => Vec::new(),
+        // Every kind is named: a new one that clicks would otherwise be performed without a last look. A movement and a
+        // scroll change nothing that an approval could cover; the others are not at a place.
+        Action::Move { .. }
+        | Action::Scroll { .. }
+        | Action::TypeText { .. }
+        | Action::KeyChord { .. }
+        | Action::HoldKey { .. }
+        | Action::Wait { .. }
+        | Action::SetClipboard { .. }
+        | Action::Paste { .. }
+        | Action::OpenApplication { .. }
+        | Action::OpenUrl { .. }
+        | Action::FocusWindow { .. }
+        | Action::GoToUrl { .. }
+        | Action::GoBack
+        | Action::GoForward
+        | Action::Refresh => Vec::new(),
     }
 }

@@ -72,7 +72,10 @@ impl Charset {
 fn trimmed(characters: &[(char, f32)]) -> &[(char, f32)] {
     let is_sign = |(sign, _): &(char, f32)| !sign.is_whitespace();
     let first = characters.iter().position(is_sign).unwrap_or(0);
-    let end = characters.iter().rposition(is_sign).map_or(0, |last| last + 1);
+    let end = characters
+        .iter()
+        .rposition(is_sign)
+        .map_or(0, |last| last + 1);
     &characters[first..end.max(first)]
 }
 

@@ -198,7 +198,9 @@ impl RecognitionWorker {
         let padded = width.next_multiple_of(WIDTH_STEP);
         let line = self.scale(pixels, bounds, width)?;
         fill(&mut self.input, &line, width as usize, padded as usize);
-        let mut decoded = self.run(padded, |probabilities, _| charset_file.decode(probabilities))?;
+        let mut decoded = self.run(padded, |probabilities, _| {
+            charset_file.decode(probabilities)
+        })?;
         let wider = padded as f32 / width as f32;
         for place in &mut decoded.char_positions {
             *place = (*place * wider).min(1.0);
