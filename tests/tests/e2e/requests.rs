@@ -407,6 +407,11 @@ async fn a_run_in_one_process_leaves_the_tasks_of_earlier_ones_alone() {
     let setup = TestSetup::on(&desktop);
     let first = AtTerminal::start(&setup, &["run", "--in-process", AMBIGUOUS]);
     first.shows("your answer: ", 1).await;
+    // Everything of it is in one process, without a connection that another program could find.
+    let processes = processes_of(&setup);
+    assert!(!processes.is_empty());
+    let ports: Vec<String> = processes.iter().flat_map(listening).collect();
+    assert!(ports.is_empty(), "{ports:?}");
     kill_all_of(&setup).await;
     drop(first);
 
@@ -446,18 +451,45 @@ fn has_ended(pid: &i32) -> bool {
     state.is_empty() || (state.starts_with('Z') && threads <= 1)
 }
 
-/// Kills every process of this setup, as a crash would, and waits until they are gone.
-async fn kill_all_of(setup: &TestSetup) {
+/// Returns the processes that have the data folder of this setup among their arguments.
+fn processes_of(setup: &TestSetup) -> Vec<i32> {
     let data = setup.data().to_string_lossy().into_owned();
     let is_of_setup = |pid: &i32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&line).contains(&data)
     };
+    let processes = std::fs::read_dir("/proc").unwrap();
+    let ids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    ids.filter(is_of_setup).collect()
+}
+
+/// Returns the TCP sockets on which a process listens, as lines of the kernel's table.
+fn listening(pid: &i32) -> Vec<String> {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter();
+    let targets = files.flatten().flatten();
+    let targets = targets.filter_map(|file| std::fs::read_link(file.path()).ok());
+    let sockets: Vec<String> = targets
+        .filter_map(|target| {
+            let inode = target.to_str()?.strip_prefix("socket:[")?;
+            Some(inode.strip_suffix(']')?.to_owned())
+        })
+        .collect();
+    let tables = ["tcp", "tcp6"].map(|table| {
+        std::fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default()
+    });
+    let lines = tables.iter().flat_map(|table| table.lines());
+    let is_listening = |line: &&str| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        columns.get(3) == Some(&"0A") && sockets.iter().any(|inode| columns[9] == inode)
+    };
+    lines.filter(is_listening).map(str::to_owned).collect()
+}
+
+/// Kills every process of this setup, as a crash would, and waits until they are gone.
+async fn kill_all_of(setup: &TestSetup) {
     let killed = std::cell::RefCell::new(Vec::new());
     until("the processes to end", || async {
-        let processes = std::fs::read_dir("/proc").unwrap();
-        let ids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        let left: Vec<i32> = ids.filter(is_of_setup).collect();
+        let left = processes_of(setup);
         for &pid in &left {
             let process = rustix::process::Pid::from_raw(pid).unwrap();
             let _ = rustix::process::kill_process(process, Signal::KILL);

@@ -259,7 +259,7 @@ async fn a_button_changed_by_hover_invalidates_the_approval() {
         ..click("Pay now")
     };
     // The browser needs a varying time to draw the change, so one attempt could pass by chance.
-    for turn in 0..6 {
+    for turn in 0..4 {
         stage.site.reload_page().await;
         // The pointer starts elsewhere.
         place_of(&mut stage, "Beacon").await;
