@@ -20,6 +20,7 @@ use crate::error::Error;
 /// A call that is recorded, by names only.
 #[derive(Debug)]
 pub(crate) struct AuditedCall {
+    caller: Principal,
     method: &'static str,
     resource: String,
     kind: &'static str,
@@ -27,8 +28,9 @@ pub(crate) struct AuditedCall {
 
 impl AuditedCall {
     /// Creates the record of a call that changes a display.
-    pub(crate) fn of(method: &'static str, display: &DisplayId) -> Self {
+    pub(crate) fn of(caller: Principal, method: &'static str, display: &DisplayId) -> Self {
         Self {
+            caller,
             method,
             resource: format!("displays/{}", display.as_str()),
             kind: "",
@@ -51,11 +53,11 @@ impl AuditedCall {
         }
     }
 
-    fn entry(&self, caller: &Principal, phase: Phase, outcome: &str) -> AuditEntry {
+    fn entry(&self, phase: Phase, outcome: &str) -> AuditEntry {
         AuditEntry {
             at: SystemTime::now(),
-            principal: caller.name().to_owned(),
-            tenant: caller.tenant().to_owned(),
+            principal: self.caller.name().to_owned(),
+            tenant: self.caller.tenant().to_owned(),
             what: self.method,
             phase,
             resource: self.resource.clone(),
@@ -65,7 +67,7 @@ impl AuditedCall {
     }
 }
 
-/// Makes a call of the current caller and records it. `outcome` names the outcome of a call that did not fail.
+/// Makes a call and records it. `outcome` names the outcome of a call that did not fail.
 ///
 /// # Errors
 /// Those of the call, and [`Error::AuditFailed`].
@@ -78,15 +80,14 @@ pub(crate) async fn make<T>(
 where
     T: Send,
 {
-    let caller = Principal::current();
-    let begun = call.entry(&caller, Phase::Begun, "");
+    let begun = call.entry(Phase::Begun, "");
     record(audit, begun).await?;
     let result = made.await.map_err(ErrorReport::from);
     let reached = match &result {
         Ok(value) => outcome(value),
         Err(report) => report.reason.as_str(),
     };
-    let ended = call.entry(&caller, Phase::Ended, reached);
+    let ended = call.entry(Phase::Ended, reached);
     record(audit, ended).await?;
     result
 }

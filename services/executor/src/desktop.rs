@@ -41,7 +41,7 @@ use crate::guard::journal::{BeginOutcome, Digest, EntryProgress, Journal, Retent
 use crate::guard::lease::{self, LeaseState};
 use crate::guard::named_hosts::NamedHosts;
 use crate::guard::rules::FORBIDDEN_CHORDS;
-use crate::guard::secret_grants::Requester;
+use crate::guard::secret_grants::OnBehalfOf;
 use crate::policy::{ActivePolicy, ExecutorPolicy, SECRET_ALLOWED_WINDOWS};
 use crate::secrets::SecretMasks;
 
@@ -101,9 +101,7 @@ impl Desktop {
         let desktop = Arc::new(Self {
             display: parts.display,
             driver: parts.driver,
-            active_policy: Mutex::new(ActivePolicy::new(
-                parts.policy.with_named_hosts(&parts.named_hosts),
-            )),
+            active_policy: Mutex::new(ActivePolicy::new(parts.policy)),
             named_hosts: parts.named_hosts,
             files: parts.files,
             folder,
@@ -131,7 +129,7 @@ impl Desktop {
     /// Replaces the policy for every action that starts from now on.
     pub fn set_policy(&self, policy: ExecutorPolicy) {
         let mut active = lock(&self.active_policy);
-        *active = active.replaced_by(policy.with_named_hosts(&self.named_hosts));
+        *active = active.replaced_by(policy);
     }
 
     fn active_policy(&self) -> Arc<ActivePolicy> {
@@ -257,7 +255,7 @@ impl Desktop {
 
     // === Actions ===
 
-    /// Performs an action at most once per action id. Dropping the future stops it.
+    /// Performs an action at most once per action id, on behalf of a principal. Dropping the future stops it.
     ///
     /// # Errors
     /// If the lease is not valid, the id was used for another action, a secret is missing, or the display cannot be
@@ -265,15 +263,14 @@ impl Desktop {
     pub async fn perform(
         self: &Arc<Self>,
         request: PerformRequest,
+        on_behalf_of: OnBehalfOf,
     ) -> Result<ActionOutcome, Error> {
         let stop = lock(&self.stop).child_token();
         let _stop_when_dropped = stop.clone().drop_guard();
         let desktop = self.clone();
-        // Read here: the spawned task serves no call.
-        let requester = Requester::of(&request);
         let carried_out = tokio::spawn(async move {
             desktop
-                .perform_exclusively(request, &requester, &stop)
+                .perform_exclusively(request, &on_behalf_of, &stop)
                 .await
         });
         carried_out.await.map_err(|panic| internal_error(&panic))?
@@ -282,7 +279,7 @@ impl Desktop {
     async fn perform_exclusively(
         self: &Arc<Self>,
         request: PerformRequest,
-        requester: &Requester,
+        on_behalf_of: &OnBehalfOf,
         stop: &CancellationToken,
     ) -> Result<ActionOutcome, Error> {
         let _turn = tokio::select! {
@@ -303,7 +300,7 @@ impl Desktop {
             Ok(action) => action,
             Err(refusal) => return Ok(refused(refusal)),
         };
-        if let Err(refusal) = active.policy.check_grant(&action, requester) {
+        if let Err(refusal) = active.policy.check_grant(&action, on_behalf_of) {
             return Ok(refused(refusal));
         }
         let only_into = match active.policy.windows_for(&action) {
@@ -355,7 +352,7 @@ impl Desktop {
         } else {
             None
         };
-        let judged = rules.check(action, pointer);
+        let judged = rules.check(action, pointer, &self.named_hosts);
         Ok(judged.and_then(|action| active.check_rate().map(|()| action)))
     }
 
@@ -633,8 +630,7 @@ impl Desktop {
     // === Facts ===
 
     /// Returns the driver's name.
-    #[must_use]
-    pub fn driver_name(&self) -> &'static str {
+    fn driver_name(&self) -> &'static str {
         self.driver.capabilities().driver
     }
 

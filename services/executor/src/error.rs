@@ -12,6 +12,9 @@ use crate::{drivers, files, secrets};
 /// The reason a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// No server has authenticated the caller, and the code does not act for this process.
+    #[error("the call has no authenticated caller; make it through the server")]
+    NoCaller,
     /// A field of the request is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -146,6 +149,9 @@ impl From<Error> for ErrorReport {
             Error::File(error) => file_report(error, message),
             Error::Driver(error) => driver_report(&error, message),
             Error::Storage(_) => ErrorReport::new(Code::Internal, reason::STORAGE_FAILED, message),
+            Error::NoCaller => {
+                ErrorReport::new(Code::Unauthenticated, common::UNAUTHENTICATED, message)
+            }
             Error::AuditFailed(error) => {
                 // The caller learns no path of this machine.
                 tracing::error!(%error, "the audit log cannot be written; calls that change something fail");
@@ -418,6 +424,11 @@ mod tests {
                 }),
                 Code::Internal,
                 reason::STORAGE_FAILED,
+            ),
+            (
+                Error::NoCaller,
+                Code::Unauthenticated,
+                common::UNAUTHENTICATED,
             ),
             (
                 Error::AuditFailed(motorium_store::Error::Failed(Box::new(io()))),

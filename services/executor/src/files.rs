@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use motorium_kit::private_file;
 use motorium_proto::service::FileInfo;
 use rand::TryRngCore as _;
 use rustix::fd::OwnedFd;
@@ -22,7 +23,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-use ledger::{Ledger, create_folder};
+use ledger::Ledger;
 
 /// Maximum length of a name in bytes: the limit of common file systems.
 const MAX_NAME_BYTES: usize = 255;
@@ -69,7 +70,7 @@ impl Files {
             folder: path.to_owned(),
             source,
         };
-        create_folder(path).map_err(io)?;
+        private_file::create_folder(path).map_err(io)?;
         let path = path.canonicalize().map_err(io)?;
         let ledger = Ledger::open(&path).map_err(io)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

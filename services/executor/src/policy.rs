@@ -11,10 +11,9 @@ use tokio::time::Instant;
 
 use crate::guard::Refusal;
 use crate::guard::allowed_windows::{AllowedWindows, WindowPattern};
-use crate::guard::named_hosts::NamedHosts;
 use crate::guard::rate_limiter::RateLimiter;
 use crate::guard::rules::Rules;
-use crate::guard::secret_grants::{Requester, SecretGrants};
+use crate::guard::secret_grants::{OnBehalfOf, SecretGrants};
 use crate::secrets::Secrets;
 
 /// Name of the rule for the allowed windows of secrets, as in the configuration.
@@ -76,20 +75,14 @@ impl ActivePolicy {
 }
 
 impl ExecutorPolicy {
-    /// Returns the same policy for a desktop on which the user names these hosts.
-    pub(crate) fn with_named_hosts(mut self, named_hosts: &NamedHosts) -> Self {
-        self.rules.urls = self.rules.urls.with_named_hosts(named_hosts.clone());
-        self
-    }
-
     /// Checks that the action's secret is granted to those on whose behalf it is performed.
     pub(crate) fn check_grant(
         &self,
         action: &Action<CapturePoint>,
-        requester: &Requester,
+        on_behalf_of: &OnBehalfOf,
     ) -> Result<(), Refusal> {
         let secret = action.entered_secret();
-        let refused = secret.and_then(|secret| self.secret_grants.refusal(secret, requester));
+        let refused = secret.and_then(|secret| self.secret_grants.refusal(secret, on_behalf_of));
         refused.map_or(Ok(()), |reason| {
             Err(Refusal {
                 rule: SECRET_GRANTS,

@@ -29,7 +29,7 @@ use crate::desktop::Desktop;
 use crate::drivers::clipboard_content::ClipboardContent;
 use crate::error::Error;
 use crate::guard::lease::MAX_TTL;
-use crate::guard::secret_grants;
+use crate::guard::secret_grants::{self, OnBehalfOf};
 
 /// Shorter leases cannot be renewed in time over a network.
 const MIN_TTL: Duration = Duration::from_secs(1);
@@ -133,15 +133,20 @@ async fn answers(desktop: &Desktop) -> std::result::Result<(), String> {
     }
 }
 
-/// Returns true if the caller is a service: its calls belong to a task, whose actions the Orchestrator records.
-fn is_of_service() -> bool {
-    Principal::current().has(Role::Service)
+/// Returns the caller of the current call.
+fn caller() -> std::result::Result<Principal, Error> {
+    Principal::current().ok_or(Error::NoCaller)
+}
+
+/// Returns true if a caller is a service: its calls belong to a task, whose actions the Orchestrator records.
+fn is_service(caller: &Principal) -> bool {
+    caller.has(Role::Service)
 }
 
 /// Returns the epoch under which files are read; `None` for an administrator of the deployment who names none.
-fn reading_epoch(request: &FileRequest) -> Option<DesktopEpoch> {
-    let needs_lease = !Principal::current().is_deployment_admin();
-    request.epoch.or(needs_lease.then_some(DesktopEpoch(0)))
+fn reading_epoch(request: &FileRequest) -> std::result::Result<Option<DesktopEpoch>, Error> {
+    let needs_lease = !caller()?.is_deployment_admin();
+    Ok(request.epoch.or(needs_lease.then_some(DesktopEpoch(0))))
 }
 
 fn check_ttl(ttl: Duration) -> std::result::Result<(), Error> {
@@ -157,14 +162,15 @@ fn check_ttl(ttl: Duration) -> std::result::Result<(), Error> {
 #[async_trait]
 impl Executor for ExecutorService {
     async fn acquire_desktop(&self, request: AcquireRequest) -> Result<Lease> {
+        let caller = caller()?;
         check_ttl(request.ttl)?;
         let desktop = self.desktop(request.display.as_ref())?;
-        let call = AuditedCall::of("AcquireDesktop", desktop.display());
         let acquired = desktop.acquire(request);
-        if is_of_service() {
+        if is_service(&caller) {
             return Ok(acquired.await?);
         }
-        Ok(audited::make(&self.audit, call, |_| "OK", acquired).await?)
+        let call = AuditedCall::of(caller, "AcquireDesktop", desktop.display());
+        audited::make(&self.audit, call, |_| "OK", acquired).await
     }
 
     async fn renew_lease(&self, request: RenewRequest) -> Result<Lease> {
@@ -179,21 +185,23 @@ impl Executor for ExecutorService {
     }
 
     async fn perform(&self, request: PerformRequest) -> Result<ActionOutcome> {
+        let caller = caller()?;
         // In-process callers have not passed the wire validation.
         let limits = request.action.check_limits();
         limits.map_err(|error| Error::from(error.within("action")))?;
         let desktop = self.desktop(Some(&request.display))?;
-        let is_for_others = secret_grants::is_for_others(&Principal::current(), &request);
-        let call = AuditedCall::of("Perform", desktop.display())
+        let is_for_others = secret_grants::is_for_others(&caller, &request);
+        let on_behalf_of = OnBehalfOf::of(&caller, &request);
+        let call = AuditedCall::of(caller, "Perform", desktop.display())
             .on("actions", request.action_id.as_str())
             .with_kind(request.action.kind());
-        let performed = desktop.perform(request);
+        let performed = desktop.perform(request, on_behalf_of);
         if is_for_others {
             return Ok(performed.await?);
         }
         let result =
             |outcome: &ActionOutcome| common::ActionResult::from(outcome.result).as_str_name();
-        Ok(audited::make(&self.audit, call, result, performed).await?)
+        audited::make(&self.audit, call, result, performed).await
     }
 
     async fn look_up_action(&self, request: LookUpRequest) -> Result<ActionProgress> {
@@ -228,18 +236,20 @@ impl Executor for ExecutorService {
     }
 
     async fn put_file(&self, file: PutFile) -> Result<FileInfo> {
+        let caller = caller()?;
         let desktop = self.desktop(file.display.as_ref())?;
-        let call = AuditedCall::of("PutFile", desktop.display()).on("files", &file.name);
+        let is_of_task = is_service(&caller);
+        let call = AuditedCall::of(caller, "PutFile", desktop.display()).on("files", &file.name);
         let put = desktop.put_file(file);
-        if is_of_service() {
+        if is_of_task {
             return Ok(put.await?);
         }
-        Ok(audited::make(&self.audit, call, |_| "OK", put).await?)
+        audited::make(&self.audit, call, |_| "OK", put).await
     }
 
     async fn get_file(&self, request: FileRequest) -> Result<DownloadedFile> {
         let desktop = self.desktop(request.display.as_ref())?;
-        let epoch = reading_epoch(&request);
+        let epoch = reading_epoch(&request)?;
         let (info, content) = desktop.get_file(request.name, epoch).await?;
         Ok(DownloadedFile {
             info,
@@ -249,19 +259,20 @@ impl Executor for ExecutorService {
 
     async fn stat_file(&self, request: FileRequest) -> Result<Option<FileInfo>> {
         let desktop = self.desktop(request.display.as_ref())?;
-        let epoch = reading_epoch(&request);
+        let epoch = reading_epoch(&request)?;
         Ok(desktop.stat_file(request.name, epoch).await?)
     }
 
     async fn delete_files(&self, request: DeleteFilesRequest) -> Result<()> {
+        let caller = caller()?;
         let desktop = self.desktop(request.display.as_ref())?;
         let tenant = request.tenant.unwrap_or_else(|| DEFAULT_TENANT.to_owned());
         let deleted = desktop.delete_files(request.holder, tenant);
-        if is_of_service() {
+        if is_service(&caller) {
             return Ok(deleted.await?);
         }
-        let call = AuditedCall::of("DeleteFiles", desktop.display());
-        Ok(audited::make(&self.audit, call, |_| "OK", deleted).await?)
+        let call = AuditedCall::of(caller, "DeleteFiles", desktop.display());
+        audited::make(&self.audit, call, |_| "OK", deleted).await
     }
 
     async fn get_capabilities(&self, display: Option<DisplayId>) -> Result<Capabilities> {

@@ -1,4 +1,6 @@
 //! Runs CPU-bound or blocking work off the threads that serve connections.
+//!
+//! It does not limit how much work waits: callers do.
 
 use tracing::Span;
 

@@ -14,16 +14,14 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::principal::{DEFAULT_TENANT, Identity, LOCAL, Principal, Role};
+use crate::principal::{
+    DEFAULT_TENANT, ISSUED_PREFIX, Identity, LOCAL, Principal, Role, check_name,
+};
 use crate::secret::Secret;
 use crate::watched_file;
 
-/// Prefix of the names of callers with a token of an issuer (`jwt`). No caller of the file may be mistaken for one.
-pub(crate) const ISSUED_PREFIX: &str = "oidc:";
 /// Length of the shortest token. A digest of a shorter one could be guessed.
 const MIN_TOKEN_CHARS: usize = 20;
-/// Maximum length of names, tenants and certificate names.
-const MAX_NAME_BYTES: usize = 255;
 
 /// An error of the callers file.
 #[derive(Debug, thiserror::Error)]
@@ -158,7 +156,7 @@ fn identity(name: String, tenant: Option<String>, roles: &[String]) -> Result<Id
     }
     let roles: BTreeSet<Role> = roles
         .iter()
-        .map(|role| parsed_role(role))
+        .map(|role| role.parse())
         .collect::<Result<_, _>>()?;
     if roles.is_empty() {
         return Err("`roles` is empty, so it could call nothing; list at least one".to_owned());
@@ -167,26 +165,6 @@ fn identity(name: String, tenant: Option<String>, roles: &[String]) -> Result<Id
         name,
         tenant,
         roles,
-    })
-}
-
-/// Checks a name that is logged and shown: a caller must not be able to look like another.
-pub(crate) fn check_name(field: &str, name: &str) -> Result<(), String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:/@+|".contains(c);
-    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.chars().all(is_plain) {
-        return Err(format!(
-            "`{field}` must consist of 1 to {MAX_NAME_BYTES} letters, digits and the characters -._:/@+|"
-        ));
-    }
-    Ok(())
-}
-
-/// Parses the name of a role.
-pub(crate) fn parsed_role(text: &str) -> Result<Role, String> {
-    let known = Role::ALL.into_iter().find(|role| role.name() == text);
-    known.ok_or_else(|| {
-        let names = Role::ALL.map(Role::name).join(", ");
-        format!("there is no role `{text}`; roles are {names}")
     })
 }
 

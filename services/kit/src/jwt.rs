@@ -20,9 +20,8 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use crate::blocking;
-use crate::callers::{ISSUED_PREFIX, check_name, parsed_role};
 use crate::http_client;
-use crate::principal::{DEFAULT_TENANT, Identity, Principal, Role};
+use crate::principal::{DEFAULT_TENANT, ISSUED_PREFIX, Identity, Principal, Role, check_name};
 
 /// Algorithms of signatures whose keys may be public.
 const ALGORITHMS: [Algorithm; 9] = [
@@ -81,7 +80,7 @@ pub struct RoleNames {
 impl RoleNames {
     fn roles_of(&self, name: &str) -> BTreeSet<Role> {
         let prefix = self.prefix.as_deref().filter(|prefix| !prefix.is_empty());
-        let own = prefix.and_then(|prefix| parsed_role(name.strip_prefix(prefix)?).ok());
+        let own = prefix.and_then(|prefix| Role::named(name.strip_prefix(prefix)?));
         let mapped = self.map.get(name).into_iter().flatten().copied();
         own.into_iter().chain(mapped).collect()
     }

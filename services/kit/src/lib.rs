@@ -4,16 +4,18 @@
 //! - [`telemetry`]: structured logs on standard error
 //! - [`server`]: a gRPC server with health, reflection, TLS, tokens, limits and graceful shutdown
 //! - [`client`]: channels to other services, with the same limits and deadline propagation
-//! - [`address`]: addresses of services, and patterns that list some of them
+//! - [`address`], [`host_pattern`]: addresses of services, and patterns that list some of them or of other hosts
 //! - [`http_client`]: HTTP clients for external services
 //! - [`clock`], [`blocking`]: injected wall-clock time; blocking work off the async threads
 //! - [`deadline`]: deadlines on servers and clients, and their propagation
 //! - [`callers`], [`jwt`], [`authorisation`]: callers with names, tokens of an issuer, and the roles that each method needs
-//! - [`caller`]: the connection that a call comes from
+//! - [`connection_origin`]: the connection that a call comes from
+//! - [`bearer`]: tokens in the `authorization` header
 //! - [`loopback_token`]: the token that servers on the loopback address demand, found by clients of the same user
 //! - [`principal`]: the authenticated caller of a call, its tenant and its roles
 //! - [`shutdown`], [`end_signals`]: the shutdown signal of a process, and the signals of the system that trigger it
 //! - [`watched_file`]: follows the content of files while a process runs
+//! - [`private_file`]: files and folders that only this user can open
 //! - `service_manager`: messages to systemd
 //!
 //! This crate has no domain logic and makes no calls of its own.
@@ -26,21 +28,24 @@
 
 pub mod address;
 pub mod authorisation;
+pub mod bearer;
 pub mod blocking;
-pub mod caller;
 pub mod callers;
 pub mod client;
 pub mod clock;
 pub mod config;
+pub mod connection_origin;
 pub mod deadline;
 pub mod end_signals;
 mod error_info;
+pub mod host_pattern;
 pub mod http_client;
 pub mod jwt;
 pub mod limits;
 pub mod loopback_token;
 mod panics;
 pub mod principal;
+pub mod private_file;
 mod secret;
 pub mod server;
 #[cfg(target_os = "linux")]

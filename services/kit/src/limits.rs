@@ -1,4 +1,6 @@
 //! Limits of connections, for servers and clients. The defaults come from the contract.
+//!
+//! They are not enforced here: the transport and [`server`](crate::server) do.
 
 use std::time::Duration;
 

@@ -7,23 +7,17 @@
 //! that create it at the same time get the same one.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rand::TryRngCore as _;
-use rand::rngs::OsRng;
-
-use crate::secret::Secret;
+use crate::private_file;
+use crate::secret::{RANDOM_BYTES, Secret};
 
 /// Name of the folder of the token, and of the file in it.
 const FOLDER: &str = "motorium";
 const FILE: &str = "token";
 /// Environment variables that name folders of the user.
 const VARIABLES: [&str; 3] = ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME"];
-/// Random bytes of a token: as many as a key of 256 bits has.
-const TOKEN_BYTES: usize = 32;
 /// Maximum number of bytes that are read from a file. A larger one is no token.
 const MAX_BYTES: u64 = 4096;
 
@@ -137,7 +131,7 @@ fn read(folder: &Path) -> Result<Option<Secret>, Error> {
     reading.map_err(|source| failed(&path, source))?;
     let token = text.trim();
     // As long as the tokens that are created: a shorter one was cut off, or chosen by a person.
-    if token.len() < TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if token.len() < RANDOM_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         let problem = "it is not a token that Motorium has created";
         return Err(Error::Unsafe { path, problem });
     }
@@ -146,47 +140,15 @@ fn read(folder: &Path) -> Result<Option<Secret>, Error> {
 
 /// Creates the token in a folder, or returns the one that another process has created meanwhile.
 fn create(folder: &Path) -> Result<Secret, Error> {
-    create_private_folder(folder).map_err(|source| failed(folder, source))?;
+    private_file::create_folder(folder).map_err(|source| failed(folder, source))?;
     let path = folder.join(FILE);
-    let token = random_text(&path)?;
-    // Written under a name of its own first: the link below then makes a whole file visible, and fails if there is one.
-    let draft = folder.join(format!(".{FILE}.{}", random_text(&path)?));
-    let written = write_private(&draft, &token).and_then(|()| match fs::hard_link(&draft, &path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        linked => linked,
-    });
-    let removed = fs::remove_file(&draft);
-    written
-        .and(removed)
-        .map_err(|source| failed(&path, source))?;
+    let token = Secret::random().map_err(|source| failed(&path, source))?;
+    match private_file::create(&path, token.expose().as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        created => created.map_err(|source| failed(&path, source))?,
+    }
     let created = read(folder)?;
     created.ok_or_else(|| failed(&path, io::ErrorKind::NotFound.into()))
-}
-
-fn random_text(path: &Path) -> Result<String, Error> {
-    let mut bytes = [0; TOKEN_BYTES];
-    let filled = OsRng.try_fill_bytes(&mut bytes);
-    filled.map_err(|error| failed(path, io::Error::other(error)))?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
-}
-
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(text.as_bytes())?;
-    // Otherwise the link could survive a power failure without its content.
-    file.sync_all()
-}
-
-fn create_private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 fn failed(path: &Path, source: io::Error) -> Error {

@@ -2,13 +2,22 @@
 //!
 //! This module does not authenticate callers (`server` does) and decides nothing: it only says on whose behalf code runs.
 //! Available in the handler's own task; tasks that the handler spawns do not inherit it, so handlers read it first.
+//! Invariant: code that serves no call has no principal, and so no rights, unless it enters those of this process
+//! ([`Principal::local`]) explicitly.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
+use std::str::FromStr;
 use std::sync::Arc;
 
 pub use motorium_proto::domain::owner::{DEFAULT_TENANT, LOCAL};
+
+/// Prefix of the names of principals with a token of an issuer (`jwt`). No caller of the callers file may be mistaken for one.
+pub(crate) const ISSUED_PREFIX: &str = "oidc:";
+/// Maximum length of names, tenants and certificate names.
+// As that of host names, which certificates have.
+const MAX_NAME_BYTES: usize = 255;
 
 tokio::task_local! {
     static CURRENT: Principal;
@@ -56,6 +65,35 @@ impl Role {
     }
 }
 
+impl Role {
+    /// Returns the role with a name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.name() == name)
+    }
+}
+
+impl FromStr for Role {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::named(text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("there is no role `{text}`; roles are {names}")
+        })
+    }
+}
+
+/// Checks the name of a principal or a tenant, which is logged and shown: a caller must not be able to look like another.
+pub(crate) fn check_name(field: &str, name: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:/@+|".contains(c);
+    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.chars().all(is_plain) {
+        return Err(format!(
+            "`{field}` must consist of 1 to {MAX_NAME_BYTES} letters, digits and the characters -._:/@+|"
+        ));
+    }
+    Ok(())
+}
+
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -93,12 +131,10 @@ impl Principal {
         })
     }
 
-    /// Returns the principal of the call that this task serves; [`Principal::local`] if it serves none.
+    /// Returns the principal of the call that this task serves. `None` if it serves none: refuse what asks for it then.
     #[must_use]
-    pub fn current() -> Self {
-        CURRENT
-            .try_with(Self::clone)
-            .unwrap_or_else(|_| Self::local())
+    pub fn current() -> Option<Self> {
+        CURRENT.try_with(Self::clone).ok()
     }
 
     /// Returns the unique name.
@@ -134,5 +170,23 @@ impl Principal {
     /// Runs `future` on behalf of this principal.
     pub async fn scope<F: Future>(self, future: F) -> F::Output {
         CURRENT.scope(self, future).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_a_handler_spawns_has_no_principal() {
+        let inside = async || {
+            (
+                Principal::current(),
+                tokio::spawn(async { Principal::current() }).await.unwrap(),
+            )
+        };
+        let seen = Principal::local().scope(inside()).await;
+        assert_eq!(seen, (Some(Principal::local()), None));
+        assert_eq!(inside().await, (None, None));
     }
 }

@@ -1,7 +1,11 @@
 //! Secret values, which are masked in `Debug`, in `motorium config` and in errors.
 
-use std::fmt;
+use std::{fmt, io};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rand::TryRngCore as _;
+use rand::rngs::OsRng;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use subtle::ConstantTimeEq as _;
 
@@ -9,6 +13,8 @@ crate::text_format::text_format!(Secret, "secret");
 
 /// Text shown in place of a secret.
 pub const MASK: &str = "<secret>";
+/// Random bytes of a secret that is not chosen: as many as a key of 256 bits has.
+pub(crate) const RANDOM_BYTES: usize = 32;
 
 /// A secret text. Reading it requires an explicit [`Secret::expose`].
 #[derive(Clone, Default)]
@@ -18,6 +24,16 @@ impl Secret {
     /// Wraps the text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
+    }
+
+    /// Returns a secret that cannot be guessed: 256 random bits, in letters, digits, `-` and `_`.
+    ///
+    /// # Errors
+    /// If the operating system has no randomness.
+    pub fn random() -> io::Result<Self> {
+        let mut bytes = [0; RANDOM_BYTES];
+        OsRng.try_fill_bytes(&mut bytes).map_err(io::Error::other)?;
+        Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
     /// Returns the text.
@@ -60,6 +76,14 @@ mod tests {
         let secret = Secret::new("hunter2");
         assert_eq!(format!("{secret:?}"), MASK);
         assert_eq!(toml::Value::try_from(&secret).unwrap().as_str(), Some(MASK));
+    }
+
+    #[test]
+    fn random_ones_differ_and_fit_into_a_header() {
+        let [one, other] = [Secret::random().unwrap(), Secret::random().unwrap()];
+        assert_ne!(one.expose(), other.expose());
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        assert!(one.expose().len() > RANDOM_BYTES && one.expose().bytes().all(is_plain));
     }
 
     #[test]

@@ -3,11 +3,16 @@
 //! It has no data and no action of its own. Invariant: a stop implies a drain.
 
 use std::io;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::end_signals::EndSignals;
+
+/// Default time that running calls have to finish after a drain was requested.
+// Below the 30 s after which the service files in `deploy/` and Kubernetes kill a process by default.
+pub const DEFAULT_GRACE_PERIOD: Duration = Duration::from_secs(20);
 
 /// A cheap handle to the shutdown signal. Clones share it.
 #[derive(Debug, Clone, Default)]

@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use motorium_client::Client;
-use motorium_executor::ExecutorService;
-use motorium_executor::config::{
-    Config as ExecutorConfig, RunningExecutor, Settings as ExecutorSettings,
-};
+use motorium_executor::config::{Config as ExecutorConfig, Settings as ExecutorSettings};
 use motorium_executor::drivers::launch::{LaunchSite, Program};
+use motorium_executor::start::RunningExecutor;
+use motorium_executor::{ExecutorService, InProcessExecutor};
 use motorium_gateway::{
     Gateway, Settings as GatewaySettings, StartError as GatewayStartError, Surroundings,
 };
@@ -31,9 +30,7 @@ use motorium_planner::{PlannerService, Settings as PlannerSettings};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::{DesktopName, DisplayId, TaskName};
-use motorium_proto::service::{
-    Executor, ExecutorServer, Perception, PerceptionServer, PlannerServer,
-};
+use motorium_proto::service::{ExecutorServer, Perception, PerceptionServer, PlannerServer};
 use motorium_proto::v1::executor::executor_service_server;
 use motorium_proto::v1::perception::perception_service_server;
 use motorium_proto::v1::planner::planner_service_server;
@@ -149,7 +146,7 @@ impl Process {
         let local_services = LocalServices {
             planner: planner.clone(),
             perception: Some(Arc::clone(&perception) as Arc<dyn Perception>),
-            executor: Some(Arc::clone(&executor) as Arc<dyn Executor>),
+            executor: Some(Arc::new(InProcessExecutor::new(Arc::clone(&executor)))),
         };
 
         let shutdown = shutdown(&options.scope)?;

@@ -1,7 +1,7 @@
 //! Audited calls and events, and the contents of their records: names, kinds and outcomes.
 //!
 //! Calls that change something are recorded by the edge before and after; actions, function calls and approvals by the journal
-//! of a run, before their events are stored. Texts, values of secrets and images are never part of a record. The files are
+//! of a run or the edge, before their events are stored. Texts, values of secrets and images are never part of a record. The files are
 //! written by the store.
 
 use std::time::SystemTime;
@@ -78,7 +78,7 @@ pub(crate) fn event(task: &TaskSpec, recorded: &RecordedEvent) -> Option<AuditEn
 }
 
 /// Returns the entry of an approval in its current state. The principal is the one that resolved it, if any has.
-pub(crate) fn approval_entry(task: &TaskSpec, at: SystemTime, approval: &Approval) -> AuditEntry {
+fn approval_entry(task: &TaskSpec, at: SystemTime, approval: &Approval) -> AuditEntry {
     let is_pending = approval.state == ApprovalState::Pending;
     // An approval lapses or expires in the run of its task, not by the person who had given it.
     let is_by_person = matches!(

@@ -22,6 +22,9 @@ pub mod reason {
 /// Error of a call to the Orchestrator.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// No server has authenticated the caller: the code has left the task of its call.
+    #[error("the call has no authenticated caller; make it through the server")]
+    NoCaller,
     #[error("{0}")]
     Field(#[from] FieldError),
     #[error("{task} has ended ({state}); it accepts no more commands")]
@@ -116,6 +119,11 @@ impl Error {
     pub fn report(self) -> ErrorReport {
         let message = self.to_string();
         match self {
+            Error::NoCaller => ErrorReport::new(
+                Code::Unauthenticated,
+                motorium_proto::error::reason::UNAUTHENTICATED,
+                message,
+            ),
             Error::Field(error) => ErrorReport::invalid(error),
             Error::TaskEnded { task, state } => {
                 ErrorReport::new(Code::FailedPrecondition, reason::TASK_ENDED, message)

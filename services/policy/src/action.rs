@@ -1,4 +1,6 @@
 //! An action as policies see it: its inputs, its category and its argument.
+//!
+//! It does not judge the action: [`engine`](super::engine) does.
 
 use std::collections::{BTreeMap, BTreeSet};
 

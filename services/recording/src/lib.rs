@@ -6,7 +6,6 @@
 //! - [`trajectory`]: a task as files, for people and for programs
 //! - [`transcript`]: the messages and steps of the tasks of a session
 //! - [`ports`]: the three services that a run talks to
-//! - [`timestamp`]: times as texts
 //!
 //! Nothing is run here: the run loop belongs to the Orchestrator, which passes its ports through a recording and drives replays.
 
@@ -14,6 +13,5 @@ pub mod log;
 pub mod ports;
 pub mod recording;
 pub mod replay;
-pub mod timestamp;
 pub mod trajectory;
 pub mod transcript;

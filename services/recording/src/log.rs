@@ -149,47 +149,108 @@ pub async fn extend<E: From<Error>>(
     decide: impl Fn(&Task) -> Result<Vec<Event>, E>,
 ) -> Result<Extension, E> {
     loop {
-        let mut task = load(store, name).await?;
-        let (now, expected_seq) = (SystemTime::now(), task.last_seq);
-        let mut rows = Vec::new();
-        for event in decide(&task)? {
-            let recorded = RecordedEvent {
-                seq: EventSeq(task.last_seq.0 + 1),
-                at: now,
-                step: 0,
-                event,
-            };
-            task.apply(&recorded);
-            rows.push(encode(name, &recorded, view::state(&task.lifecycle)));
+        let proposal = propose(store, name, &decide).await?;
+        // Otherwise another writer was first, and it is decided again on its events. Each conflict means that one of the
+        // writers got ahead.
+        if let Some(extension) = proposal.append(store, epoch, request).await? {
+            return Ok(extension);
         }
-        if rows.is_empty() {
+    }
+}
+
+/// Events that are decided and not in the log yet.
+#[derive(Debug)]
+pub struct Proposal {
+    expected_seq: EventSeq,
+    at: SystemTime,
+    events: Vec<RecordedEvent>,
+    rows: Vec<NewEvent>,
+    /// The task with the events.
+    task: Task,
+}
+
+/// Returns the events that `decide` returns for the current task. They belong to no step.
+///
+/// # Errors
+/// `decide`'s own, or if the task is not there.
+pub async fn propose<E: From<Error>>(
+    store: &dyn TaskStore,
+    name: &TaskName,
+    decide: impl Fn(&Task) -> Result<Vec<Event>, E>,
+) -> Result<Proposal, E> {
+    let mut task = load(store, name).await?;
+    let (at, expected_seq) = (SystemTime::now(), task.last_seq);
+    let (mut events, mut rows) = (Vec::new(), Vec::new());
+    for event in decide(&task)? {
+        let recorded = RecordedEvent {
+            seq: EventSeq(task.last_seq.0 + 1),
+            at,
+            step: 0,
+            event,
+        };
+        task.apply(&recorded);
+        rows.push(encode(name, &recorded, view::state(&task.lifecycle)));
+        events.push(recorded);
+    }
+    Ok(Proposal {
+        expected_seq,
+        at,
+        events,
+        rows,
+        task,
+    })
+}
+
+impl Proposal {
+    /// Returns the events.
+    #[must_use]
+    pub fn events(&self) -> &[RecordedEvent] {
+        &self.events
+    }
+
+    /// Returns the task as it will be with the events.
+    #[must_use]
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// Appends the events and returns the task after them; `None` if the log has grown since they were decided.
+    ///
+    /// # Errors
+    /// If the log cannot be written.
+    pub async fn append(
+        self,
+        store: &dyn TaskStore,
+        epoch: Option<TaskEpoch>,
+        request: Option<&RequestId>,
+    ) -> Result<Option<Extension>, Error> {
+        let mut task = self.task;
+        if self.rows.is_empty() {
             let has_grown = false;
-            return Ok(Extension { task, has_grown });
+            return Ok(Some(Extension { task, has_grown }));
         }
         let append = Append {
-            name: name.clone(),
+            name: task.spec.name.clone(),
             epoch,
-            expected_seq: Some(expected_seq),
-            events: rows,
+            expected_seq: Some(self.expected_seq),
+            events: self.rows,
             notes: None,
             view: Some(row_view(&task)),
             request: request.cloned(),
             lease: None,
-            now,
+            now: self.at,
         };
         match store.append(append).await {
             Ok(appended) => {
                 if appended.repeated {
-                    // Nothing was appended this time, so the events above are not in the log.
-                    task = load(store, name).await?;
+                    // Nothing was appended this time, so the events are not in the log.
+                    task = load(store, &task.spec.name).await?;
                 }
                 let has_grown = true;
-                return Ok(Extension { task, has_grown });
+                Ok(Some(Extension { task, has_grown }))
             }
-            // Another writer was first. Decide again on its events; each conflict means that one of the writers got
-            // ahead.
-            Err(motorium_store::Error::Conflict { .. }) => {}
-            Err(error) => return Err(Error::Store(error).into()),
+            Err(motorium_store::Error::Conflict { .. }) => Ok(None),
+            Err(error) => Err(Error::Store(error)),
         }
     }
 }

@@ -17,10 +17,10 @@ use motorium_store::{ListTasks, TaskStore};
 use motorium_task::approval::ApprovalState;
 use motorium_task::event::{Event, RecordedEvent, UserRequestKind};
 use motorium_task::{Task, view, words};
+use motorium_text::rfc3339;
 use serde::Serialize;
 
 use crate::log;
-use crate::timestamp::rfc3339;
 
 /// Tasks per query. Bounds the memory of one.
 const TASK_BATCH_SIZE: u32 = 200;
@@ -163,7 +163,7 @@ fn task_transcript(log: &[RecordedEvent]) -> Option<TaskTranscript> {
 
 fn entry(at: SystemTime, role: Role, kind: EntryKind, text: String) -> Entry {
     Entry {
-        time: rfc3339(at),
+        time: rfc3339::format(at),
         role,
         kind,
         text,

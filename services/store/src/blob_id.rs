@@ -1,4 +1,6 @@
 //! Identifier of a blob.
+//!
+//! It neither reads nor stores contents.
 
 use std::fmt;
 

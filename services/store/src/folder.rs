@@ -1,9 +1,11 @@
 //! Preparation of a data folder: created if it is missing, private to this user, and checked to be writable. Also private files
 //! and folders below it, and their durability.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
+
+use motorium_kit::private_file;
 
 use crate::Error;
 
@@ -36,28 +38,20 @@ pub(crate) fn prepare(path: &Path) -> Result<(), Error> {
 /// Creates a folder, and those above it, for this user alone: screenshots and typed text are private. One that is there is left
 /// as it is.
 pub(crate) fn create_private(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    private_file::create_folder(path)
 }
 
 /// Creates a file for this user alone, also in a folder that others can read. Fails if there is one.
 pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    private_file::options()
+        .write(true)
+        .create_new(true)
+        .open(path)
 }
 
-/// Waits until the names in a folder survive a power failure. Elsewhere than on Unix folders cannot be written to disk.
+/// Waits until the names in a folder survive a power failure.
 pub(crate) fn sync(path: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        File::open(path)?.sync_all()?;
-    }
-    Ok(())
+    private_file::sync_folder(path)
 }
 
 /// Checks that a file is there and can be written, as far as the system tells without a write. Does not open it: SQLite loses its

@@ -1,4 +1,6 @@
 //! Errors of statements, before database errors are classified.
+//!
+//! They do not leave this crate: each database maps them to [`Error`].
 
 use crate::Error;
 

@@ -1,4 +1,6 @@
 //! Stored images and files of a task.
+//!
+//! Their contents are not here: the blob store has them.
 
 use motorium_proto::convert::{optional, require};
 use motorium_proto::domain::id::TaskName;

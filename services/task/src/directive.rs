@@ -1,4 +1,6 @@
 //! The directives of the state machine.
+//!
+//! They are not chosen here ([`machine`](super::machine)), and the run loop carries them out.
 
 use super::event::{Failure, UserRequest};
 use super::loop_notice::LoopNotice;

@@ -1,4 +1,6 @@
 //! Notices about loops, as events record them.
+//!
+//! Loops are not detected here: [`loop_detection`](super::loop_detection) does.
 
 /// Pattern of a detected loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,4 +1,6 @@
 //! Classes of characters that several services ask for.
+//!
+//! What a character means in a text is not decided here.
 
 use unicode_normalization::char::is_combining_mark;
 

@@ -4,6 +4,7 @@
 //! - [`characters`]: classes of characters: ideographs, and characters that are not visible
 //! - [`fold`]: one plain form for texts that a person reads alike
 //! - [`hex`]: bytes as hexadecimal digits
+//! - [`rfc3339`]: times as texts
 //! - [`lexicon`]: word lists that give texts a meaning, and that a user can change
 //! - [`commands`]: the programs that a terminal line starts
 //! - [`sensitive`]: numbers of cards and addresses of mail
@@ -20,5 +21,6 @@ pub mod disguises;
 pub mod fold;
 pub mod hex;
 pub mod lexicon;
+pub mod rfc3339;
 pub mod sensitive;
 pub mod values;

@@ -7,12 +7,13 @@
 //! Invariant: the desktop's folder never has files of two tenants. After a crash midway the next lease does the rest.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use motorium_kit::principal::DEFAULT_TENANT;
+use motorium_kit::private_file;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -20,8 +21,6 @@ use sha2::{Digest as _, Sha256};
 const ASIDE: &str = ".tenants";
 /// Name of the file in it with the record.
 const RECORD: &str = "record.json";
-/// Accessible to the desktop's user only.
-const FOLDER_MODE: u32 = 0o700;
 
 /// The files of one desktop, by tenant.
 #[derive(Debug)]
@@ -237,13 +236,8 @@ impl Ledger {
     }
 
     fn save(&self) -> io::Result<()> {
-        create_folder(&self.aside)?;
-        let (path, fresh) = (
-            self.aside.join(RECORD),
-            self.aside.join(format!("{RECORD}.new")),
-        );
-        fs::write(&fresh, serde_json::to_vec(&self.record)?)?;
-        fs::rename(fresh, path)
+        private_file::create_folder(&self.aside)?;
+        private_file::replace(&self.aside.join(RECORD), &serde_json::to_vec(&self.record)?)
     }
 }
 
@@ -254,14 +248,6 @@ fn damaged(path: &Path, error: &serde_json::Error) -> io::Error {
         "{path} is damaged ({error}); put the files of the desktop's folder where they belong, and remove it"
     );
     io::Error::new(ErrorKind::InvalidData, text)
-}
-
-/// Creates a folder of this user alone, with its parents.
-pub(super) fn create_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(FOLDER_MODE)
-        .create(path)
 }
 
 /// Returns what is in a folder. Names that are no text are left out: no task can name them.
@@ -288,7 +274,7 @@ fn move_all(from: &Path, to: &Path) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         found => found?,
     };
-    create_folder(to)?;
+    private_file::create_folder(to)?;
     for entry in found {
         let entry = entry?;
         let target = to.join(entry.file_name());

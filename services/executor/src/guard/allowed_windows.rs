@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::url_rules::HostPattern;
+use super::url_rules::HostRule;
 use crate::secrets::variable_name;
 
 /// Key for every secret that is not listed.
@@ -25,7 +25,7 @@ pub enum WindowPattern {
     /// Windows with this text in the title, in lower case.
     Title(String),
     /// Browser windows in which a page of this host has the focus.
-    Url(HostPattern),
+    Url(HostRule),
 }
 
 impl WindowPattern {
@@ -41,7 +41,7 @@ impl WindowPattern {
                 Ok(Self::Application(name.to_lowercase()))
             }
             Some(("title", words)) if !words.is_empty() => Ok(Self::Title(words.to_lowercase())),
-            Some(("url", host)) => HostPattern::parse(host).map(Self::Url),
+            Some(("url", host)) => HostRule::parse(host).map(Self::Url),
             _ => Err(format!(
                 "`{text}` is not a window pattern; use application:NAME, title:WORDS, url:HOST or anywhere"
             )),
@@ -62,10 +62,12 @@ impl WindowPattern {
     /// Returns whether the pattern matches a page's URL.
     #[must_use]
     pub fn matches_url(&self, address: &Url) -> bool {
-        let Self::Url(pattern) = self else {
+        let Self::Url(hosts) = self else {
             return false;
         };
-        address.host().is_some_and(|host| pattern.matches(&host))
+        address
+            .host()
+            .is_some_and(|host| hosts.matches(&host.into()))
     }
 }
 

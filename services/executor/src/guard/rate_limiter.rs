@@ -1,4 +1,6 @@
 //! Rate limiter for actions: a token bucket.
+//!
+//! Pure: the caller passes the time. It makes no action wait.
 
 use tokio::time::Instant;
 

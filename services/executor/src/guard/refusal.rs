@@ -1,4 +1,6 @@
 //! Refusal of an action by a rule.
+//!
+//! A refusal is an outcome of an action and not an error of the call.
 
 /// A refusal by a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use motorium_proto::domain::action::{Action, ActionKind, ControlCharacters, Text
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::key::Key;
 
+use super::named_hosts::NamedHosts;
 use super::refusal::Refusal;
 use super::url_rules::UrlRules;
 
@@ -105,7 +106,7 @@ impl Rules {
 
     /// Checks an action. URLs are returned as a browser parses them.
     ///
-    /// `pointer` is the position at which an action without a target acts.
+    /// `pointer` is the position at which an action without a target acts, and `named_hosts` are those of the lease.
     ///
     /// # Errors
     /// Returns the refusal.
@@ -113,6 +114,7 @@ impl Rules {
         &self,
         action: Action<CapturePoint>,
         pointer: Option<CapturePoint>,
+        named_hosts: &NamedHosts,
     ) -> Result<Action<CapturePoint>, Refusal> {
         self.check_kind(action.kind())?;
         self.check_regions(&action, pointer)?;
@@ -161,10 +163,10 @@ impl Rules {
                 Ok(Action::OpenApplication { name })
             }
             Action::OpenUrl { url } => Ok(Action::OpenUrl {
-                url: self.urls.parse_and_check(&url)?.into(),
+                url: self.urls.parse_and_check(&url, named_hosts)?.into(),
             }),
             Action::GoToUrl { url } => Ok(Action::GoToUrl {
-                url: self.urls.parse_and_check(&url)?.into(),
+                url: self.urls.parse_and_check(&url, named_hosts)?.into(),
             }),
             unchanged @ (Action::Move { .. }
             | Action::Click { .. }
@@ -343,8 +345,7 @@ fn path_points(targets: &[CapturePoint]) -> Vec<CapturePoint> {
 mod tests {
     use motorium_proto::domain::action::{Button, ScrollAmount};
 
-    use super::super::named_hosts::NamedHosts;
-    use super::super::url_rules::HostPattern;
+    use super::super::url_rules::HostRule;
     use super::*;
 
     fn rules() -> Rules {
@@ -367,9 +368,8 @@ mod tests {
             applications: ["editor".to_owned()].into(),
             urls: UrlRules {
                 schemes: vec!["https".to_owned()],
-                hosts: vec![HostPattern::Any],
+                hosts: vec![HostRule::Any],
                 denied_hosts: Vec::new(),
-                named_hosts: NamedHosts::default(),
             },
             allowed_regions: Some(vec![region(0, 0, 1000, 1000)]),
             denied_regions: vec![region(100, 100, 10, 10)],
@@ -379,7 +379,8 @@ mod tests {
 
     fn check(action: Action<CapturePoint>, expected: Result<(), (&str, &str)>) {
         let pointer = CapturePoint::new(105, 105);
-        match (rules().check(action.clone(), Some(pointer)), expected) {
+        let judged = rules().check(action.clone(), Some(pointer), &NamedHosts::default());
+        match (judged, expected) {
             (Ok(_), Ok(())) => {}
             (Err(refusal), Err((rule, part))) => {
                 assert_eq!(refusal.rule, rule, "{action:?}");

@@ -14,17 +14,17 @@ const ANY_SECRET: &str = "*";
 
 /// The principal on whose behalf an action is performed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Requester {
+pub struct OnBehalfOf {
     name: String,
     tenant: String,
 }
 
-impl Requester {
-    /// Returns the requester of an action that the current caller sends.
-    pub(crate) fn of(request: &PerformRequest) -> Self {
-        let caller = Principal::current();
+impl OnBehalfOf {
+    /// Returns the principal of an action that a caller sends.
+    #[must_use]
+    pub fn of(caller: &Principal, request: &PerformRequest) -> Self {
         match &request.creator {
-            Some(creator) if is_for_others(&caller, request) => Self {
+            Some(creator) if is_for_others(caller, request) => Self {
                 name: creator.clone(),
                 tenant: request
                     .tenant
@@ -69,10 +69,10 @@ impl Grantee {
         }
     }
 
-    fn includes(&self, requester: &Requester) -> bool {
+    fn includes(&self, principal: &OnBehalfOf) -> bool {
         match self {
-            Self::Principal(name) => *name == requester.name,
-            Self::Tenant(name) => *name == requester.tenant,
+            Self::Principal(name) => *name == principal.name,
+            Self::Tenant(name) => *name == principal.tenant,
         }
     }
 }
@@ -93,12 +93,12 @@ impl SecretGrants {
         )
     }
 
-    /// Returns the reason why a secret may not be entered for a requester; `None` if it may.
-    pub(crate) fn refusal(&self, secret: &str, requester: &Requester) -> Option<String> {
+    /// Returns the reason why a secret may not be entered on behalf of a principal; `None` if it may.
+    pub(crate) fn refusal(&self, secret: &str, on_behalf_of: &OnBehalfOf) -> Option<String> {
         let named = self.0.get(&variable_name(secret));
         let grants = named.or_else(|| self.0.get(ANY_SECRET))?;
-        let Requester { name, tenant } = requester;
-        let is_granted = grants.iter().any(|to| to.includes(requester));
+        let OnBehalfOf { name, tenant } = on_behalf_of;
+        let is_granted = grants.iter().any(|to| to.includes(on_behalf_of));
         (!is_granted).then(|| {
             format!(
                 "the secret `{secret}` is not granted to `{name}` of the tenant `{tenant}`; the operator can add either to \
@@ -117,8 +117,8 @@ mod tests {
 
     use super::*;
 
-    fn requester(name: &str, tenant: &str) -> Requester {
-        Requester {
+    fn on_behalf_of(name: &str, tenant: &str) -> OnBehalfOf {
+        OnBehalfOf {
             name: name.to_owned(),
             tenant: tenant.to_owned(),
         }
@@ -138,7 +138,7 @@ mod tests {
             ("none".to_owned(), to(&[])),
         ]));
         let check = |secret: &str, name: &str, tenant: &str, granted: bool| {
-            let refusal = grants.refusal(secret, &requester(name, tenant));
+            let refusal = grants.refusal(secret, &on_behalf_of(name, tenant));
             assert_eq!(
                 refusal.is_none(),
                 granted,
@@ -158,13 +158,21 @@ mod tests {
         check("none", "ann", "acme", false);
         check("other", "bob", "acme", true);
         let closed = SecretGrants::new(BTreeMap::from([("*".to_owned(), to(&["tenant:acme"]))]));
-        assert!(closed.refusal("any", &requester("bob", "acme")).is_none());
-        assert!(closed.refusal("any", &requester("bob", "globex")).is_some());
+        assert!(
+            closed
+                .refusal("any", &on_behalf_of("bob", "acme"))
+                .is_none()
+        );
+        assert!(
+            closed
+                .refusal("any", &on_behalf_of("bob", "globex"))
+                .is_some()
+        );
         assert!(Grantee::parse("ann").is_err());
     }
 
-    #[tokio::test]
-    async fn only_a_service_acts_for_others() {
+    #[test]
+    fn only_a_service_acts_for_others() {
         let request = PerformRequest {
             display: DisplayId::new(":1"),
             epoch: DesktopEpoch(1),
@@ -177,16 +185,16 @@ mod tests {
             creator: Some("ann".to_owned()),
             tenant: Some("acme".to_owned()),
         };
-        let of = async |role: Role| {
+        let of = |role: Role| {
             let caller = Principal::new(Identity {
                 name: "mallory".to_owned(),
                 tenant: "globex".to_owned(),
                 roles: [role].into(),
             });
-            caller.scope(async { Requester::of(&request) }).await
+            OnBehalfOf::of(&caller, &request)
         };
-        assert_eq!(of(Role::Service).await, requester("ann", "acme"));
-        assert_eq!(of(Role::Operator).await, requester("mallory", "globex"));
-        assert_eq!(of(Role::Admin).await, requester("mallory", "globex"));
+        assert_eq!(of(Role::Service), on_behalf_of("ann", "acme"));
+        assert_eq!(of(Role::Operator), on_behalf_of("mallory", "globex"));
+        assert_eq!(of(Role::Admin), on_behalf_of("mallory", "globex"));
     }
 }

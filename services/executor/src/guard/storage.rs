@@ -1,17 +1,15 @@
-//! Persistent state of a desktop's guard: a locked folder with atomic file replacement.
+//! Persistent state of a desktop's guard: a locked folder with atomic file replacement. Only this user has access: the files
+//! tell what was done on a desktop.
+//!
+//! It does not know what the files mean.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use motorium_kit::private_file;
 use rustix::fs::{FlockOperation, flock};
-
-/// Mode of the folder. Only this user has access: the files tell what was done on a desktop.
-const FOLDER_MODE: u32 = 0o700;
-/// Mode of the files, for the same reason.
-const FILE_MODE: u32 = 0o600;
 
 /// Time for which a lock is waited for, and interval of the attempts. A killed Executor leaves its lock to a process that it was
 /// starting, which drops it when it begins: within a few milliseconds, and later on a busy machine.
@@ -47,11 +45,7 @@ impl StateFolder {
     /// If the folder cannot be created, or another process has locked it.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let path = path.into();
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(FOLDER_MODE)
-            .create(&path)
-            .map_err(|source| at(&path, source))?;
+        private_file::create_folder(&path).map_err(|source| at(&path, source))?;
         let lock_path = path.join("lock");
         let lock = options()
             .append(true)
@@ -89,15 +83,8 @@ impl StateFolder {
 
     /// Replaces a file atomically: after a crash it has its old or its new content.
     pub(super) fn replace(&self, name: &str, content: &[u8]) -> Result<(), StorageError> {
-        let (path, fresh) = (self.path(name), self.path(&format!("{name}.new")));
-        let written = || {
-            let mut file = options().write(true).truncate(true).open(&fresh)?;
-            file.write_all(content)?;
-            file.sync_data()?;
-            fs::rename(&fresh, &path)?;
-            File::open(&self.path)?.sync_all()
-        };
-        written().map_err(|source| at(&path, source))
+        let path = self.path(name);
+        private_file::replace(&path, content).map_err(|source| at(&path, source))
     }
 }
 
@@ -120,8 +107,8 @@ fn lock_soon(file: &File) -> Result<(), rustix::io::Errno> {
 }
 
 fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.create(true).mode(FILE_MODE);
+    let mut options = private_file::options();
+    options.create(true);
     options
 }
 

@@ -2,13 +2,14 @@
 //!
 //! A URL is checked as a browser parses it: its host in ASCII and without the trailing dot of a fully qualified name.
 //! Private hosts (this machine, the local network, metadata services) are denied unless a pattern lists them or the user
-//! named them. Enforcing the rules in a browser is the driver's task.
+//! named them: the caller passes the hosts of its lease. Enforcing the rules in a browser is the driver's task.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
+use motorium_kit::host_pattern::{FORMS, Host, HostPattern};
 use motorium_proto::domain::private_host::{is_private_address, is_private_host};
-use url::{Host, Url};
+use url::Url;
 
 use super::named_hosts::NamedHosts;
 use super::refusal::Refusal;
@@ -27,39 +28,28 @@ const EMPTY_CHROME_PAGES: &[&str] = &[
 ];
 
 /// Rules for the URLs that may be opened.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlRules {
     /// Allowed schemes, in lower case.
     pub schemes: Vec<String>,
-    /// Allowed hosts; an empty list allows none.
-    pub hosts: Vec<HostPattern>,
+    /// Allowed hosts; an empty list allows none. Private hosts that the user named are allowed where `*` is.
+    pub hosts: Vec<HostRule>,
     /// Denied hosts; they take precedence over `hosts`.
-    pub denied_hosts: Vec<HostPattern>,
-    /// Private hosts that the user named, with their ports. They are allowed where `*` is.
-    pub named_hosts: NamedHosts,
+    pub denied_hosts: Vec<HostRule>,
 }
 
 impl UrlRules {
-    /// Returns the same rules with these hosts as those that the user named.
-    #[must_use]
-    pub fn with_named_hosts(self, named_hosts: NamedHosts) -> Self {
-        Self {
-            named_hosts,
-            ..self
-        }
-    }
-
     /// Parses a URL as a browser does and checks it.
     ///
     /// # Errors
     /// Returns the refusal.
-    pub fn parse_and_check(&self, text: &str) -> Result<Url, Refusal> {
+    pub fn parse_and_check(&self, text: &str, named: &NamedHosts) -> Result<Url, Refusal> {
         let url = Url::parse(text).map_err(|error| {
             scheme_refusal(format!(
                 "`{text}` is not an absolute URL ({error}); use for example https://example.com/"
             ))
         })?;
-        self.check(&url)?;
+        self.check(&url, named)?;
         Ok(url)
     }
 
@@ -67,7 +57,7 @@ impl UrlRules {
     ///
     /// # Errors
     /// Returns the refusal.
-    pub fn check(&self, url: &Url) -> Result<(), Refusal> {
+    pub fn check(&self, url: &Url, named: &NamedHosts) -> Result<(), Refusal> {
         if !self.schemes.iter().any(|allowed| allowed == url.scheme()) {
             let allowed = self.schemes.join(", ");
             return Err(scheme_refusal(format!(
@@ -76,11 +66,12 @@ impl UrlRules {
             )));
         }
         // A `file:` URL has no host; the scheme rule decides about files.
-        let Some(host) = url.host() else {
+        let Some(written) = url.host() else {
             return Ok(());
         };
-        if let Some(pattern) = self.denied_hosts.iter().find(|one| one.matches(&host)) {
-            let reason = format!("the host {host} is denied by {pattern}");
+        let host = Host::from(written.clone());
+        if let Some(rule) = self.denied_hosts.iter().find(|one| one.matches(&host)) {
+            let reason = format!("the host {written} is denied by {rule}");
             return Err(Refusal {
                 rule: "rules.denied_url_hosts",
                 reason,
@@ -92,16 +83,16 @@ impl UrlRules {
         if !self.allows_any_host() {
             return Err(Refusal {
                 rule: "rules.url_hosts",
-                reason: format!("the host {host} is not allowed"),
+                reason: format!("the host {written} is not allowed"),
             });
         }
-        if !is_private_host(&host.to_string()) || self.named_hosts.contain(url) {
+        if !is_private_host(&written.to_string()) || named.contain(url) {
             return Ok(());
         }
         Err(Refusal {
             rule: "rules.url_hosts",
             reason: format!(
-                "the host {host} is on this machine or its network; name its address with its port in the goal, or list it in \
+                "the host {written} is on this machine or its network; name its address with its port in the goal, or list it in \
                  executor.rules.url_hosts"
             ),
         })
@@ -110,40 +101,34 @@ impl UrlRules {
     /// Returns whether a page may come from this address: a public one, or one that the rules list, for a host that they
     /// list or that the user named. Addresses that are denied are denied under every name.
     #[must_use]
-    pub fn allows_remote(&self, url: &Url, address: IpAddr) -> bool {
-        let literal: Host<&str> = match address {
-            IpAddr::V4(address) => Host::Ipv4(address),
-            IpAddr::V6(address) => Host::Ipv6(address),
-        };
+    pub fn allows_remote(&self, url: &Url, address: IpAddr, named: &NamedHosts) -> bool {
+        let literal = Host::Ip(address.to_canonical());
         if self.denied_hosts.iter().any(|one| one.matches(&literal)) {
             return false;
         }
-        let is_listed = url.host().is_some_and(|host| self.lists(&host));
-        !is_private_address(address)
-            || self.lists(&literal)
-            || is_listed
-            || self.named_hosts.contain(url)
+        let is_listed = url.host().is_some_and(|host| self.lists(&host.into()));
+        !is_private_address(address) || self.lists(&literal) || is_listed || named.contain(url)
     }
 
-    /// Returns whether a pattern other than `*` matches a host.
-    fn lists(&self, host: &Host<&str>) -> bool {
-        let mut listed = self.hosts.iter().filter(|one| **one != HostPattern::Any);
-        listed.any(|pattern| pattern.matches(host))
+    /// Returns whether a rule other than `*` matches a host.
+    fn lists(&self, host: &Host) -> bool {
+        let mut listed = self.hosts.iter().filter(|one| **one != HostRule::Any);
+        listed.any(|rule| rule.matches(host))
     }
 
     fn allows_any_host(&self) -> bool {
-        self.hosts.contains(&HostPattern::Any)
+        self.hosts.contains(&HostRule::Any)
     }
 
     /// Returns whether a browser may show this URL as a page: an allowed URL, its source, a `blob:` of it, or one of
     /// the browser's own blank pages.
     #[must_use]
-    pub fn allows_page(&self, address: &str) -> bool {
+    pub fn allows_page(&self, address: &str, named: &NamedHosts) -> bool {
         if address.is_empty() || EMPTY_PAGES.contains(&address) {
             return true;
         }
         if let Some(inner) = address.strip_prefix("view-source:") {
-            return self.allows_page(inner);
+            return self.allows_page(inner, named);
         }
         let Ok(url) = Url::parse(address) else {
             return false;
@@ -157,8 +142,8 @@ impl UrlRules {
             {
                 true
             }
-            "blob" => Url::parse(url.path()).is_ok_and(|maker| self.check(&maker).is_ok()),
-            _ => self.check(&url).is_ok(),
+            "blob" => Url::parse(url.path()).is_ok_and(|maker| self.check(&maker, named).is_ok()),
+            _ => self.check(&url, named).is_ok(),
         }
     }
 
@@ -196,123 +181,47 @@ fn scheme_refusal(reason: String) -> Refusal {
     }
 }
 
-/// A pattern for hosts: `example.com`, `*.example.com` including the domain itself and its subdomains, the network
-/// `192.168.0.0/16` of literal addresses, or `*` for any public host.
+/// Hosts of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HostPattern {
+pub enum HostRule {
+    /// Any public host, written `*`.
     Any,
-    Named {
-        host: Host,
-        below: bool,
-    },
-    /// Addresses that agree with `network` in the first `prefix` bits. IPv4 addresses are mapped into IPv6.
-    Network {
-        network: Ipv6Addr,
-        prefix: u8,
-        written: String,
-    },
+    /// The hosts of a pattern.
+    Listed(HostPattern),
 }
 
-impl HostPattern {
-    /// Parses a pattern of the configuration.
+impl HostRule {
+    /// Parses a rule of the configuration.
     ///
     /// # Errors
-    /// Returns what is wrong with the pattern, and the valid forms.
-    pub fn parse(pattern: &str) -> Result<Self, String> {
-        let bad = || {
-            format!(
-                "`{pattern}` is not a host pattern; use example.com, *.example.com, 192.0.2.1, 192.168.0.0/16, or * for any public host"
-            )
-        };
-        if pattern.trim() == "*" {
+    /// Returns what is wrong with the rule, and the valid forms.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text == "*" {
             return Ok(Self::Any);
         }
-        if let Some((address, prefix)) = pattern.trim().split_once('/') {
-            return Self::network(pattern.trim(), address, prefix).ok_or_else(bad);
-        }
-        let (name, below) = match pattern.trim().strip_prefix("*.") {
-            Some(parent) => (parent, true),
-            None => (pattern.trim(), false),
-        };
-        let host = Host::parse(without_root(name)).map_err(|_| bad())?;
-        if name.contains('*') || (below && !matches!(host, Host::Domain(_))) {
-            return Err(bad());
-        }
-        Ok(Self::Named { host, below })
+        let pattern = text.parse();
+        let bad =
+            |_| format!("`{text}` is not a host pattern; use {FORMS}, or * for any public host");
+        pattern.map(Self::Listed).map_err(bad)
     }
 
-    fn network(written: &str, address: &str, prefix: &str) -> Option<Self> {
-        let literal = address
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'));
-        let address: IpAddr = literal.unwrap_or(address).parse().ok()?;
-        let prefix: u8 = prefix.parse().ok()?;
-        let (network, prefix, max) = match address {
-            // The first 96 bits of a mapped address are the same for all of them.
-            IpAddr::V4(address) => (address.to_ipv6_mapped(), prefix.checked_add(96)?, 128),
-            IpAddr::V6(address) => (address, prefix, 128),
-        };
-        (prefix <= max).then(|| Self::Network {
-            network,
-            prefix,
-            written: written.to_owned(),
-        })
-    }
-
-    /// Returns whether the pattern matches a host. An IPv4 address and its IPv6-mapped form (`::ffff:192.0.2.1`) are
-    /// equal.
+    /// Returns whether the rule is for a host.
     #[must_use]
-    pub fn matches(&self, host: &Host<&str>) -> bool {
-        let (wanted, below) = match self {
-            Self::Any => return true,
-            Self::Named { host, below } => (host, below),
-            Self::Network {
-                network, prefix, ..
-            } => {
-                let shift = 128 - u32::from(*prefix);
-                let high_bits = |address: Ipv6Addr| u128::from(address).checked_shr(shift);
-                return as_ipv6(host).is_some_and(|given| high_bits(given) == high_bits(*network));
-            }
-        };
-        match (wanted, host) {
-            (Host::Domain(wanted), Host::Domain(given)) => {
-                let given = without_root(given);
-                given == wanted
-                    || *below
-                        && given
-                            .strip_suffix(wanted.as_str())
-                            .is_some_and(|below| below.ends_with('.'))
-            }
-            (Host::Domain(_), _) | (_, Host::Domain(_)) => false,
-            (wanted, given) => {
-                let given = given.to_owned();
-                as_ipv6(wanted) == as_ipv6(&given)
-            }
+    pub fn matches(&self, host: &Host) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Listed(pattern) => pattern.matches(host),
         }
     }
 }
 
-impl fmt::Display for HostPattern {
+impl fmt::Display for HostRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any => f.write_str("*"),
-            Self::Named { host, below: true } => write!(f, "*.{host}"),
-            Self::Named { host, below: false } => write!(f, "{host}"),
-            Self::Network { written, .. } => f.write_str(written),
+            Self::Listed(pattern) => pattern.fmt(f),
         }
-    }
-}
-
-/// Strips the trailing dot of a fully qualified name, as [`normalised`](motorium_proto::domain::private_host::normalised) does.
-fn without_root(name: &str) -> &str {
-    name.trim_end_matches('.')
-}
-
-fn as_ipv6<S>(host: &Host<S>) -> Option<Ipv6Addr> {
-    match host {
-        Host::Ipv4(number) => Some(number.to_ipv6_mapped()),
-        Host::Ipv6(number) => Some(*number),
-        Host::Domain(_) => None,
     }
 }
 
@@ -320,10 +229,10 @@ fn as_ipv6<S>(host: &Host<S>) -> Option<Ipv6Addr> {
 mod tests {
     use super::*;
 
-    fn patterns(hosts: &[&str]) -> Vec<HostPattern> {
+    fn patterns(hosts: &[&str]) -> Vec<HostRule> {
         hosts
             .iter()
-            .map(|host| HostPattern::parse(host).unwrap())
+            .map(|host| HostRule::parse(host).unwrap())
             .collect()
     }
 
@@ -335,12 +244,20 @@ mod tests {
                 .collect(),
             hosts: patterns(hosts),
             denied_hosts: patterns(denied),
-            named_hosts: NamedHosts::default(),
         }
     }
 
     fn check(addresses: &UrlRules, address: &str, expected: Result<&str, (&str, &str)>) {
-        match (addresses.parse_and_check(address), expected) {
+        check_with(&NamedHosts::default(), addresses, address, expected);
+    }
+
+    fn check_with(
+        named: &NamedHosts,
+        addresses: &UrlRules,
+        address: &str,
+        expected: Result<&str, (&str, &str)>,
+    ) {
+        match (addresses.parse_and_check(address, named), expected) {
             (Ok(url), Ok(expected)) => assert_eq!(url.as_str(), expected),
             (Err(refusal), Err((rule, part))) => {
                 assert_eq!(refusal.rule, rule, "{address}");
@@ -442,7 +359,7 @@ mod tests {
 
     #[test]
     fn visible_pages_must_be_allowed_urls_or_blank() {
-        let named = addresses(&["example.com"], &[]);
+        let (named, none) = (addresses(&["example.com"], &[]), NamedHosts::default());
         for shown in [
             "",
             "about:blank",
@@ -452,7 +369,7 @@ mod tests {
             "view-source:https://example.com/",
             "blob:https://example.com/7b4c",
         ] {
-            assert!(named.allows_page(shown), "{shown}");
+            assert!(named.allows_page(shown, &none), "{shown}");
         }
         for hidden in [
             "https://evil.test/",
@@ -465,13 +382,13 @@ mod tests {
             "filesystem:https://example.com/x",
             "nonsense",
         ] {
-            assert!(!named.allows_page(hidden), "{hidden}");
+            assert!(!named.allows_page(hidden, &none), "{hidden}");
         }
     }
 
     #[test]
     fn private_hosts_are_allowed_only_if_they_are_listed_or_named() {
-        let any = addresses(&["*"], &[]);
+        let (any, named) = (addresses(&["*"], &[]), NamedHosts::default());
         let refused = Err(("rules.url_hosts", "executor.rules.url_hosts"));
         for private in [
             "http://localhost:3000/",
@@ -492,18 +409,28 @@ mod tests {
             "http://user@192.168.1.1/",
             "http://１２７.０.０.１/",
         ] {
-            check(&any, private, refused);
-            assert!(!any.allows_page(private), "{private}");
-            assert!(!any.allows_page(&format!("view-source:{private}")));
+            check_with(&named, &any, private, refused);
+            assert!(!any.allows_page(private, &named), "{private}");
+            assert!(!any.allows_page(&format!("view-source:{private}"), &named));
         }
-        any.named_hosts.add(&[
+        named.add(&[
             "LOCALHOST:3000".to_owned(),
             "127.0.0.1".to_owned(),
             "[fd00::2]:8080".to_owned(),
         ]);
-        check(&any, "http://localhost:3000/", Ok("http://localhost:3000/"));
-        check(&any, "http://127.1/", Ok("http://127.0.0.1/"));
-        check(&any, "http://[fd00::2]:8080/", Ok("http://[fd00::2]:8080/"));
+        check_with(
+            &named,
+            &any,
+            "http://localhost:3000/",
+            Ok("http://localhost:3000/"),
+        );
+        check_with(&named, &any, "http://127.1/", Ok("http://127.0.0.1/"));
+        check_with(
+            &named,
+            &any,
+            "http://[fd00::2]:8080/",
+            Ok("http://[fd00::2]:8080/"),
+        );
         for other in [
             "http://[::1]/",
             "http://localhost/",
@@ -515,13 +442,14 @@ mod tests {
             "http://[fd00::2]/",
             "http://[fd00::2]:80/",
         ] {
-            check(&any, other, refused);
-            assert!(!any.allows_page(other), "{other}");
+            check_with(&named, &any, other, refused);
+            assert!(!any.allows_page(other, &named), "{other}");
             let at_named_port = Url::parse(other).unwrap();
-            assert!(!any.allows_remote(&at_named_port, "127.0.0.1".parse().unwrap()));
+            let local = "127.0.0.1".parse().unwrap();
+            assert!(!any.allows_remote(&at_named_port, local, &named));
         }
-        any.named_hosts.clear();
-        check(&any, "http://localhost:3000/", refused);
+        named.clear();
+        check_with(&named, &any, "http://localhost:3000/", refused);
 
         let listed = addresses(
             &["*", "localhost", "192.168.0.0/16", "[fd00::]/8"],
@@ -545,8 +473,9 @@ mod tests {
 
         // A strict list stays strict: what the user names replaces only the exception of `*`.
         let strict = addresses(&["example.com"], &[]);
-        strict.named_hosts.add(&["localhost:80".to_owned()]);
-        check(
+        named.add(&["localhost:80".to_owned()]);
+        check_with(
+            &named,
             &strict,
             "http://localhost/",
             Err(("rules.url_hosts", "not allowed")),
@@ -557,21 +486,30 @@ mod tests {
     fn a_public_name_at_a_private_address_is_found_out() {
         let url = |text: &str| Url::parse(text).unwrap();
         let local: IpAddr = "127.0.0.1".parse().unwrap();
-        let any = addresses(&["*"], &["203.0.113.9"]);
-        assert!(!any.allows_remote(&url("https://rebind.example/"), local));
+        let (any, named) = (addresses(&["*"], &["203.0.113.9"]), NamedHosts::default());
+        assert!(!any.allows_remote(&url("https://rebind.example/"), local, &named));
         assert!(!any.allows_remote(
             &url("https://x.example/"),
-            "::ffff:10.0.0.1".parse().unwrap()
+            "::ffff:10.0.0.1".parse().unwrap(),
+            &named
         ));
-        assert!(any.allows_remote(&url("https://x.example/"), "203.0.113.8".parse().unwrap()));
-        assert!(!any.allows_remote(&url("https://x.example/"), "203.0.113.9".parse().unwrap()));
-        any.named_hosts.add(&["rebind.example:443".to_owned()]);
-        assert!(any.allows_remote(&url("https://rebind.example/"), local));
-        assert!(!any.allows_remote(&url("https://rebind.example:444/"), local));
+        assert!(any.allows_remote(
+            &url("https://x.example/"),
+            "203.0.113.8".parse().unwrap(),
+            &named
+        ));
+        assert!(!any.allows_remote(
+            &url("https://x.example/"),
+            "203.0.113.9".parse().unwrap(),
+            &named
+        ));
+        named.add(&["rebind.example:443".to_owned()]);
+        assert!(any.allows_remote(&url("https://rebind.example/"), local, &named));
+        assert!(!any.allows_remote(&url("https://rebind.example:444/"), local, &named));
         let intranet = addresses(&["*", "*.corp.example"], &[]);
-        assert!(intranet.allows_remote(&url("https://wiki.corp.example/"), local));
+        assert!(intranet.allows_remote(&url("https://wiki.corp.example/"), local, &named));
         let network = addresses(&["*", "127.0.0.0/8"], &[]);
-        assert!(network.allows_remote(&url("https://anything.example/"), local));
+        assert!(network.allows_remote(&url("https://anything.example/"), local, &named));
     }
 
     #[test]
@@ -600,10 +538,10 @@ mod tests {
             "10.0.0/8",
             "example.com/8",
         ] {
-            assert!(HostPattern::parse(bad).is_err(), "{bad}");
+            assert!(HostRule::parse(bad).is_err(), "{bad}");
         }
         assert_eq!(
-            HostPattern::parse("*.Bücher.example.").unwrap().to_string(),
+            HostRule::parse("*.Bücher.example.").unwrap().to_string(),
             "*.xn--bcher-kva.example"
         );
     }

@@ -5,14 +5,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use motorium_executor::ExecutorService;
 use motorium_executor::desktop::Desktop;
 use motorium_executor::drivers::recording::{self, RecordingDriver};
 use motorium_executor::error::reason;
+use motorium_executor::{ExecutorService, InProcessExecutor};
 use motorium_kit::authorisation::MOTORIUM;
 use motorium_kit::callers::CallersFile;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::Secret;
+use motorium_kit::principal::Principal;
 use motorium_kit::server::{Builder, Config, RunningServer};
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::FILE_DESCRIPTOR_SET;
@@ -417,4 +418,52 @@ async fn files_of_a_deleted_task_leave_the_desktop() {
             "deployment-admin DeleteFiles ended displays/:1  OK",
         ]
     );
+}
+
+#[tokio::test]
+async fn a_call_that_has_left_its_task_has_no_rights() {
+    let home = tempfile::tempdir().unwrap();
+    let options = recording::Options::of_size(CaptureSize::new(1000, 1000));
+    let driver = Arc::new(RecordingDriver::start(options).unwrap());
+    let desktop = Desktop::start(parts(home.path(), driver.clone())).await;
+    let service = Arc::new(ExecutorService::new(vec![desktop.unwrap()]));
+    let own = InProcessExecutor::new(Arc::clone(&service));
+    let epoch = acquire(&own, "own").await.unwrap();
+    let named = || FileRequest {
+        display: None,
+        name: "a.txt".to_owned(),
+        epoch: None,
+    };
+    let attacks = async move {
+        let deleted = DeleteFilesRequest {
+            display: None,
+            holder: "own".to_owned(),
+            tenant: None,
+        };
+        let put = PutFile {
+            display: None,
+            name: "a.txt".to_owned(),
+            content: "x".into(),
+            overwrite: true,
+            epoch,
+        };
+        [
+            acquire(service.as_ref(), "other").await.map(drop),
+            service
+                .perform(request(epoch.0, "a", type_text("x")))
+                .await
+                .map(drop),
+            service.put_file(put).await.map(drop),
+            service.get_file(named()).await.map(drop),
+            service.stat_file(named()).await.map(drop),
+            service.delete_files(deleted).await,
+        ]
+    };
+    // The handler has every right, and what it spawns has none.
+    let refused = Principal::local().scope(async { tokio::spawn(attacks).await });
+    for (index, refused) in refused.await.unwrap().into_iter().enumerate() {
+        let report = refused.unwrap_err();
+        assert_eq!(report.reason, common::UNAUTHENTICATED, "attack {index}");
+    }
+    assert_eq!(driver.actions(), []);
 }

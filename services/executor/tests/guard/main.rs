@@ -24,10 +24,10 @@ use motorium_executor::guard::journal::{Journal, Retention};
 use motorium_executor::guard::named_hosts::NamedHosts;
 use motorium_executor::guard::rules::{Chord, DEFAULT_FORBIDDEN_CHORDS, Rules};
 use motorium_executor::guard::secret_grants::{Grantee, SecretGrants};
-use motorium_executor::guard::url_rules::{HostPattern, UrlRules};
+use motorium_executor::guard::url_rules::{HostRule, UrlRules};
 use motorium_executor::policy::ExecutorPolicy;
 use motorium_executor::secrets::Secrets;
-use motorium_executor::{ExecutorService, error::reason};
+use motorium_executor::{ExecutorService, InProcessExecutor, error::reason};
 use motorium_proto::domain::action::{Action, ActionKind, ControlCharacters, Text};
 use motorium_proto::domain::desktop::Lease;
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
@@ -79,9 +79,8 @@ fn rules() -> Rules {
         applications: ["editor".to_owned()].into(),
         urls: UrlRules {
             schemes: vec!["https".to_owned()],
-            hosts: vec![HostPattern::Any],
+            hosts: vec![HostRule::Any],
             denied_hosts: Vec::new(),
-            named_hosts: NamedHosts::default(),
         },
         allowed_regions: None,
         denied_regions: vec![CaptureRect::new(
@@ -132,7 +131,7 @@ fn parts(home: &Path, driver: Arc<dyn Driver>) -> DesktopParts {
 }
 
 async fn reach(service: ExecutorService, reached: Transport) -> Arc<dyn Executor> {
-    let service: Arc<dyn Executor> = Arc::new(service);
+    let service: Arc<dyn Executor> = Arc::new(InProcessExecutor::new(Arc::new(service)));
     if matches!(reached, Transport::InProcess) {
         return service;
     }
@@ -1071,7 +1070,7 @@ async fn missing_display_starts_no_action() {
     let mut parts = parts(home.path(), driver);
     parts.policy.rules.denied_regions.clear();
     let desktop = Desktop::start(parts).await.unwrap();
-    let executor = ExecutorService::new(vec![desktop]);
+    let executor = InProcessExecutor::new(Arc::new(ExecutorService::new(vec![desktop])));
     let report = check_reason(
         executor.perform(request(1, "a", move_to(50, 50))).await,
         reason::NO_DISPLAY,

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use motorium_executor::ExecutorService;
 use motorium_executor::config::{Config, Settings};
 use motorium_executor::desktop::Desktop;
 use motorium_executor::drivers::recording::{Options, RecordingDriver};
+use motorium_executor::{ExecutorService, InProcessExecutor};
 use motorium_imaging::space::{LogicalRect, PlatformMonitor};
 use motorium_proto::domain::action::{Action, Button};
 use motorium_proto::domain::desktop::Lease;
@@ -79,8 +79,8 @@ async fn the_configured_scale_moves_every_click() {
         };
         settings.recording.file = Some(file.clone());
         let config = Config::resolve(settings, home.path(), []).unwrap();
-        let service = config.start().await.unwrap().service;
-        let sent = clicks(service.as_ref(), &file, &pixels).await;
+        let service = InProcessExecutor::new(config.start().await.unwrap().service);
+        let sent = clicks(&service, &file, &pixels).await;
         assert_eq!(sent, expected, "scale {scale:?}");
     }
 }
@@ -133,7 +133,7 @@ async fn clicks_land_on_the_monitor_that_shows_the_pixel() {
             (x, y),
             (x + to_pixels(700), y + to_pixels(460)),
         ];
-        let sent = clicks(service.as_ref(), &file, &pixels).await;
+        let sent = clicks(&service, &file, &pixels).await;
         assert_eq!(
             sent,
             [(-1280, -200), (-880, 200), (0, 0), (700, 460)],

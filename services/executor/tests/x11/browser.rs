@@ -10,7 +10,7 @@ use motorium_executor::drivers::launch::{Launcher, Program, Programs};
 use motorium_executor::drivers::{Driver, Error, PreparedAction};
 use motorium_executor::guard::allowed_windows::WindowPattern;
 use motorium_executor::guard::named_hosts::NamedHosts;
-use motorium_executor::guard::url_rules::{DEFAULT_URL_SCHEMES, HostPattern, UrlRules};
+use motorium_executor::guard::url_rules::{DEFAULT_URL_SCHEMES, HostRule, UrlRules};
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::PageText;
@@ -26,7 +26,8 @@ use crate::{chord, click_at, driver, perform, type_text};
 /// A browser on its own desktop, and its driver.
 struct BrowserFixture {
     driver: BrowserDriver,
-    addresses: watch::Sender<Arc<UrlRules>>,
+    rules: watch::Sender<Arc<UrlRules>>,
+    named_hosts: NamedHosts,
     web: Web,
     /// URL of the DevTools.
     endpoint: String,
@@ -35,7 +36,7 @@ struct BrowserFixture {
 
 fn addresses(hosts: &[&str], denied: &[&str]) -> Arc<UrlRules> {
     let patterns = |hosts: &[&str]| {
-        let parsed = hosts.iter().map(|host| HostPattern::parse(host).unwrap());
+        let parsed = hosts.iter().map(|host| HostRule::parse(host).unwrap());
         parsed.collect()
     };
     Arc::new(UrlRules {
@@ -45,7 +46,6 @@ fn addresses(hosts: &[&str], denied: &[&str]) -> Arc<UrlRules> {
             .collect(),
         hosts: patterns(hosts),
         denied_hosts: patterns(denied),
-        named_hosts: NamedHosts::default(),
     })
 }
 
@@ -59,7 +59,8 @@ impl BrowserFixture {
         let web = Web::serve(pages).await;
         let desktop = Desktop::start("us").await;
         let port = free_port();
-        let (addresses, active_rules) = watch::channel(rules);
+        let (rules, active_rules) = watch::channel(rules);
+        let named_hosts = NamedHosts::default();
         let endpoint = format!("http://127.0.0.1:{port}");
         let options = Options {
             endpoint: endpoint.clone(),
@@ -68,12 +69,14 @@ impl BrowserFixture {
                 applications: BTreeMap::new(),
                 browser: Some(chromium(&desktop, port)),
             }),
-            addresses: active_rules,
+            rules: active_rules,
+            named_hosts: named_hosts.clone(),
         };
         let x11_driver = Arc::new(driver(&desktop.display));
         Self {
             driver: BrowserDriver::start(x11_driver, options),
-            addresses,
+            rules,
+            named_hosts,
             web,
             endpoint,
             desktop,
@@ -302,7 +305,7 @@ async fn denied_hosts_cannot_be_reached_by_any_bypass() {
         scene.open("evil.test", "/before").await;
         scene.web.wait_asked("evil.test", "/before").await;
         scene.web.forget();
-        scene.addresses.send_replace(rules);
+        scene.rules.send_replace(rules);
         // A page that was open when the rules changed is closed.
         scene
             .read_until("an empty page", |page| page.url == "about:blank")
@@ -324,7 +327,7 @@ async fn denied_hosts_cannot_be_reached_by_any_bypass() {
         }
         assert_eq!(scene.web.asked_of("evil.test"), [""; 0]);
         scene
-            .addresses
+            .rules
             .send_replace(addresses(&["*", "127.0.0.1"], &[]));
     }
 }
@@ -334,7 +337,7 @@ async fn url_rules_apply_to_the_address_bar() {
     let scene = BrowserFixture::start(&[("/", "<title>start</title>here")]).await;
     let secret = scene.desktop.path("secret.txt");
     std::fs::write(&secret, "the file was shown").unwrap();
-    scene.addresses.send_replace(addresses(&["good.test"], &[]));
+    scene.rules.send_replace(addresses(&["good.test"], &[]));
     scene.open("good.test", "/").await;
     perform(&scene.driver, click_in_page()).await.unwrap();
     let file = format!("file://{}", secret.display());
@@ -501,7 +504,7 @@ async fn url_rules_apply_to_pages_opened_before_the_driver() {
     let _browser = Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
     scene.web.wait_asked("evil.test", "/poll").await;
     scene
-        .addresses
+        .rules
         .send_replace(addresses(&["*", "127.0.0.1"], &["evil.test"]));
     let late = BrowserDriver::start(
         Arc::new(driver(&scene.desktop.display)),
@@ -509,7 +512,8 @@ async fn url_rules_apply_to_pages_opened_before_the_driver() {
             endpoint: format!("http://127.0.0.1:{port}"),
             display: scene.desktop.display.clone(),
             launcher: Launcher::default(),
-            addresses: scene.addresses.subscribe(),
+            rules: scene.rules.subscribe(),
+            named_hosts: scene.named_hosts.clone(),
         },
     );
     let end = Instant::now() + WAIT_TIMEOUT;
@@ -535,7 +539,7 @@ async fn uploads_arrive_intact_without_bypassing_url_rules() {
       fetch('/done');
     })()</script>";
     let scene = BrowserFixture::start(&[("/", uploads)]).await;
-    scene.addresses.send_replace(addresses(&["good.test"], &[]));
+    scene.rules.send_replace(addresses(&["good.test"], &[]));
     scene.open("good.test", "/").await;
     for path in ["/no-text", "/large", "/done"] {
         scene.web.wait_asked("good.test", path).await;
@@ -602,7 +606,7 @@ async fn beforeunload_dialog_is_reported_as_an_error() {
     perform(&scene.driver, go_to(forbidden)).await.unwrap();
     perform(&scene.driver, click_in_page()).await.unwrap();
     scene
-        .addresses
+        .rules
         .send_replace(addresses(&["*", "127.0.0.1"], &["evil.test"]));
     scene
         .read_until("an empty page", |page| page.url == "about:blank")
@@ -619,7 +623,8 @@ async fn a_driver_that_was_just_started_reaches_the_browser() {
             endpoint: scene.endpoint.clone(),
             display: scene.desktop.display.clone(),
             launcher: Launcher::default(),
-            addresses: scene.addresses.subscribe(),
+            rules: scene.rules.subscribe(),
+            named_hosts: scene.named_hosts.clone(),
         };
         BrowserDriver::start(Arc::new(driver(&scene.desktop.display)), options)
     };
@@ -716,7 +721,7 @@ async fn pages_reach_no_private_host_by_its_address_or_under_another_name() {
     scene
         .read_until("the blank page", |page| page.url == "about:blank")
         .await;
-    let named = scene.addresses.borrow().named_hosts.clone();
+    let named = &scene.named_hosts;
     // A server of this machine at another port is not named with it.
     named.add(&["localhost:9".to_owned()]);
     let url = scene.web.address("localhost", "/secret");

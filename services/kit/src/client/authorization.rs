@@ -14,6 +14,7 @@ use tonic::Code;
 use super::own_server::OwnServer;
 use super::{Config, Error};
 use crate::address::ServiceAddress;
+use crate::bearer;
 use crate::blocking;
 use crate::loopback_token::{self, LoopbackToken};
 use crate::secret::Secret;
@@ -39,7 +40,9 @@ impl Authorization {
             let unusable = || Error::Token {
                 uri: config.uri.clone(),
             };
-            return Ok(Self::Configured(bearer(token).ok_or_else(unusable)?));
+            return Ok(Self::Configured(
+                bearer::header(token).ok_or_else(unusable)?,
+            ));
         }
         let place = place_for(config).cloned();
         Ok(place.map_or(Self::None, |place| Self::OfUser {
@@ -69,7 +72,7 @@ impl Authorization {
         let header = found
             .map_err(|error| refused(&error))?
             .as_ref()
-            .and_then(bearer);
+            .and_then(bearer::header);
         *known.write().unwrap_or_else(PoisonError::into_inner) = header.clone();
         Ok(header)
     }
@@ -114,12 +117,6 @@ fn place_for(config: &Config) -> Option<&LoopbackToken> {
 
 fn is_here(config: &Config) -> bool {
     ServiceAddress::parse(&config.uri).is_some_and(|address| address.is_loopback())
-}
-
-fn bearer(token: &Secret) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose())).ok()?;
-    value.set_sensitive(true);
-    Some(value)
 }
 
 pub(super) fn refused(error: &impl std::error::Error) -> ErrorReport {

@@ -13,13 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{AddressPattern, Environment, Error, HumanDuration, ListenAddress, Secret};
 use crate::authorisation::AuthorisationTable;
-use crate::callers::{CallersFile, parsed_role};
+use crate::callers::CallersFile;
 use crate::client::{self, Audiences};
 use crate::http_client::is_loopback;
 use crate::jwt::{self, KeySource, RoleNames};
 use crate::limits::Limits;
 use crate::loopback_token::LoopbackToken;
 use crate::principal::Role;
+use crate::shutdown::DEFAULT_GRACE_PERIOD;
 use crate::{server, telemetry};
 
 /// Settings common to all servers, as written.
@@ -82,8 +83,7 @@ impl Default for ServerSettings {
             tls_certificate: None,
             tls_key: None,
             tls_client_ca: None,
-            // Below the 30 s after which Kubernetes kills a pod by default.
-            grace_period: HumanDuration(Duration::from_secs(20)),
+            grace_period: HumanDuration(DEFAULT_GRACE_PERIOD),
         }
     }
 }
@@ -175,7 +175,7 @@ impl JwtSettings {
         }
         let mut map = BTreeMap::new();
         for (name, roles) in &self.roles {
-            let roles = roles.iter().map(|role| parsed_role(role)).collect();
+            let roles = roles.iter().map(|role| role.parse()).collect();
             let roles: Result<BTreeSet<Role>, String> = roles;
             let wrong =
                 |problem| Error::Inconsistent(format!("server.jwt.roles, `{name}`: {problem}"));

@@ -1,4 +1,6 @@
 //! Configuration errors. Each message names the key and the source of its value.
+//!
+//! Values of secrets are not in a message.
 
 use std::path::PathBuf;
 

@@ -121,17 +121,39 @@ fn meant_key<'a>(key: &str, tables: &'a [TableReference]) -> Option<&'a str> {
         })
         .filter(|name| *name != own)
         .collect();
+    closest(own, names)
+}
+
+/// Returns the name that another one is a misspelling of, if there is one.
+pub(super) fn closest<'a>(
+    misspelt: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let distances = names
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(name, own), name));
+        .map(|name| (strsim::damerau_levenshtein(name, misspelt), name));
     let (distance, name) = distances.min()?;
-    // Names of three letters differ by two without being meant for each other.
-    (distance <= 2 && distance * 3 <= own.len()).then_some(name)
+    // Farther than two edits is more likely another word than a typing error. Names of three letters differ by two without
+    // being meant for each other.
+    (distance <= 2 && distance * 3 <= misspelt.len()).then_some(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_closest_name_differs_by_a_typing_error() {
+        let names = ["listen", "log", "tls"];
+        let check = |misspelt: &str, expected| assert_eq!(closest(misspelt, names), expected);
+        check("lisetn", Some("listen"));
+        check("listens", Some("listen"));
+        check("list", None);
+        check("lgo", Some("log"));
+        check("tsl", Some("tls"));
+        check("abc", None);
+        assert_eq!(closest("x", []), None);
+    }
 
     #[test]
     fn the_line_of_a_key_is_found_however_it_is_written() {

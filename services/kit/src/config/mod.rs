@@ -384,14 +384,9 @@ impl LayeredConfig {
     }
 
     fn unknown_key(&self, key: String, last: &str, known: &[&str]) -> Error {
-        let closest = known
-            .iter()
-            .map(|name| (strsim::damerau_levenshtein(name, last), name))
-            .min();
-        let suggestion = match closest {
-            Some((distance, name)) if distance <= 2 => format!("; did you mean `{name}`?"),
-            // Farther than two edits is more likely another word than a typing error.
-            _ => format!("; known keys: {}", known.join(", ")),
+        let suggestion = match mismatch::closest(last, known.iter().copied()) {
+            Some(name) => format!("; did you mean `{name}`?"),
+            None => format!("; known keys: {}", known.join(", ")),
         };
         Error::UnknownKey {
             origin: self.place(&key),

@@ -1,4 +1,6 @@
 //! The `grpc-timeout` header: up to eight digits and a unit.
+//!
+//! It starts no timer.
 
 use std::time::Duration;
 

@@ -4,17 +4,17 @@
 
 use std::net::SocketAddr;
 
-use http::{Extensions, HeaderMap, header};
+use http::{Extensions, HeaderMap};
 use motorium_proto::error::{ErrorReport, reason};
 use rustls::pki_types::CertificateDer;
 use tonic::Code;
 use tonic::transport::server::{TcpConnectInfo, TlsConnectInfo};
 use webpki::EndEntityCert;
 
-use super::{Config, Error};
+use super::{Config, Error, TokenSource};
+use crate::bearer;
 use crate::callers::CallersFile;
 use crate::jwt;
-use crate::loopback_token::LoopbackToken;
 use crate::principal::Principal;
 use crate::secret::Secret;
 use crate::shutdown::Shutdown;
@@ -41,14 +41,10 @@ impl Authentication {
     /// # Errors
     /// If the token of the user cannot be created or must not be used.
     pub(super) fn of(config: &Config, address: SocketAddr) -> Result<Self, Error> {
-        let of_user = config
-            .loopback_token
-            .as_ref()
-            .filter(|_| address.ip().is_loopback() && !config.authenticates());
-        let of_user = of_user.map(LoopbackToken::find_or_create).transpose()?;
+        let source = config.token_source(address);
         Ok(Self {
-            is_of_user: of_user.is_some(),
-            token: of_user.or_else(|| config.token.clone()),
+            is_of_user: matches!(source, TokenSource::OfUser(_)),
+            token: source.token()?,
             callers: config.callers.clone(),
             jwt: config.jwt.clone().map(jwt::Verifier::new),
         })
@@ -85,11 +81,7 @@ impl Authentication {
         if !self.names_callers() {
             return Ok(Principal::local());
         }
-        let authorization = headers.get(header::AUTHORIZATION);
-        let presented = authorization
-            .and_then(|value| value.to_str().ok())
-            .and_then(bearer);
-        if let Some(token) = presented {
+        if let Some(token) = bearer::token(headers) {
             return self.of_token(token).await;
         }
         let names = certificate_names(connection);
@@ -156,12 +148,4 @@ fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
     uris.map(str::to_owned)
         .chain(hosts.map(str::to_ascii_lowercase))
         .collect()
-}
-
-/// Returns the token of an `authorization` header. The scheme is case-insensitive.
-fn bearer(value: &str) -> Option<&str> {
-    let (scheme, token) = value.split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case("bearer")
-        .then_some(token.trim())
 }

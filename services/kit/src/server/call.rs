@@ -17,7 +17,7 @@ use tracing::{Instrument as _, debug_span};
 
 use super::authentication::Authentication;
 use crate::authorisation::AuthorisationTable;
-use crate::caller::Caller;
+use crate::connection_origin::ConnectionOrigin;
 use crate::deadline::{Deadline, header as timeout, wait_for_deadline, with_cutoff};
 use crate::error_info::{self, deadline_exceeded, shutting_down};
 use crate::panics;
@@ -158,9 +158,9 @@ async fn answer(
     if let Some(deadline) = deadline {
         request.extensions_mut().insert(deadline);
     }
-    let caller = Caller::of(request.extensions());
+    let origin = ConnectionOrigin::of(request.extensions());
     // Boxed, because each layer around it would contain its state once more.
-    let handler = Box::pin(caller.scope(principal.scope(async {
+    let handler = Box::pin(origin.scope(principal.scope(async {
         match routes.call(request).await {
             Ok(response) => response,
         }

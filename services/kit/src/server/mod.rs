@@ -34,7 +34,7 @@ use crate::jwt;
 use crate::limits::Limits;
 use crate::loopback_token::{self, LoopbackToken};
 use crate::secret::Secret;
-use crate::shutdown::Shutdown;
+use crate::shutdown::{DEFAULT_GRACE_PERIOD, Shutdown};
 use crate::values::ListenAddress;
 use authentication::Authentication;
 use call::{CallLayer, StopSignals};
@@ -108,8 +108,7 @@ impl Config {
             jwt: None,
             authorisation: AuthorisationTable::motorium(),
             limits: Limits::default(),
-            // Below the 30 s after which the service files in `deploy/` and Kubernetes kill a process by default.
-            grace_period: Duration::from_secs(20),
+            grace_period: DEFAULT_GRACE_PERIOD,
         }
     }
 
@@ -131,22 +130,26 @@ impl Config {
     /// # Errors
     /// If the token of the user cannot be created or must not be used.
     pub fn token_of_user(&self) -> Result<Option<Secret>, Error> {
-        if self.authenticates() {
-            return Ok(self.token.clone());
-        }
         let ListenAddress(address) = self.listen;
-        let of_user = self.loopback_token.as_ref();
-        let of_user = of_user.filter(|_| address.ip().is_loopback());
-        Ok(of_user.map(LoopbackToken::find_or_create).transpose()?)
+        Ok(self.token_source(address).token()?)
     }
 
     /// Returns true if callers are known by tokens.
     #[must_use]
     pub fn demands_token(&self) -> bool {
         let ListenAddress(address) = self.listen;
-        let of_user =
-            self.loopback_token.is_some() && address.ip().is_loopback() && !self.authenticates();
-        of_user || self.token.is_some() || self.callers.is_some() || self.jwt.is_some()
+        let of_user = matches!(self.token_source(address), TokenSource::OfUser(_));
+        of_user || self.names_callers()
+    }
+
+    /// Returns the source of the token that a server on `address` demands.
+    fn token_source(&self, address: SocketAddr) -> TokenSource {
+        let is_alone = address.ip().is_loopback() && !self.authenticates();
+        match (&self.token, &self.loopback_token) {
+            (Some(token), _) => TokenSource::Configured(token.clone()),
+            (None, Some(place)) if is_alone => TokenSource::OfUser(place.clone()),
+            _ => TokenSource::None,
+        }
     }
 
     /// Returns true if the settings name a way to authenticate clients.
@@ -164,13 +167,35 @@ impl Config {
     }
 }
 
+/// Source of the one token that opens a server, beside those of callers with names.
+#[derive(Debug)]
+enum TokenSource {
+    /// There is no such token.
+    None,
+    /// The settings of the server name it.
+    Configured(Secret),
+    /// It is that of the user, as clients on this machine are not authenticated otherwise.
+    OfUser(LoopbackToken),
+}
+
+impl TokenSource {
+    /// Returns the token. That of the user is created if there is none.
+    fn token(self) -> Result<Option<Secret>, loopback_token::Error> {
+        match self {
+            Self::None => Ok(None),
+            Self::Configured(token) => Ok(Some(token)),
+            Self::OfUser(place) => place.find_or_create().map(Some),
+        }
+    }
+}
+
 /// An error that prevents a server from starting or ends it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address can be reached from other machines, and clients are not authenticated.
     #[error(
         "refusing to listen on {address} without client authentication, because other machines can reach it; set \
-         server.token_file or server.callers_file, or listen on 127.0.0.1"
+         server.token_file, server.callers_file or server.jwt, or listen on 127.0.0.1"
     )]
     Exposed {
         /// Address to listen on.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use motorium_kit::caller::Caller;
 use motorium_kit::callers::CallersFile;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::Secret;
+use motorium_kit::connection_origin::ConnectionOrigin;
 use motorium_kit::loopback_token::LoopbackToken;
 use motorium_kit::server::{Config, RunningServer, Tls};
 use motorium_kit::shutdown::Shutdown;
@@ -21,35 +21,22 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use crate::probe::{self, Probe, call, channel, code_and_reason, foreign, send, with_timeout};
 
-async fn serve(config: Config) -> RunningServer {
-    let shutdown = Shutdown::new();
-    probe::serve(config, Probe::new(&shutdown), &shutdown).await
-}
-
-fn with_token(server: &RunningServer, token: &str) -> Channel {
-    let config = client::Config {
-        token: Some(Secret::new(token)),
-        ..client::Config::new(probe::uri(server))
-    };
-    Channel::connect_lazy(&config).unwrap()
-}
-
 #[tokio::test]
 async fn tokens() {
-    let server = serve(Config {
+    let server = probe::serve_alone(Config {
         token: Some(Secret::new("right")),
         ..probe::config()
     })
     .await;
     let refused = (Code::Unauthenticated, reason::UNAUTHENTICATED.to_owned());
     assert_eq!(
-        call(with_token(&server, "right"), "Echo", b"x")
+        call(probe::with_token(&server, "right"), "Echo", b"x")
             .await
             .unwrap(),
         b"x"
     );
     assert_eq!(
-        code_and_reason(call(with_token(&server, "wrong"), "Echo", b"x").await),
+        code_and_reason(call(probe::with_token(&server, "wrong"), "Echo", b"x").await),
         refused
     );
     assert_eq!(
@@ -95,7 +82,7 @@ fn protected(folder: &tempfile::TempDir) -> Config {
 #[tokio::test]
 async fn other_users_of_the_machine_are_refused() {
     let (ours, others) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let server = serve(protected(&ours)).await;
+    let server = probe::serve_alone(protected(&ours)).await;
     let calling = |folder| {
         let config = client::Config {
             loopback_token: Some(token_in(folder)),
@@ -127,7 +114,7 @@ async fn other_users_of_the_machine_are_refused() {
 #[tokio::test]
 async fn a_channel_finds_the_token_that_a_later_server_has_created() {
     let folder = tempfile::tempdir().unwrap();
-    let server = serve(protected(&folder)).await;
+    let server = probe::serve_alone(protected(&folder)).await;
     let config = client::Config {
         loopback_token: Some(token_in(&folder)),
         ..client::Config::new(probe::uri(&server))
@@ -142,7 +129,7 @@ async fn a_channel_finds_the_token_that_a_later_server_has_created() {
         listen: motorium_kit::config::ListenAddress(address),
         ..protected(&folder)
     };
-    let _server = serve(again).await;
+    let _server = probe::serve_alone(again).await;
     let refused = call(channel.clone(), "Echo", b"x").await.unwrap_err();
     assert_eq!(refused.code(), Code::Unauthenticated);
     call(channel, "Echo", b"x").await.unwrap();
@@ -285,7 +272,7 @@ async fn of_two_servers_of_localhost_that_of_the_user_is_called() {
         listen: format!("127.0.0.1:{}", impostor.port).parse().unwrap(),
         ..protected(&folder)
     };
-    let _server = serve(own).await;
+    let _server = probe::serve_alone(own).await;
     // As `localhost` may lead to them.
     let addresses = ["[::1]", "127.0.0.1"].map(|host| format!("{host}:{}", impostor.port));
     let addresses = addresses.map(|address| address.parse().unwrap());
@@ -346,25 +333,25 @@ async fn a_token_that_others_can_read_starts_no_server() {
 }
 
 #[tokio::test]
-async fn callers_are_distinguished_by_connection() {
-    let nobody = format!("{:?}", Caller::default());
+async fn origins_are_distinguished_by_connection() {
+    let this_process = format!("{:?}", ConnectionOrigin::default());
     let authority = Authority::new();
     for config in [probe::config(), authority.server(None)] {
         let is_encrypted = config.tls.is_some();
-        let server = serve(config).await;
+        let server = probe::serve_alone(config).await;
         let connect = || match is_encrypted {
             true => Channel::connect_lazy(&authority.client(&server)).unwrap(),
             false => channel(&server),
         };
         let (one, other) = (connect(), connect());
-        let mut callers = Vec::new();
+        let mut origins = Vec::new();
         for channel in [one.clone(), one, other] {
-            let caller = with_timeout(call(channel, "Caller", b"")).await.unwrap();
-            callers.push(String::from_utf8(caller).unwrap());
+            let origin = with_timeout(call(channel, "Origin", b"")).await.unwrap();
+            origins.push(String::from_utf8(origin).unwrap());
         }
-        assert_eq!(callers[0], callers[1]);
-        assert_ne!(callers[1], callers[2]);
-        assert!(!callers.contains(&nobody), "{callers:?}");
+        assert_eq!(origins[0], origins[1]);
+        assert_ne!(origins[1], origins[2]);
+        assert!(!origins.contains(&this_process), "{origins:?}");
     }
 }
 
@@ -434,7 +421,7 @@ async fn echo(config: &client::Config) -> Result<Vec<u8>, tonic::Status> {
 #[tokio::test]
 async fn tls() {
     let (ours, others) = (Authority::new(), Authority::new());
-    let server = serve(ours.server(None)).await;
+    let server = probe::serve_alone(ours.server(None)).await;
     assert_eq!(echo(&ours.client(&server)).await.unwrap(), b"x");
     assert_eq!(
         code_and_reason(echo(&others.client(&server)).await).0,
@@ -454,7 +441,7 @@ async fn mutual_tls() {
     let caller =
         "[[caller]]\nname = 'client'\nroles = ['author']\ncertificate = 'client.example.com'";
     std::fs::write(&callers, caller).unwrap();
-    let server = serve(Config {
+    let server = probe::serve_alone(Config {
         callers: Some(CallersFile::load(&callers).unwrap()),
         ..ours.server(Some(ours.0.pem()))
     })

@@ -8,7 +8,7 @@ use motorium_kit::callers::CallersFile;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::Secret;
 use motorium_kit::principal::Role;
-use motorium_kit::server::{Builder, Config, Error, RunningServer, TlsFiles};
+use motorium_kit::server::{Builder, Config, Error, TlsFiles};
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::error::reason;
 use prost::Message as _;
@@ -63,19 +63,6 @@ fn night_shift() -> String {
     )
 }
 
-async fn serve(config: Config) -> RunningServer {
-    let shutdown = Shutdown::new();
-    probe::serve(config, Probe::new(&shutdown), &shutdown).await
-}
-
-fn with_token(server: &RunningServer, token: &str) -> Channel {
-    let config = client::Config {
-        token: Some(Secret::new(token)),
-        ..client::Config::new(probe::uri(server))
-    };
-    Channel::connect_lazy(&config).unwrap()
-}
-
 /// Returns the principal that the handler sees.
 async fn principal(channel: Channel) -> Result<String, Status> {
     let seen = with_timeout(call(channel, "Principal", b"")).await;
@@ -89,16 +76,16 @@ async fn a_token_names_its_caller() {
         token: Some(Secret::new("token-of-the-server")),
         ..callers.config()
     };
-    let server = serve(own).await;
-    let seen = principal(with_token(&server, NIGHT_SHIFT)).await;
+    let server = probe::serve_alone(own).await;
+    let seen = principal(probe::with_token(&server, NIGHT_SHIFT)).await;
     assert_eq!(seen.unwrap(), "night-shift acme author");
-    let seen = principal(with_token(&server, "token-of-the-server")).await;
+    let seen = principal(probe::with_token(&server, "token-of-the-server")).await;
     assert_eq!(
         seen.unwrap(),
         "local default viewer operator approver author admin service"
     );
     for wrong in ["token-of-the-night-shif", "token-of-the-night-shift2", "x"] {
-        let refused = principal(with_token(&server, wrong)).await;
+        let refused = principal(probe::with_token(&server, wrong)).await;
         assert_eq!(
             refused.unwrap_err().code(),
             Code::Unauthenticated,
@@ -118,7 +105,7 @@ async fn a_caller_without_the_role_does_not_reach_the_handler() {
     let seen = probe.seen();
     let server = probe::serve(callers.config(), probe, &shutdown).await;
 
-    let refused = call(with_token(&server, PLANNER), "Principal", b"").await;
+    let refused = call(probe::with_token(&server, PLANNER), "Principal", b"").await;
     let message = refused.as_ref().unwrap_err().message().to_owned();
     assert_eq!(
         code_and_reason(refused),
@@ -128,7 +115,7 @@ async fn a_caller_without_the_role_does_not_reach_the_handler() {
         assert!(message.contains(part), "{message}");
     }
     // The probe has this method, but the table has no line for it.
-    let unlisted = call(with_token(&server, NIGHT_SHIFT), "Unlisted", b"").await;
+    let unlisted = call(probe::with_token(&server, NIGHT_SHIFT), "Unlisted", b"").await;
     assert_eq!(
         code_and_reason(unlisted),
         (Code::Unimplemented, reason::NOT_SERVED.to_owned())
@@ -139,24 +126,29 @@ async fn a_caller_without_the_role_does_not_reach_the_handler() {
 #[tokio::test]
 async fn callers_are_added_and_removed_without_a_restart() {
     let callers = Callers::new(&night_shift());
-    let server = serve(callers.config()).await;
-    principal(with_token(&server, NIGHT_SHIFT)).await.unwrap();
+    let server = probe::serve_alone(callers.config()).await;
+    principal(probe::with_token(&server, NIGHT_SHIFT))
+        .await
+        .unwrap();
     let changed = caller("day-shift", "'author'", "token = 'token-of-the-day-shift'");
 
     callers.write("[[caller]]\nname = 'nothing", 0o600);
     tokio::time::sleep(Duration::from_millis(2500)).await;
-    principal(with_token(&server, NIGHT_SHIFT))
+    principal(probe::with_token(&server, NIGHT_SHIFT))
         .await
         .expect("an invalid file changes nothing");
 
     callers.write(&changed, 0o600);
     let revoked = async {
-        while principal(with_token(&server, NIGHT_SHIFT)).await.is_ok() {
+        while principal(probe::with_token(&server, NIGHT_SHIFT))
+            .await
+            .is_ok()
+        {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
     with_timeout(revoked).await;
-    let seen = principal(with_token(&server, "token-of-the-day-shift")).await;
+    let seen = principal(probe::with_token(&server, "token-of-the-day-shift")).await;
     assert_eq!(seen.unwrap(), "day-shift acme author");
 }
 
@@ -209,7 +201,7 @@ async fn a_client_certificate_names_its_caller() {
         "'author'",
         &format!("certificate = '{id}'"),
     ));
-    let server = serve(Config {
+    let server = probe::serve_alone(Config {
         tls: authority.server(Some(authority.pem())).tls,
         ..callers.config()
     })
@@ -255,7 +247,7 @@ async fn certificates_are_renewed_without_a_restart() {
         "'author'",
         "certificate = 'client.example.com'",
     ));
-    let server = serve(Config {
+    let server = probe::serve_alone(Config {
         tls: Some(write(&former)),
         ..callers.config()
     })

@@ -11,8 +11,9 @@ use futures::future::BoxFuture;
 use futures::stream::{self, Stream, StreamExt as _};
 use http::{Request, Response};
 use motorium_kit::authorisation::AuthorisationTable;
-use motorium_kit::caller::Caller;
 use motorium_kit::client::{self, Channel};
+use motorium_kit::config::Secret;
+use motorium_kit::connection_origin::ConnectionOrigin;
 use motorium_kit::deadline::Deadline;
 use motorium_kit::principal::{Principal, Role};
 use motorium_kit::server::{Builder, Config, RunningServer};
@@ -89,9 +90,9 @@ impl Probe {
                     Deadline::current().map_or(0, |deadline| deadline.remaining().as_micros());
                 Ok(left.to_string().into_bytes())
             }
-            "Caller" => Ok(format!("{:?}", Caller::current()).into_bytes()),
+            "Origin" => Ok(format!("{:?}", ConnectionOrigin::current()).into_bytes()),
             "Principal" => {
-                let principal = Principal::current();
+                let principal = Principal::current().expect("a call has one");
                 let roles: Vec<&str> = principal.roles().iter().map(|role| role.name()).collect();
                 let (name, tenant, roles) = (principal.name(), principal.tenant(), roles.join(" "));
                 Ok(format!("{name} {tenant} {roles}").into_bytes())
@@ -272,7 +273,7 @@ const METHODS: &[(&str, &[Role])] = &[
     ("Echo", ANY),
     ("Blow", ANY),
     ("Left", ANY),
-    ("Caller", ANY),
+    ("Origin", ANY),
     ("Principal", &[Role::Author]),
     ("Hang", ANY),
     ("Drain", ANY),
@@ -413,6 +414,21 @@ where
     grpc.server_streaming(request, path, codec)
         .await
         .map(tonic::Response::into_inner)
+}
+
+/// Serves the probe until the end of the test.
+pub(crate) async fn serve_alone(config: Config) -> RunningServer {
+    let shutdown = Shutdown::new();
+    serve(config, Probe::new(&shutdown), &shutdown).await
+}
+
+/// Returns a channel whose calls carry this token.
+pub(crate) fn with_token(server: &RunningServer, token: &str) -> Channel {
+    let config = client::Config {
+        token: Some(Secret::new(token)),
+        ..client::Config::new(uri(server))
+    };
+    Channel::connect_lazy(&config).unwrap()
 }
 
 /// Returns the code and the reason of a status.

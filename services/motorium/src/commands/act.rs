@@ -10,9 +10,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use motorium_executor::ExecutorService;
 use motorium_executor::config::Settings;
 use motorium_executor::drivers::clipboard_content::ClipboardContent;
+use motorium_executor::{ExecutorService, InProcessExecutor};
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::{LayeredConfig, ListenAddress};
 use motorium_kit::shutdown::Shutdown;
@@ -110,7 +110,7 @@ impl ExecutorHandle {
         }
         let own = process::local_executor(loaded).await?;
         Ok(Self {
-            executor: own.clone(),
+            executor: Arc::new(InProcessExecutor::new(Arc::clone(&own))),
             found_at: None,
             own: Some(own),
         })

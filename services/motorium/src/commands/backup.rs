@@ -9,8 +9,8 @@ use std::time::SystemTime;
 use motorium_kit::config::LayeredConfig;
 use motorium_messages::Message;
 use motorium_orchestrator::storage;
-use motorium_recording::timestamp::rfc3339;
 use motorium_store::{BackupLabel, StoreFiles, back_up};
+use motorium_text::rfc3339;
 
 use crate::cli::{Backup, Restore};
 use crate::error::Error;
@@ -21,7 +21,7 @@ use crate::show::text;
 pub(crate) async fn backup(loaded: &LayeredConfig, args: Backup) -> Result<ExitCode, Error> {
     let label = BackupLabel {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        created: rfc3339(SystemTime::now()),
+        created: rfc3339::format(SystemTime::now()),
     };
     let manifest = back_up(files(loaded)?, &absolute(&args.folder), label).await?;
     output::line(&text(Message::BackupDone {

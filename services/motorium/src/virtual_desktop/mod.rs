@@ -30,7 +30,7 @@ mod window_manager;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -39,6 +39,7 @@ use std::time::Duration;
 
 use motorium_executor::config::Settings as ExecutorSettings;
 use motorium_executor::drivers::launch::{Launch, LaunchSite, Program};
+use motorium_kit::private_file;
 use motorium_messages::Message;
 use motorium_proto::domain::id::DisplayId;
 use tokio::process::{Child, Command};
@@ -290,9 +291,7 @@ fn prepare_home(folder: &Path) -> Result<PathBuf, Error> {
 
 /// Creates a folder that only this user can open, unless it exists.
 fn create_private_folder(folder: &Path) -> Result<(), Error> {
-    let mut builder = fs::DirBuilder::new();
-    let created = builder.recursive(true).mode(0o700).create(folder);
-    created.map_err(in_folder(folder))
+    private_file::create_folder(folder).map_err(in_folder(folder))
 }
 
 /// Returns a function that tells an error with a folder.

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, SystemTime};
 
-use motorium_kit::principal::Principal;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
 use motorium_proto::limits::MAX_PAGE_BYTES;
@@ -12,7 +11,6 @@ use prost::Message as _;
 
 use super::commands::request_id;
 use super::{Edge, ownership, page_size};
-use crate::audit;
 use crate::error::Error;
 use motorium_recording::log;
 use motorium_task::approval::approval_name;
@@ -65,7 +63,7 @@ impl Edge {
         states: &[wire::approval::State],
         page: &mut ApprovalPage,
     ) -> Result<Option<Position>, Error> {
-        let tenant = ownership::listed_tenant(&Principal::current());
+        let tenant = ownership::listed_tenant(&ownership::caller()?);
         let only_waiting = states
             .iter()
             .all(|state| *state == wire::approval::State::Pending);
@@ -140,11 +138,11 @@ impl Edge {
         let id = request_id("ResolveApproval", &request.request_id, &request)?;
         let (task, approval) = split(&request.name)?;
         let name = self.visible_task("name", task).await?;
-        let principal = Principal::current();
+        let principal = ownership::caller()?;
         check_message("message", &request.message)?;
         check_message("user", &request.user)?;
         let (approve, message, user) = (request.approve, request.message, request.user);
-        let resolved = self.command(&name, id, |task| {
+        let resolved = self.extend(&name, id, |task| {
             let waiting = pending_approval(task, approval)?;
             if approve && waiting.second_person && task.spec.owner.creator == principal.name() {
                 return Err(Error::SecondPersonRequired {
@@ -163,13 +161,11 @@ impl Edge {
             };
             Ok(vec![Event::ApprovalResolved(Box::new(resolved))])
         });
-        resolved.await?;
-        let task = log::load(self.store.as_ref(), &name).await?;
-        let resolved = find(&task, approval)?;
-        let entry = audit::approval_entry(&task.spec, SystemTime::now(), resolved);
-        let recorded = self.audit.record(vec![entry]).await;
-        recorded.map_err(Error::AuditFailed)?;
-        Ok(resolved.to_wire(&name))
+        let task = match resolved.await? {
+            Some(task) => task,
+            None => log::load(self.store.as_ref(), &name).await?,
+        };
+        Ok(find(&task, approval)?.to_wire(&name))
     }
 }
 

@@ -1,4 +1,6 @@
 //! Streams the images and files of a task in chunks.
+//!
+//! Only what the log of the task names is read, not any blob by its hash.
 
 use futures::StreamExt as _;
 use futures::stream;

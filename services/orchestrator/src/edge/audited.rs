@@ -11,7 +11,7 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_store::audit::AuditEntry;
 use tonic::{Code, Request, Status};
 
-use super::Edge;
+use super::{Edge, ownership};
 use crate::audit;
 use crate::error::Error;
 
@@ -64,7 +64,7 @@ impl Edge {
     where
         F: Future<Output = Result<T, Error>> + Send,
     {
-        let principal = Principal::current();
+        let principal = ownership::caller()?;
         let request = request.into_inner();
         let resource = request.resource().to_owned();
         self.record(audit::call(&principal, method, &resource, None))
@@ -80,7 +80,7 @@ impl Edge {
         name: fn(&T) -> &str,
         call: impl Future<Output = Result<T, E>> + Send,
     ) -> Result<T, Status> {
-        let principal = Principal::current();
+        let principal = ownership::caller()?;
         self.record(audit::call(&principal, method, "", None))
             .await?;
         let result = call.await.map_err(Into::into);

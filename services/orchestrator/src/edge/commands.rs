@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use motorium_kit::principal::{DEFAULT_TENANT, LOCAL, Principal};
+use motorium_kit::principal::{DEFAULT_TENANT, LOCAL};
 use motorium_proto::domain::id::{EventSeq, SessionName, TaskName};
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::orchestrator as wire;
@@ -14,8 +14,9 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::{Edge, ownership, resource_id};
+use crate::audit;
 use crate::error::Error;
-use motorium_recording::log;
+use motorium_recording::log::{self, Extension};
 use motorium_task::event::{Event, RecordedEvent};
 use motorium_task::spec::{self, TaskSpec};
 use motorium_task::{Lifecycle, Task, summary, view};
@@ -47,7 +48,7 @@ pub(super) fn request_id(
     // Different methods may have requests with the same fields, so the method name is part of the hash.
     let hash = Sha256::new().chain_update(call).chain_update([0]);
     let fingerprint = hash.chain_update(body.encode_to_vec()).finalize().into();
-    let id = match Principal::current().tenant() {
+    let id = match ownership::caller()?.tenant() {
         DEFAULT_TENANT => id.to_string(),
         tenant => format!("{tenant}/{id}"),
     };
@@ -86,11 +87,11 @@ fn is_abandoned(row: &TaskRow, now: SystemTime) -> bool {
 }
 
 /// Returns the name of the person who takes a desktop over. Callers that no server authenticates name themselves.
-pub(super) fn taking_over(stated: String) -> String {
-    match Principal::current().name() {
+pub(super) fn taking_over(stated: String) -> Result<String, Error> {
+    Ok(match ownership::caller()?.name() {
         LOCAL if !stated.is_empty() => stated,
         name => name.to_owned(),
-    }
+    })
 }
 
 /// Returns the event that ends a task whose cancellation was requested, unless it has ended.
@@ -113,7 +114,7 @@ impl Edge {
         let message = request.task.ok_or_else(|| FieldError::missing("task"))?;
         let uid = Uuid::now_v7();
         let name = TaskName::from_segment(&resource_id("task_id", &request.task_id, uid)?)?;
-        let mut owner = ownership::owner(&Principal::current());
+        let mut owner = ownership::owner(&ownership::caller()?);
         if !message.session.is_empty() {
             // The tasks of a session know each other, so they belong together.
             let session = SessionName::parse("task.session", &message.session)?;
@@ -168,19 +169,55 @@ impl Edge {
         &self,
         name: &TaskName,
         request: Option<RequestId>,
-        event: impl Fn(&Task) -> Result<Vec<Event>, Error> + Send,
+        event: impl Fn(&Task) -> Result<Vec<Event>, Error> + Send + Sync,
     ) -> Result<wire::Task, Error> {
-        let extended = log::extend(self.store.as_ref(), name, None, request.as_ref(), event).await;
-        match extended {
+        match self.extend(name, request, event).await? {
+            Some(task) => Ok(view::task(&task)),
+            None => self.task(name).await,
+        }
+    }
+
+    /// As [`Edge::command`], and returns the task with the events; `None` if the call was carried out before.
+    pub(super) async fn extend(
+        &self,
+        name: &TaskName,
+        request: Option<RequestId>,
+        event: impl Fn(&Task) -> Result<Vec<Event>, Error> + Send + Sync,
+    ) -> Result<Option<Task>, Error> {
+        match self.audited_extension(name, request.as_ref(), event).await {
             Ok(extension) => {
                 if extension.has_grown {
                     self.notifier.notify(name);
                     self.wake_dispatcher.notify_one();
                 }
-                Ok(view::task(&extension.task))
+                Ok(Some(extension.task))
             }
             Err(error) if !self.was_carried_out(name, request.as_ref()).await? => Err(error),
-            Err(_) => self.task(name).await,
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Appends events once those of them that are audited, such as the end of an approval, are in the audit log. If another
+    /// writer is first, a record may have an outcome that was refused then: the record of the call tells so.
+    async fn audited_extension(
+        &self,
+        name: &TaskName,
+        request: Option<&RequestId>,
+        event: impl Fn(&Task) -> Result<Vec<Event>, Error> + Send + Sync,
+    ) -> Result<Extension, Error> {
+        let store = self.store.as_ref();
+        loop {
+            let proposal = log::propose(store, name, &event).await?;
+            let spec = &proposal.task().spec;
+            let events = proposal.events().iter();
+            let entries: Vec<_> = events.filter_map(|one| audit::event(spec, one)).collect();
+            if !entries.is_empty() {
+                let recorded = self.audit.record(entries).await;
+                recorded.map_err(Error::AuditFailed)?;
+            }
+            if let Some(extension) = proposal.append(store, None, request).await? {
+                return Ok(extension);
+            }
         }
     }
 
@@ -293,7 +330,7 @@ impl Edge {
     ) -> Result<wire::Task, Error> {
         let name = self.visible_task("name", &request.name).await?;
         let id = request_id("TakeOver", &request.request_id, &request)?;
-        let user = taking_over(request.user);
+        let user = taking_over(request.user)?;
         let taken = self.command(&name, id, |task| match &task.lifecycle {
             _ if task.is_taken_over() => Ok(Vec::new()),
             Lifecycle::Running | Lifecycle::Paused | Lifecycle::AwaitingUser(_) => {

@@ -46,7 +46,7 @@ impl Edge {
         self.store_desktop(&desktop, false, id).await?;
         let entry = self.desktops.put(desktop, ports, source);
         self.wake_dispatcher.notify_one();
-        Ok(message_of(entry))
+        Ok(message_of(entry, &ownership::caller()?))
     }
 
     /// Connects to the services of a desktop that a caller registers. Sends no request yet.
@@ -69,6 +69,7 @@ impl Edge {
         &self,
         request: &wire::ListDesktopsRequest,
     ) -> Result<wire::ListDesktopsResponse, Error> {
+        let principal = ownership::caller()?;
         self.refresh_desktops().await?;
         let labelled = |entry: &PooledDesktop| {
             request
@@ -77,7 +78,7 @@ impl Edge {
                 .all(|(key, value)| entry.desktop.labels.get(key) == Some(value))
         };
         let entries = self.desktops.list().into_iter().filter(labelled);
-        let desktops = entries.map(message_of).collect();
+        let desktops = entries.map(|entry| message_of(entry, &principal)).collect();
         let (desktops, next_page_token) = page(desktops, request.page_size, &request.page_token)?;
         Ok(wire::ListDesktopsResponse {
             desktops,
@@ -97,9 +98,8 @@ impl Edge {
         let known = known.ok_or_else(|| self.desktop_not_found(&name))?;
         self.store_desktop(&known.desktop, true, id).await?;
         let drained = self.desktops.drain(&name);
-        drained
-            .map(message_of)
-            .ok_or_else(|| self.desktop_not_found(&name))
+        let drained = drained.ok_or_else(|| self.desktop_not_found(&name))?;
+        Ok(message_of(drained, &ownership::caller()?))
     }
 
     pub(super) async fn unregister(
@@ -188,7 +188,8 @@ impl Edge {
     }
 }
 
-fn message_of(entry: PooledDesktop) -> common::Desktop {
+/// Returns a desktop as a principal sees it.
+fn message_of(entry: PooledDesktop, principal: &Principal) -> common::Desktop {
     use common::desktop::State;
 
     let state = match &entry.task {
@@ -198,10 +199,9 @@ fn message_of(entry: PooledDesktop) -> common::Desktop {
         None => State::Available,
     };
     // The task of another tenant has no name for the caller.
-    let principal = Principal::current();
     let task = entry.task.filter(|_| {
         let tenant = entry.tenant.as_deref();
-        tenant.is_some_and(|tenant| ownership::sees(&principal, tenant))
+        tenant.is_some_and(|tenant| ownership::sees(principal, tenant))
     });
     common::Desktop {
         state: state.into(),

@@ -29,7 +29,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::Stream;
 use futures::future::BoxFuture;
-use motorium_kit::principal::Principal;
 use motorium_kit::server::HealthCheck;
 use motorium_kit::shutdown::Shutdown;
 use motorium_proto::domain::id::{SessionName, TaskName};
@@ -232,7 +231,7 @@ impl OrchestratorService for Edge {
             page_token: Some(request.page_token).filter(|token| !token.is_empty()),
             states: request.states,
             session,
-            tenant: ownership::listed_tenant(&Principal::current()),
+            tenant: ownership::listed_tenant(&ownership::caller()?),
             labels: request.labels.into_iter().collect(),
         };
         let page = self.store.list_tasks(list).await.map_err(Error::Store)?;

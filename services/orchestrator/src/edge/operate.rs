@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use tonic::{Status, Streaming};
 
 use super::commands::{taking_over, wrong_state};
-use super::{Edge, ResponseStream};
+use super::{Edge, ResponseStream, ownership};
 use crate::error::Error;
 use crate::operators::{OperatorInput, OperatorSender};
 use motorium_recording::log;
@@ -48,7 +48,7 @@ impl Edge {
                 return Err(Error::from(missing).into());
             }
         };
-        let principal = Principal::current();
+        let principal = ownership::caller()?;
         let resource = start.name.clone();
         self.record_begin(&principal, METHOD, &resource).await?;
         let (task, inputs) = match self.open_way(start).await {
@@ -81,7 +81,7 @@ impl Edge {
         start: wire::OperateDesktopStart,
     ) -> Result<(wire::Task, OperatorSender), Error> {
         let name = self.visible_task("start.name", &start.name).await?;
-        let operator = taking_over(start.user);
+        let operator = taking_over(start.user)?;
         let task = log::load(self.store.as_ref(), &name).await?;
         if !task.is_taken_over() || task.operator != operator {
             return Err(wrong_state(&task, NOT_TAKEN_OVER));

@@ -1,4 +1,5 @@
-//! Decides whose tasks, sessions, uploads and desktops a caller may use. Every call asks here for what it names.
+//! Decides whose tasks, sessions, uploads and desktops a caller may use. Every call asks here for what it names, and for its
+//! caller: one that no server has authenticated is refused.
 //!
 //! A resource belongs to a tenant, and its principals use it. An administrator of the deployment, which is a principal with
 //! the role `admin` in the tenant `default`, uses those of every tenant and alone changes the pool of desktops. To all others a
@@ -22,7 +23,7 @@ impl Edge {
 
     /// Returns the row of a task that the caller may use. Field `field` of the request names it.
     pub(super) async fn visible_row(&self, field: &str, name: &str) -> Result<TaskRow, Error> {
-        let principal = Principal::current();
+        let principal = caller()?;
         let task = TaskName::parse(field, name)?;
         let row = self.store.get_task(&task).await?;
         if sees(&principal, &row.tenant) {
@@ -30,6 +31,11 @@ impl Edge {
         }
         Err(motorium_store::Error::TaskNotFound { task }.into())
     }
+}
+
+/// Returns the principal of the current call.
+pub(super) fn caller() -> Result<Principal, Error> {
+    Principal::current().ok_or(Error::NoCaller)
 }
 
 /// Returns whether a principal may use what belongs to a tenant.
@@ -53,7 +59,7 @@ pub(super) fn owner(principal: &Principal) -> Owner {
 
 /// Returns an error unless the caller may change the pool of desktops, which all tenants share.
 pub(super) fn check_deployment_admin() -> Result<(), Error> {
-    let principal = Principal::current();
+    let principal = caller()?;
     if principal.is_deployment_admin() {
         return Ok(());
     }

@@ -13,7 +13,6 @@ use std::time::SystemTime;
 use futures::StreamExt as _;
 use futures::future::{FutureExt as _, select_all};
 use futures::stream;
-use motorium_kit::principal::Principal;
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::id::{EventSeq, SessionName, TaskName};
 use motorium_proto::limits::DEFAULT_PAGE_SIZE;
@@ -27,7 +26,7 @@ use tonic::Status;
 
 use super::watch::{EVENT_BATCH_SIZE, POLL_INTERVAL, is_last};
 use super::watch_slots::WatchSlot;
-use super::{Edge, ResponseStream};
+use super::{Edge, ResponseStream, ownership};
 use crate::error::Error;
 
 /// A task of the session whose last event is not delivered yet.
@@ -65,7 +64,7 @@ impl Edge {
     ) -> Result<ResponseStream<wire::WatchSessionResponse>, Error> {
         let name = SessionName::parse("name", &request.name)?;
         let session = self.session(&name).await?;
-        let slot = self.watches.take(Principal::current().name())?;
+        let slot = self.watches.take(ownership::caller()?.name())?;
         let position = match request.resume_token.as_str() {
             "" => SessionToken::start(self.store.generation(), &name),
             token => SessionToken::parse(token)?,

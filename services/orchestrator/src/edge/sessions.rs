@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use futures::StreamExt as _;
-use motorium_kit::principal::{LOCAL, Principal};
+use motorium_kit::principal::LOCAL;
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::id::SessionName;
 use motorium_proto::error::FieldError;
@@ -27,7 +27,7 @@ impl Edge {
         let given = request.session.unwrap_or_default();
         let name = resource_id("session_id", &request.session_id, Uuid::now_v7())?;
         let name = SessionName::from_segment(&name)?;
-        let owner = ownership::owner(&Principal::current());
+        let owner = ownership::owner(&ownership::caller()?);
         let session = wire::Session {
             name: name.to_string(),
             display_name: given.display_name,
@@ -49,7 +49,7 @@ impl Edge {
 
     /// Returns a session that the caller may use.
     pub(super) async fn session(&self, name: &SessionName) -> Result<wire::Session, Error> {
-        let principal = Principal::current();
+        let principal = ownership::caller()?;
         match self.store.get_resource(&name.to_string()).await {
             Ok(row) if ownership::sees(&principal, &row.tenant) => message_of(row),
             Ok(row) => Err(Error::SessionNotFound { name: row.name }),
@@ -66,7 +66,7 @@ impl Edge {
     ) -> Result<wire::ListSessionsResponse, Error> {
         let list = ListResources {
             collection: Collection::Sessions,
-            tenant: ownership::listed_tenant(&Principal::current()),
+            tenant: ownership::listed_tenant(&ownership::caller()?),
             page_size: page_size(request.page_size)?,
             page_token: Some(request.page_token).filter(|token| !token.is_empty()),
             labels: Default::default(),

@@ -1,4 +1,6 @@
 //! Streams the trajectory of a task as an archive.
+//!
+//! Its files are not made here: [`motorium_recording::trajectory`] does.
 
 use futures::StreamExt as _;
 use motorium_proto::v1::orchestrator as wire;

@@ -10,7 +10,6 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
-use motorium_kit::principal::Principal;
 use motorium_proto::error::FieldError;
 use motorium_proto::limits::MAX_FILE_BYTES;
 use motorium_proto::v1::orchestrator as wire;
@@ -18,7 +17,7 @@ use motorium_store::{Collection, PutResource};
 use motorium_task::spec::{Attachment, AttachmentContent, upload_name};
 use tonic::{Status, Streaming};
 
-use super::Edge;
+use super::{Edge, ownership};
 use crate::error::Error;
 
 /// Time that a client may take for the next chunk.
@@ -31,7 +30,7 @@ impl Edge {
         &self,
         mut chunks: Streaming<wire::UploadFileRequest>,
     ) -> Result<wire::UploadFileResponse, Status> {
-        let caller = Principal::current();
+        let caller = ownership::caller()?;
         let tenant = caller.tenant().to_owned();
         let _slot = self.uploads.take(caller.name()).await?;
         let mut content = BytesMut::new();
@@ -60,7 +59,7 @@ impl Edge {
         field: &str,
         attachments: &[Attachment],
     ) -> Result<(), Error> {
-        let tenant = Principal::current().tenant().to_owned();
+        let tenant = ownership::caller()?.tenant().to_owned();
         for (index, attachment) in attachments.iter().enumerate() {
             let AttachmentContent::Upload(sha256) = attachment.content else {
                 continue;

@@ -7,7 +7,6 @@ use std::time::SystemTime;
 
 use futures::StreamExt as _;
 use futures::stream;
-use motorium_kit::principal::Principal;
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::id::{EventSeq, TaskName};
 use motorium_proto::v1::orchestrator as wire;
@@ -16,7 +15,7 @@ use tokio::time::{Duration, Instant};
 use tonic::Status;
 
 use super::watch_slots::WatchSlot;
-use super::{Edge, ResponseStream};
+use super::{Edge, ResponseStream, ownership};
 use crate::error::Error;
 use motorium_recording::log;
 
@@ -45,7 +44,7 @@ impl Edge {
         request: wire::WatchTaskRequest,
     ) -> Result<ResponseStream<wire::WatchTaskResponse>, Error> {
         let row = self.visible_row("name", &request.name).await?;
-        let slot = self.watches.take(Principal::current().name())?;
+        let slot = self.watches.take(ownership::caller()?.name())?;
         let task = row.name.clone();
         let mut watch = Watch {
             edge: self.clone(),

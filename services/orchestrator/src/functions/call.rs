@@ -1,4 +1,6 @@
 //! A call of a tool, and the error of a tool.
+//!
+//! It does not reach tools.
 
 use serde_json::{Map, Value};
 

@@ -14,12 +14,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
+use motorium_kit::private_file;
 use motorium_messages::{Language, Message};
 use motorium_proto::domain::action::{ActionText, Text};
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::common;
+use motorium_text::rfc3339;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -123,11 +124,9 @@ impl ActivityLogHook {
 }
 
 fn append(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(text.as_bytes())
+    let mut options = private_file::options();
+    let opened = options.append(true).create(true).open(path);
+    opened?.write_all(text.as_bytes())
 }
 
 #[async_trait]
@@ -197,8 +196,7 @@ impl Hook for ActivityLogHook {
 fn line(context: &HookContext<'_>, at: SystemTime, what: &str, details: Value) -> Value {
     let labels = &context.task.spec.labels;
     let mut line = Map::new();
-    let at = Timestamp::try_from(at).unwrap_or_default();
-    line.insert("at".to_owned(), json!(format!("{at:.3}")));
+    line.insert("at".to_owned(), json!(rfc3339::format(at)));
     line.insert("task".to_owned(), json!(context.task.spec.name.to_string()));
     for who in IDENTITY_LABELS {
         if let Some(name) = labels.get(who) {

@@ -1,4 +1,6 @@
 //! Configuration of the hook chain: `[[orchestrator.hooks]]`.
+//!
+//! It does not call hooks.
 
 use std::sync::Arc;
 

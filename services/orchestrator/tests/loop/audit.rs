@@ -125,6 +125,15 @@ async fn actions_and_approvals_are_recorded_without_what_is_typed() {
     );
     assert_eq!(all("approval", "begun", "outcome"), ["STATE_PENDING"; 2]);
     assert_eq!(all("approval", "ended", "outcome"), ["STATE_APPROVED"; 2]);
+    let mut waits = false;
+    for record in &records {
+        match (record["what"].as_str(), record["phase"].as_str()) {
+            (Some("approval"), phase) => waits = phase == Some("begun"),
+            // The run sees an approval once it is stored, and its outcome is recorded before.
+            (Some("action"), Some("begun")) => assert!(!waits, "{record}"),
+            _ => {}
+        }
+    }
     assert!(
         all("action", "begun", "resource")
             .iter()

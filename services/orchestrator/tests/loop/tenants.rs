@@ -2,7 +2,7 @@
 
 use futures::StreamExt as _;
 use motorium_proto::FILE_DESCRIPTOR_SET;
-use motorium_proto::error::ErrorReport;
+use motorium_proto::error::{ErrorReport, reason};
 use motorium_proto::v1::common;
 use motorium_proto::v1::orchestrator as wire;
 use prost::Message as _;
@@ -12,7 +12,7 @@ use tonic::{Code, Status, Streaming};
 use crate::approvals::shop_with;
 use crate::support::cluster::{Cluster, DESKTOP};
 use crate::support::in_time;
-use crate::support::principals::NamedClient;
+use crate::support::principals::{NamedClient, SPAWNED};
 use crate::support::script::{act, click, done};
 
 /// The victim and her colleague, an attacker with every role in a tenant of his own, and the one who sees all.
@@ -427,6 +427,22 @@ async fn no_call_reaches_what_another_tenant_has() {
     );
     assert_eq!(after.state, before.state);
     assert_eq!(cluster.world.done(), []);
+}
+
+#[tokio::test]
+async fn a_call_that_has_left_its_task_has_no_rights() {
+    let (cluster, names) = victim().await;
+    let mut spawned = cluster.client_as(SPAWNED);
+    for method in methods() {
+        let refused = match method.as_str() {
+            // It is attacked by several calls, the first of which succeeds for others.
+            "CreateTask" => create(&mut spawned, task_of("run")).await.map(drop),
+            method => attack(method, &mut spawned, &names).await.map(drop),
+        };
+        let report = ErrorReport::from_status(&refused.unwrap_err());
+        let expected = (Code::Unauthenticated, reason::UNAUTHENTICATED);
+        assert_eq!((report.code, report.reason.as_str()), expected, "{method}");
+    }
 }
 
 #[tokio::test]

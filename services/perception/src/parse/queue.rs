@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use image::RgbaImage;
 use motorium_imaging::codec;
-use motorium_kit::caller::Caller;
+use motorium_kit::connection_origin::ConnectionOrigin;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -21,9 +21,9 @@ use crate::error::Error;
 #[derive(Debug)]
 pub struct ParseQueue {
     parser: Arc<dyn Parser>,
-    turns: Arc<FairSemaphore<Caller>>,
+    turns: Arc<FairSemaphore<ConnectionOrigin>>,
     /// Permits for large images.
-    large: Arc<FairSemaphore<Caller>>,
+    large: Arc<FairSemaphore<ConnectionOrigin>>,
 }
 
 /// Decoded size, in bytes, above which images are processed one at a time.
@@ -82,7 +82,10 @@ impl ParseQueue {
         if bytes.is_none_or(|bytes| bytes <= LARGE_IMAGE_BYTES) {
             return Ok(None);
         }
-        let turn = self.large.acquire(Caller::current(), encoded.len()).await;
+        let turn = self
+            .large
+            .acquire(ConnectionOrigin::current(), encoded.len())
+            .await;
         turn.map(Some).map_err(|QueueFull| Error::ParserBusy)
     }
 
@@ -111,7 +114,7 @@ impl ParseQueue {
         work: impl FnOnce(&AdmittedParser<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let queued = Instant::now();
-        let turn = self.turns.acquire(Caller::current(), held).await;
+        let turn = self.turns.acquire(ConnectionOrigin::current(), held).await;
         let turn = turn.map_err(|QueueFull| Error::ParserBusy)?;
         let waiting = queued.elapsed();
         let parser = Arc::clone(&self.parser);
@@ -224,7 +227,7 @@ mod tests {
         let (witness, queue) = queue();
         let gate = witness.gate.lock().unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));
-        let caller = |port| Caller::at(([127, 0, 0, 1], port).into());
+        let origin = |port| ConnectionOrigin::at(([127, 0, 0, 1], port).into());
         let mut parses = Vec::new();
         for (index, port) in [1, 1, 1, 1, 2].into_iter().enumerate() {
             let (their_queue, order) = (Arc::clone(&queue), Arc::clone(&order));
@@ -235,7 +238,7 @@ mod tests {
                 };
                 their_queue.run(4, noting).await
             };
-            parses.push(tokio::spawn(caller(port).scope(parse)));
+            parses.push(tokio::spawn(origin(port).scope(parse)));
             // The first parse is running before the others are queued, in order.
             match index {
                 0 => until(|| witness.inside.load(Ordering::SeqCst) == 1).await,

@@ -14,7 +14,7 @@ use motorium_imaging::codec::size_of;
 use motorium_imaging::exact_diff;
 use motorium_imaging::marks::input;
 use motorium_imaging::resize::crop;
-use motorium_kit::caller::Caller;
+use motorium_kit::connection_origin::ConnectionOrigin;
 use motorium_proto::domain::frame::{Cursor, Frame};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::FrameId;
@@ -81,10 +81,10 @@ pub(super) async fn stream(
         dirty: true,
         last_sent: None,
     };
-    // The stream is polled outside its call, but must queue for the parser as the same caller.
-    let caller = Caller::current();
+    // The stream is polled outside its call, but must queue for the parser as one from the same connection.
+    let origin = ConnectionOrigin::current();
     let updates = futures::stream::try_unfold(watch, move |mut watch| async move {
-        let update = caller.scope(watch.next()).await?;
+        let update = origin.scope(watch.next()).await?;
         Ok(Some((update, watch)))
     });
     Ok(Box::pin(updates))

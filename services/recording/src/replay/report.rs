@@ -1,4 +1,6 @@
 //! The result of a replay.
+//!
+//! It is not printed here, and nothing is compared.
 
 use serde::Serialize;
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use motorium_messages::{Language, Message};
 
-use crate::timestamp::rfc3339;
 use motorium_task::{Lifecycle, Task, view, words};
+use motorium_text::rfc3339;
 
 /// Returns the content of `answer.md`.
 pub(super) fn text(task: &Task) -> String {
@@ -59,7 +59,7 @@ pub(super) fn facts(task: &Task) -> Vec<(String, String)> {
         facts.push((label("desktop"), desktop.to_string()));
     }
     if let Some(started) = task.started_at {
-        facts.push((label("started"), rfc3339(started)));
+        facts.push((label("started"), rfc3339::format(started)));
         let ended = task.ended_at.unwrap_or(task.updated_at);
         let time = ended.duration_since(started).unwrap_or_default();
         let time = duration(time, task.spec.message_language());

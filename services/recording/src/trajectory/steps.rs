@@ -17,8 +17,8 @@ use serde_json::{Map, Value, json};
 
 use super::json as contract;
 use super::timeline::{TimelineEntry, timeline_entry};
-use crate::timestamp::rfc3339;
 use motorium_task::event::{ActionIntended, Artifact, Event, Observed, RecordedEvent};
+use motorium_text::rfc3339;
 
 /// Kind of a step's file.
 #[derive(Debug, Clone, Copy)]
@@ -270,7 +270,7 @@ impl ExportedStep {
             .collect();
         without_nulls(json!({
             "step": self.number,
-            "time": rfc3339(self.at),
+            "time": rfc3339::format(self.at),
             "milliseconds": self.took().map(milliseconds),
             "frame": file(StepFile::Frame, &self.image),
             "frame_after": file(StepFile::FrameAfter, &self.image_after),

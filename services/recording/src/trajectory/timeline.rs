@@ -7,9 +7,9 @@ use std::time::SystemTime;
 use motorium_messages::{Language, Message, choice_key, join_clauses, join_list};
 use serde_json::{Value, json};
 
-use crate::timestamp::rfc3339;
 use motorium_task::event::{Event, PointerChecked, RecordedEvent, UserRequestKind};
 use motorium_task::{Approval, ApprovalState};
+use motorium_text::rfc3339;
 
 /// One line of the timeline.
 #[derive(Debug, Clone)]
@@ -98,7 +98,7 @@ impl TimelineTitle {
 impl TimelineEntry {
     /// Returns its element of `happened` in `steps.jsonl`.
     pub(super) fn json(&self) -> Value {
-        json!({"time": rfc3339(self.at), "what": self.title.as_str(), "text": self.text})
+        json!({"time": rfc3339::format(self.at), "what": self.title.as_str(), "text": self.text})
     }
 }
 

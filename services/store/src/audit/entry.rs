@@ -1,10 +1,13 @@
 //! The records of the audit log and their form: one JSON object per line, with its hash at the end.
+//!
+//! It opens no files, and does not decide what is recorded.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
+use motorium_text::rfc3339;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -145,10 +148,9 @@ struct Written {
 
 /// Returns the line of an entry, which comes after this record, and its own position.
 pub(super) fn line(entry: &AuditEntry, seq: u64, previous: Hash) -> (String, Checkpoint) {
-    let time = Timestamp::try_from(entry.at).unwrap_or_default();
     let written = Written {
         seq,
-        time: format!("{time:.3}"),
+        time: rfc3339::format(entry.at),
         principal: shortened(&entry.principal),
         tenant: shortened(&entry.tenant),
         what: entry.what.to_owned(),

@@ -3,9 +3,11 @@
 //! A file is named after the number of its first record, so that their order is that of their names. The head is one line of
 //! fixed length, which is overwritten in place.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+
+use motorium_kit::private_file;
 
 use super::entry::Checkpoint;
 
@@ -42,10 +44,8 @@ pub(super) fn files(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
 
 /// Opens a file of this user alone for reading and writing. Creates it if it is missing.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
+    let mut options = private_file::options();
     options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
 

@@ -1,4 +1,6 @@
 //! Files of backups: private copies that are on the disk when a call returns, and their hashes.
+//!
+//! It does not know which files belong to a backup.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};

@@ -1,4 +1,6 @@
 //! Cases for [`StoreUpkeep`](crate::StoreUpkeep): deletion, the index of used blobs, and duties.
+//!
+//! Nothing here is particular to one database.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Sessions, desktops and uploads.
+//!
+//! Their messages are not read here: a row has them as bytes.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;

@@ -1,4 +1,6 @@
 //! Conversion between database rows and domain values.
+//!
+//! It sends no statements but those for labels.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

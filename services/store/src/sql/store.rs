@@ -1,4 +1,6 @@
 //! Implementation of [`TaskStore`] with the queries of the other modules.
+//!
+//! It has no statements of its own.
 
 use std::time::{Duration, SystemTime};
 

@@ -121,13 +121,7 @@ impl Store {
             .bind(id)
             .execute(&mut *writing)
             .await?;
-        sqlx::query(
-            "INSERT INTO task_upkeep (task, indexed_seq, notes_deleted, blobs_released) VALUES ($1, 0, 1, 0)
-             ON CONFLICT (task) DO UPDATE SET notes_deleted = 1",
-        )
-        .bind(id)
-        .execute(&mut *writing)
-        .await?;
+        set_upkeep(&mut writing, id, "notes_deleted", 1).await?;
         writing.commit().await?;
         Ok(())
     }
@@ -183,14 +177,7 @@ impl Store {
             query.push(" ON CONFLICT DO NOTHING");
             query.build().execute(&mut *writing).await?;
         }
-        sqlx::query(
-            "INSERT INTO task_upkeep (task, indexed_seq, notes_deleted, blobs_released) VALUES ($1, $2, 0, 0)
-             ON CONFLICT (task) DO UPDATE SET indexed_seq = excluded.indexed_seq",
-        )
-        .bind(id)
-        .bind(task.last_seq.0)
-        .execute(&mut *writing)
-        .await?;
+        set_upkeep(&mut writing, id, "indexed_seq", task.last_seq.0).await?;
         writing.commit().await?;
         Ok(())
     }
@@ -217,13 +204,7 @@ impl Store {
                 .execute(&mut *writing)
                 .await?;
         }
-        sqlx::query(
-            "INSERT INTO task_upkeep (task, indexed_seq, notes_deleted, blobs_released) VALUES ($1, 0, 0, 1)
-             ON CONFLICT (task) DO UPDATE SET blobs_released = 1",
-        )
-        .bind(id)
-            .execute(&mut *writing)
-            .await?;
+        set_upkeep(&mut writing, id, "blobs_released", 1).await?;
         writing.commit().await?;
         Ok(())
     }
@@ -292,6 +273,32 @@ impl Store {
             .await?;
         Ok(())
     }
+}
+
+/// Sets a column of the upkeep of a task, which has none before the first one is set.
+async fn set_upkeep(
+    connection: &mut Connection,
+    task: i64,
+    column: &'static str,
+    value: i64,
+) -> Result<(), StatementError> {
+    sqlx::query(
+        "INSERT INTO task_upkeep (task, indexed_seq, notes_deleted, blobs_released) VALUES ($1, 0, 0, 0)
+         ON CONFLICT (task) DO NOTHING",
+    )
+    .bind(task)
+    .execute(&mut *connection)
+    .await?;
+    QueryBuilder::<Database>::new("UPDATE task_upkeep SET ")
+        .push(column)
+        .push(" = ")
+        .push_bind(value)
+        .push(" WHERE task = ")
+        .push_bind(task)
+        .build()
+        .execute(&mut *connection)
+        .await?;
+    Ok(())
 }
 
 /// Returns the id of a task, whose row it locks.

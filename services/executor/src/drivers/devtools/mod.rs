@@ -28,6 +28,7 @@ use super::{
     Capabilities, Driver, DriverFailure, DriverOutcome, Error, FocusedPage, HumanInputReceiver,
     KEYBOARD_BROWSER_LIMITATION, PreparedAction,
 };
+use crate::guard::named_hosts::NamedHosts;
 use crate::guard::url_rules::UrlRules;
 
 mod connection;
@@ -59,7 +60,9 @@ pub struct Options {
     /// Launcher of the configured browser.
     pub launcher: Launcher,
     /// The URL rules, updated on reload.
-    pub addresses: watch::Receiver<Arc<UrlRules>>,
+    pub rules: watch::Receiver<Arc<UrlRules>>,
+    /// Private hosts that the user of the current lease named.
+    pub named_hosts: NamedHosts,
 }
 
 /// A driver that adds DevTools control to another driver.
@@ -77,7 +80,7 @@ impl BrowserDriver {
     pub fn start(input: Arc<dyn Driver>, options: Options) -> Self {
         Self {
             input,
-            browser: Browser::watch(options.endpoint, options.addresses),
+            browser: Browser::watch(options.endpoint, options.rules, options.named_hosts),
             launcher: options.launcher,
             display: options.display,
         }
@@ -252,10 +255,15 @@ impl Drop for ConnectionTask {
 }
 
 impl Browser {
-    fn watch(endpoint: String, addresses: watch::Receiver<Arc<UrlRules>>) -> Self {
+    fn watch(
+        endpoint: String,
+        rules: watch::Receiver<Arc<UrlRules>>,
+        named_hosts: NamedHosts,
+    ) -> Self {
         let endpoint: Arc<str> = endpoint.into();
         let (now, connected) = watch::channel(None);
-        let keeper = tokio::spawn(maintain_connection(Arc::clone(&endpoint), addresses, now));
+        let kept = maintain_connection(Arc::clone(&endpoint), rules, named_hosts, now);
+        let keeper = tokio::spawn(kept);
         Self {
             endpoint,
             connected,
@@ -321,11 +329,12 @@ impl FocusedPage for Browser {
 /// Connects to the browser and reconnects after each disconnect.
 async fn maintain_connection(
     endpoint: Arc<str>,
-    addresses: watch::Receiver<Arc<UrlRules>>,
+    rules: watch::Receiver<Arc<UrlRules>>,
+    named_hosts: NamedHosts,
     now: watch::Sender<ConnectionState>,
 ) {
     loop {
-        let ended = serve_connection(&endpoint, addresses.clone(), &now).await;
+        let ended = serve_connection(&endpoint, rules.clone(), named_hosts.clone(), &now).await;
         let error = ended.err().unwrap_or(Error::BrowserDisconnected);
         tracing::debug!(%error, endpoint = &*endpoint, "the browser is not connected");
         let cause = match error {
@@ -345,11 +354,12 @@ async fn maintain_connection(
 /// Filters a browser's URLs until it disconnects.
 async fn serve_connection(
     endpoint: &str,
-    addresses: watch::Receiver<Arc<UrlRules>>,
+    rules: watch::Receiver<Arc<UrlRules>>,
+    named_hosts: NamedHosts,
     now: &watch::Sender<ConnectionState>,
 ) -> Result<(), Error> {
     let (connection, events) = DevToolsConnection::open(endpoint).await?;
-    let fence = UrlFilter::install(connection.clone(), addresses).await?;
+    let filter = UrlFilter::install(connection.clone(), rules, named_hosts).await?;
     let announced = async {
         pages::renew_interception(&connection).await?;
         tracing::info!(endpoint, "connected to the browser; its URLs are filtered");
@@ -357,7 +367,7 @@ async fn serve_connection(
         std::future::pending().await
     };
     tokio::select! {
-        ended = fence.run(events) => ended,
+        ended = filter.run(events) => ended,
         failed = announced => failed,
     }
 }

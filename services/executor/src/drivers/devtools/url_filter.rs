@@ -29,6 +29,7 @@ use super::pages::{self, AttachedPage};
 use super::protocol::BrowserTarget;
 use crate::drivers::Error;
 use crate::drivers::launch::PROXY_VARIABLES;
+use crate::guard::named_hosts::NamedHosts;
 use crate::guard::url_rules::UrlRules;
 
 /// Page to which a tab with a forbidden URL is navigated.
@@ -100,6 +101,8 @@ pub(super) struct UrlFilter {
     connection: DevToolsConnection,
     rules: watch::Receiver<Arc<UrlRules>>,
     active_rules: Arc<UrlRules>,
+    /// Private hosts that the user of the current lease named.
+    named_hosts: NamedHosts,
     /// Pages by the session in which their responses are reported.
     observed: HashMap<String, BrowserTarget>,
 }
@@ -110,12 +113,14 @@ impl UrlFilter {
     pub(super) async fn install(
         connection: DevToolsConnection,
         mut rules: watch::Receiver<Arc<UrlRules>>,
+        named_hosts: NamedHosts,
     ) -> Result<Self, Error> {
         let active_rules = rules.borrow_and_update().clone();
         let filter = Self {
             connection,
             rules,
             active_rules,
+            named_hosts,
             observed: HashMap::new(),
         };
         filter.intercept_requests().await?;
@@ -240,7 +245,10 @@ impl UrlFilter {
         let Some((url, address)) = received.response.origin() else {
             return;
         };
-        if self.active_rules.allows_remote(&url, address) {
+        if self
+            .active_rules
+            .allows_remote(&url, address, &self.named_hosts)
+        {
             return;
         }
         tracing::warn!(
@@ -284,14 +292,18 @@ impl UrlFilter {
 
     /// Resources may be loaded from every allowed URL. `data:` reaches no network.
     fn allows_request(&self, address: &str) -> bool {
-        address.starts_with("data:") || self.active_rules.allows_page(address)
+        address.starts_with("data:") || self.allows_page(address)
+    }
+
+    fn allows_page(&self, address: &str) -> bool {
+        self.active_rules.allows_page(address, &self.named_hosts)
     }
 
     fn check_page(&self, page: BrowserTarget) {
-        if page.is_page() && !self.active_rules.allows_page(&page.url) {
-            let (connection, active_rules) =
-                (self.connection.clone(), Arc::clone(&self.active_rules));
-            tokio::spawn(navigate_away(connection, active_rules, page));
+        if page.is_page() && !self.allows_page(&page.url) {
+            let (rules, named_hosts) = (Arc::clone(&self.active_rules), self.named_hosts.clone());
+            let may_stay = move |address: &str| rules.allows_page(address, &named_hosts);
+            tokio::spawn(navigate_away(self.connection.clone(), may_stay, page));
         }
     }
 }
@@ -334,7 +346,7 @@ fn intercepted(rules: &UrlRules) -> Vec<String> {
 /// Navigates a tab to a blank page, unless it only shows a load error.
 async fn navigate_away(
     connection: DevToolsConnection,
-    active_rules: Arc<UrlRules>,
+    may_stay: impl Fn(&str) -> bool,
     target: BrowserTarget,
 ) {
     let address = without_query(&target.url).to_owned();
@@ -343,8 +355,7 @@ async fn navigate_away(
         // The tab may have navigated since the event. A page that does not respond (a dialog, a busy page) is left as
         // well.
         let shown = timeout(PAGE_RESPONSE_TIMEOUT, page.shown()).await;
-        let may_stay = |address: &String| active_rules.allows_page(address);
-        if matches!(&shown, Ok(Ok(shown)) if shown.as_ref().is_none_or(may_stay)) {
+        if matches!(&shown, Ok(Ok(shown)) if shown.as_deref().is_none_or(&may_stay)) {
             return Ok(());
         }
         tracing::info!(address, "navigating away from a forbidden page");

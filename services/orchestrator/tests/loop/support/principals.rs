@@ -24,6 +24,8 @@ use super::cluster::Cluster;
 
 /// Header with the name, the tenant and the roles of a caller.
 const HEADER: &str = "x-test-principal";
+/// Value of the header for calls that are carried out in a task that their handler has spawned.
+pub(crate) const SPAWNED: &str = "spawned";
 
 /// The service of an orchestrator, on behalf of the callers that the header names.
 #[derive(Debug, Clone)]
@@ -48,6 +50,10 @@ impl Service<Request<Body>> for NamedCallers {
         let Some(header) = header else {
             return Box::pin(call);
         };
+        if header == SPAWNED {
+            let spawned = tokio::spawn(call);
+            return Box::pin(async { spawned.await.expect("the handler does not panic") });
+        }
         let principal = parse(header.to_str().expect("the header is a text"));
         Box::pin(principal.scope(call))
     }

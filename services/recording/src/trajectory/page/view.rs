@@ -10,11 +10,11 @@ use motorium_proto::domain::geometry::CapturePoint;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::timestamp::rfc3339;
 use crate::trajectory::answer::{duration, facts, final_message, outcome};
 use crate::trajectory::steps::{ActionSummary, CallSummary, ExportedStep, Steps};
 use crate::trajectory::timeline::TimelineEntry;
 use motorium_task::{Lifecycle, Task, words};
+use motorium_text::rfc3339;
 
 /// Radius of a drawn click point, as a share of the frame's width, so that it is visible on any screen size.
 const POINT_RADIUS_RATIO: f64 = 0.009;
@@ -212,7 +212,7 @@ impl<'a> TimelineRow<'a> {
 
 /// Formats the time of day.
 fn clock(at: std::time::SystemTime) -> String {
-    let time = rfc3339(at);
+    let time = rfc3339::format(at);
     // Position of the time within `2026-11-22T14:03:27Z`.
     time.get(11..19).unwrap_or_default().to_owned()
 }
