@@ -14,20 +14,21 @@ use axum::response::{IntoResponse as _, Response};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
+use motorium_kit::bearer;
 use motorium_kit::config::Secret;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::address::PageAddress;
+use crate::browser_sessions::{BrowserSession, BrowserSessions, LIFETIME};
 use crate::caller::{Caller, random_secret};
-use crate::config::Surroundings;
+use crate::config::LocalAccess;
 use crate::error::Error;
 use crate::guard::Entrance;
 use crate::login::LoginCodes;
 use crate::peer;
 use crate::private_file;
 use crate::quota::Quotas;
-use crate::sessions::{LIFETIME, Session, Sessions};
 use crate::upstream::Upstream;
 
 /// Name of the file with the token of a gateway whose services demand none.
@@ -38,7 +39,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(15);
 /// Sessions, login codes and tokens.
 #[derive(Debug)]
 pub(crate) struct Access {
-    sessions: Sessions,
+    sessions: BrowserSessions,
     codes: LoginCodes,
     local: LocalToken,
     upstream: Arc<Upstream>,
@@ -58,11 +59,10 @@ pub(crate) enum LocalToken {
 
 impl LocalToken {
     /// Returns the token of the services, or that of the gateway in `folder` if they demand none. It is created if there is none.
-    pub(crate) fn open(surroundings: &Surroundings) -> io::Result<Self> {
-        if surroundings.services_demand_token {
-            return Ok(Self::OfServices(surroundings.token.clone()));
+    pub(crate) fn open(access: LocalAccess, folder: &Path) -> io::Result<Self> {
+        if let LocalAccess::OfServices(token) = access {
+            return Ok(Self::OfServices(token));
         }
-        let folder = &surroundings.folder;
         if let Some(token) = read_own_token(folder)? {
             return Ok(Self::Own(token));
         }
@@ -107,11 +107,11 @@ impl Admission {
             checks.reset();
             loop {
                 tokio::select! {
-                    () = admission.ended.cancelled() => return Error::SessionRequired,
+                    () = admission.ended.cancelled() => return Error::LoginRequired,
                     _ = checks.tick() => {}
                 }
                 // Other errors pass; the stream itself tells of a service that does not answer.
-                if let Err(error @ (Error::SessionRequired | Error::TokenRejected)) =
+                if let Err(error @ (Error::LoginRequired | Error::TokenRejected)) =
                     admission.check().await
                 {
                     return error;
@@ -133,7 +133,7 @@ impl Admission {
 
 impl Access {
     pub(crate) fn new(
-        sessions: Sessions,
+        sessions: BrowserSessions,
         local: LocalToken,
         upstream: Arc<Upstream>,
         quotas: Arc<Quotas>,
@@ -189,12 +189,12 @@ impl Access {
         extensions: &Extensions,
         headers: &HeaderMap,
     ) -> Result<Credentials, Error> {
-        if let Some(token) = bearer(headers) {
+        if let Some(token) = bearer::token(headers) {
             return Ok(Credentials::Token(Secret::new(token)));
         }
         let cookie = self.cookie(extensions, headers);
         let cookie = cookie.map(|secret| Credentials::Session(Secret::new(secret)));
-        cookie.ok_or(Error::SessionRequired)
+        cookie.ok_or(Error::LoginRequired)
     }
 
     async fn identify(
@@ -209,7 +209,7 @@ impl Access {
             }
             Credentials::Session(secret) => {
                 let session = self.sessions.find(secret.expose());
-                let session = session.ok_or(Error::SessionRequired)?;
+                let session = session.ok_or(Error::LoginRequired)?;
                 Ok((session.caller, session.ended))
             }
         }
@@ -262,7 +262,7 @@ impl Access {
     }
 
     /// Returns the session with this secret.
-    pub(crate) fn session(&self, secret: &str) -> Option<Session> {
+    pub(crate) fn session(&self, secret: &str) -> Option<BrowserSession> {
         self.sessions.find(secret)
     }
 
@@ -294,14 +294,6 @@ impl Access {
             format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={max_age}{secure}");
         HeaderValue::try_from(text).expect("a secret consists of characters of a header")
     }
-}
-
-/// Returns the token of an `authorization` header.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    let is_bearer = scheme.eq_ignore_ascii_case("bearer");
-    is_bearer.then_some(token.trim())
 }
 
 /// Middleware: identifies the caller, counts the request, and refuses requests without a caller.

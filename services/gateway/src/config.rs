@@ -3,7 +3,7 @@
 //! Addresses and tokens of the services are not settings of the gateway: the process that starts it passes them in.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Uri};
@@ -33,6 +33,9 @@ pub struct Settings {
     pub perception: String,
     /// Address of the Executor of desktops that name none.
     pub executor: String,
+    /// Serve the MCP tool `act`, which performs single actions under the rules of the Executor, but without the policy and its
+    /// approvals.
+    pub direct_actions: bool,
     /// Further origins whose pages may change something, for the development of pages. They must be on this machine.
     #[schemars(example = ["http://localhost:5173"])]
     pub allowed_origins: Vec<String>,
@@ -48,6 +51,7 @@ impl Default for Settings {
             orchestrator: "http://127.0.0.1:7700".to_owned(),
             perception: "http://127.0.0.1:7701".to_owned(),
             executor: "http://127.0.0.1:7703".to_owned(),
+            direct_actions: false,
             allowed_origins: Vec::new(),
         }
     }
@@ -82,11 +86,12 @@ pub struct Config {
     pub(crate) listen: SocketAddr,
     pub(crate) public_url: Option<Origin>,
     pub(crate) allowed_origins: Vec<HeaderValue>,
+    pub(crate) direct_actions: bool,
 }
 
-/// Surroundings of a gateway, which its process knows.
+/// The services behind a gateway.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct Services {
     /// URL of the Orchestrator.
     pub orchestrator: String,
     /// URL of the Perception of desktops that name none.
@@ -95,14 +100,23 @@ pub struct Surroundings {
     pub executor: String,
     /// Configuration of connections to services, without a token: each call has that of its caller.
     pub client: client::Config,
-    /// Token of the services that callers on this machine have.
-    pub token: Option<Secret>,
-    /// The services know their callers by tokens.
-    pub services_demand_token: bool,
     /// Callers send the token of the user, so that services on this machine must be of this user.
-    pub own_services: bool,
-    /// Folder for the sessions.
-    pub folder: PathBuf,
+    pub are_own: bool,
+}
+
+/// The token by which the gateway knows the programs of this machine.
+#[derive(Debug, Clone)]
+pub enum LocalAccess {
+    /// The services demand a token. Theirs, or `None` if only callers with names have one.
+    OfServices(Option<Secret>),
+    /// The services demand none: one of the gateway's own.
+    Own,
+}
+
+/// Returns the folder of the gateway in a data folder.
+#[must_use]
+pub fn folder(data: &Path) -> PathBuf {
+    data.join("gateway")
 }
 
 /// Scheme, host and port.
@@ -166,6 +180,7 @@ impl Settings {
             listen,
             public_url,
             allowed_origins: origins.collect::<Result<_, _>>()?,
+            direct_actions: self.direct_actions,
         })
     }
 }

@@ -5,13 +5,13 @@
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use motorium_proto::error::{ErrorReport, FieldError, reason as common};
-use serde_json::json;
+use serde_json::{Value, json};
 use tonic::{Code, Status};
 
 /// Reasons of the gateway, each with a page in `docs/errors/`.
 pub mod reason {
-    /// The request has neither a session nor a token.
-    pub const SESSION_REQUIRED: &str = "SESSION_REQUIRED";
+    /// The request has neither the cookie of a browser that is logged in nor a token.
+    pub const LOGIN_REQUIRED: &str = "LOGIN_REQUIRED";
     /// The login code is unknown, used or expired.
     pub const LOGIN_CODE_INVALID: &str = "LOGIN_CODE_INVALID";
     /// The request names a host that is not this gateway.
@@ -28,10 +28,12 @@ pub mod reason {
     pub const ROUTE_NOT_FOUND: &str = "ROUTE_NOT_FOUND";
     /// There is no desktop with this name that the caller may see.
     pub const DESKTOP_NOT_FOUND: &str = "DESKTOP_NOT_FOUND";
+    /// The session of MCP has ended, or is another caller's.
+    pub const MCP_SESSION_NOT_FOUND: &str = "MCP_SESSION_NOT_FOUND";
 
     /// Every reason of the gateway.
-    pub const ALL: [&str; 9] = [
-        SESSION_REQUIRED,
+    pub const ALL: [&str; 10] = [
+        LOGIN_REQUIRED,
         LOGIN_CODE_INVALID,
         HOST_DENIED,
         ORIGIN_DENIED,
@@ -40,6 +42,7 @@ pub mod reason {
         BODY_TOO_LARGE,
         ROUTE_NOT_FOUND,
         DESKTOP_NOT_FOUND,
+        MCP_SESSION_NOT_FOUND,
     ];
 }
 
@@ -49,7 +52,7 @@ pub(crate) enum Error {
     #[error(
         "log in first: `motorium page` prints a link; programs send `authorization: Bearer TOKEN`"
     )]
-    SessionRequired,
+    LoginRequired,
     #[error(
         "the token is wrong; send the token of the Orchestrator, or log in: `motorium page` prints a link"
     )]
@@ -75,6 +78,10 @@ pub(crate) enum Error {
     BodyTooLarge { limit: usize },
     #[error("there is nothing at {path}; docs/gateway.md lists the paths")]
     RouteNotFound { path: String },
+    #[error("this session of MCP has ended; initialize a new one")]
+    McpSessionNotFound,
+    #[error("there are several desktops; name one of them: {names}")]
+    DesktopUnclear { names: String },
     #[error("there is no desktop `{name}`; ListDesktops lists the existing ones")]
     DesktopNotFound { name: String },
     #[error(transparent)]
@@ -100,7 +107,7 @@ impl Error {
         let text = self.to_string();
         let new = |code, reason: &str| ErrorReport::new(code, reason, text.as_str());
         match self {
-            Self::SessionRequired => new(Code::Unauthenticated, reason::SESSION_REQUIRED),
+            Self::LoginRequired => new(Code::Unauthenticated, reason::LOGIN_REQUIRED),
             Self::TokenRejected => new(Code::Unauthenticated, common::UNAUTHENTICATED),
             Self::LoginCodeInvalid => new(Code::Unauthenticated, reason::LOGIN_CODE_INVALID),
             Self::HostDenied { host } => {
@@ -123,6 +130,8 @@ impl Error {
             Self::DesktopNotFound { name } => {
                 new(Code::NotFound, reason::DESKTOP_NOT_FOUND).with("desktop", name)
             }
+            Self::McpSessionNotFound => new(Code::NotFound, reason::MCP_SESSION_NOT_FOUND),
+            Self::DesktopUnclear { .. } => ErrorReport::invalid(FieldError::new("desktop", text)),
             Self::Field(error) => ErrorReport::invalid(error),
             Self::Service(report) => report,
         }
@@ -132,14 +141,21 @@ impl Error {
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let report = self.report();
-        let body = json!({"error": {"reason": report.reason, "message": report.message}});
-        let mut response = (http_status(&report), axum::Json(body)).into_response();
+        let body = axum::Json(error_body(&report));
+        let mut response = (http_status(&report), body).into_response();
         let no_store = HeaderValue::from_static("no-store");
         response
             .headers_mut()
             .insert(header::CACHE_CONTROL, no_store);
         response
     }
+}
+
+/// Returns the JSON of an error, over HTTP and WebSockets.
+pub(crate) fn error_body(report: &ErrorReport) -> Value {
+    json!({"error": {
+        "code": report.code as i32, "reason": report.reason, "message": report.message,
+    }})
 }
 
 /// Returns the HTTP status code of an error, as google.rpc.Code documents it.
@@ -189,7 +205,7 @@ mod tests {
             let text = error.to_string();
             assert_eq!(error.into_response().status().as_u16(), status, "{text}");
         };
-        check(Error::SessionRequired, 401);
+        check(Error::LoginRequired, 401);
         check(Error::LoginCodeInvalid, 401);
         let host = "evil.example".to_owned();
         check(Error::HostDenied { host: host.clone() }, 403);

@@ -3,10 +3,9 @@
 //! Their content comes from desktops and is never trusted: the browser shows images only, and saves everything else.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::response::{IntoResponse as _, Response};
 use futures::channel::{mpsc, oneshot};
 use futures::{SinkExt as _, Stream, StreamExt as _};
@@ -18,9 +17,8 @@ use serde::{Deserialize, Serialize};
 use tonic::Status;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::caller::Caller;
 use crate::error::Error;
-use crate::upstream::Upstream;
+use crate::upstream::Client;
 
 /// Images that browsers show. Everything else could have scripts in it.
 const SHOWN: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
@@ -42,8 +40,7 @@ pub(crate) struct ArtifactQuery {
     params(("task" = String, Path), ("artifact" = String, Path), ArtifactQuery),
     responses((status = 200, description = "The content"), (status = 404, description = "ARTIFACT_NOT_FOUND")))]
 pub(crate) async fn artifact(
-    State(upstream): State<Arc<Upstream>>,
-    Extension(caller): Extension<Caller>,
+    Client(mut client): Client,
     Path((task, artifact)): Path<(String, String)>,
     Query(query): Query<ArtifactQuery>,
     headers: HeaderMap,
@@ -54,7 +51,6 @@ pub(crate) async fn artifact(
         name: format!("tasks/{task}/artifacts/{artifact}"),
         read_offset: 0,
     };
-    let mut client = upstream.orchestrator(&caller)?;
     let mut parts = client.get_artifact(request).await?.into_inner();
     let first = parts.message().await?.and_then(|response| response.part);
     let Some(wire::get_artifact_response::Part::Artifact(metadata)) = first else {
@@ -93,7 +89,7 @@ pub(crate) async fn artifact(
 }
 
 /// Checks one segment of a resource name from a path.
-fn segment<'a>(field: &str, text: &'a str) -> Result<&'a str, Error> {
+pub(crate) fn segment<'a>(field: &str, text: &'a str) -> Result<&'a str, Error> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_name = !text.is_empty() && text.chars().all(is_plain) && !text.starts_with('.');
     match is_name {
@@ -152,8 +148,7 @@ pub(crate) struct Upload {
 #[utoipa::path(post, path = "/api/uploads", request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, body = Upload), (status = 413, description = "BODY_TOO_LARGE")))]
 pub(crate) async fn upload(
-    State(upstream): State<Arc<Upstream>>,
-    Extension(caller): Extension<Caller>,
+    Client(mut client): Client,
     headers: HeaderMap,
     body: Body,
 ) -> Result<axum::Json<Upload>, Error> {
@@ -164,7 +159,6 @@ pub(crate) async fn upload(
     }
     let (mut sender, chunks) = mpsc::channel(1);
     let (refuse, refused) = oneshot::channel();
-    let mut client = upstream.orchestrator(&caller)?;
     let sending = async move {
         match send_chunks(body, &mut sender).await {
             Ok(()) => drop(sender),
@@ -227,15 +221,13 @@ async fn send_chunks(
 #[utoipa::path(get, path = "/api/export/tasks/{task}", params(("task" = String, Path)),
     responses((status = 200, description = "The archive"), (status = 404, description = "TASK_NOT_FOUND")))]
 pub(crate) async fn export_task(
-    State(upstream): State<Arc<Upstream>>,
-    Extension(caller): Extension<Caller>,
+    Client(mut client): Client,
     Path(task): Path<String>,
 ) -> Result<Response, Error> {
     let task = segment("task", &task)?;
     let request = wire::ExportTrajectoryRequest {
         name: format!("tasks/{task}"),
     };
-    let mut client = upstream.orchestrator(&caller)?;
     let parts = client.export_trajectory(request).await?.into_inner();
     let chunks = parts.map(|part| part.map(|part| part.chunk));
     Ok(saved("application/x-tar", &format!("{task}.tar"), chunks))
@@ -263,8 +255,7 @@ pub(crate) struct TranscriptQuery {
 #[utoipa::path(get, path = "/api/export/sessions/{session}", params(("session" = String, Path), TranscriptQuery),
     responses((status = 200, description = "The transcript"), (status = 404, description = "SESSION_NOT_FOUND")))]
 pub(crate) async fn export_session(
-    State(upstream): State<Arc<Upstream>>,
-    Extension(caller): Extension<Caller>,
+    Client(mut client): Client,
     Path(session): Path<String>,
     Query(query): Query<TranscriptQuery>,
 ) -> Result<Response, Error> {
@@ -285,7 +276,6 @@ pub(crate) async fn export_session(
         name: format!("sessions/{session}"),
         format: format.into(),
     };
-    let mut client = upstream.orchestrator(&caller)?;
     let parts = client.export_session(request).await?.into_inner();
     let chunks = parts.map(|part| part.map(|part| part.chunk));
     Ok(saved(media_type, &format!("{session}.{extension}"), chunks))

@@ -15,7 +15,9 @@ use crate::config::{Config, Origin, is_local_host};
 use crate::error::Error;
 
 /// Prefixes of paths that only the gateway's own page and programs use.
-pub(crate) const INTERFACES: [&str; 2] = ["/api/", "/motorium."];
+pub(crate) const INTERFACES: [&str; 3] = ["/api/", "/motorium.", MCP];
+/// Path of the Model Context Protocol, which demands a check of the origin whatever the method.
+pub(crate) const MCP: &str = "/mcp";
 
 /// Headers of every response that does not have them already.
 static SECURITY_HEADERS: [(HeaderName, &str); 7] = [
@@ -90,7 +92,8 @@ impl RequestRules {
             check_fetch_site(headers)?;
         }
         let may_change = !matches!(*request.method(), Method::GET | Method::HEAD);
-        if may_change || headers.contains_key(header::UPGRADE) {
+        let is_mcp = request.uri().path() == MCP;
+        if may_change || is_mcp || headers.contains_key(header::UPGRADE) {
             self.check_origin(headers, &authority)?;
         }
         Ok(entrance)
@@ -262,6 +265,11 @@ mod tests {
             check("POST", origin, false);
             check("DELETE", origin, false);
         }
+        let foreign = [
+            ("host", "127.0.0.1:7780"),
+            ("origin", "https://evil.example"),
+        ];
+        assert!(!is_accepted(&own, "GET", "/mcp", &foreign));
         let upgrade = [
             ("host", "127.0.0.1:7780"),
             ("upgrade", "websocket"),

@@ -1,4 +1,6 @@
 //! JSON bodies of requests, with errors in the gateway's own form.
+//!
+//! Responses are not made here: handlers return `axum::Json`.
 
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Request};

@@ -3,6 +3,7 @@
 //! - the web page
 //! - gRPC-Web to the Orchestrator, and to Perception and Executor of each desktop
 //! - watches, live screens and the input of people over WebSockets; files; REST with server-sent events
+//! - resources over REST, and the Model Context Protocol for other agents
 //!
 //! It holds no rights and judges none. Every call is made with the token of its caller, and the services decide. It stores
 //! nothing but the sessions of browsers. docs/gateway.md describes the interface.
@@ -12,6 +13,7 @@
 
 mod access;
 mod address;
+mod browser_sessions;
 mod caller;
 mod chat;
 mod config;
@@ -21,22 +23,23 @@ mod guard;
 mod json;
 mod live;
 mod login;
+mod mcp;
 mod openapi;
 mod operate;
 mod page;
 mod peer;
 mod private_file;
 mod proxy;
+mod query;
 mod quota;
+mod resources;
 mod server;
 mod session_api;
-mod sessions;
 mod socket;
-mod streams;
 mod time;
 mod upstream;
 mod watches;
 
-pub use config::{Config, ConfigError, Settings, Surroundings};
+pub use config::{Config, ConfigError, LocalAccess, Services, Settings, folder};
 pub use error::reason;
 pub use server::{Gateway, StartError, own_token, running_address};

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use motorium_gateway::{Gateway, Settings, Surroundings};
+use motorium_gateway::{Gateway, LocalAccess, Services, Settings, folder};
 use motorium_kit::client::Config as ClientConfig;
 use motorium_kit::shutdown::Shutdown;
 use motorium_kit::{Error, config, telemetry};
@@ -22,23 +22,22 @@ async fn run() -> Result<(), Error> {
     let client = common.client(&settings.orchestrator);
     // Not there yet if the Orchestrator has never run: callers then make login links with their own.
     let token = client.effective_token().map_err(Error::service)?;
-    let own_services = client.token.is_none() && token.is_some();
-    let surroundings = Surroundings {
+    let are_own = client.token.is_none() && token.is_some();
+    let services = Services {
         orchestrator: settings.orchestrator,
         perception: settings.perception,
         executor: settings.executor,
-        token,
-        services_demand_token: true,
-        own_services,
+        are_own,
         client: ClientConfig {
             token: None,
             loopback_token: None,
             ..client
         },
-        folder: common.data()?.join("gateway"),
     };
+    let access = LocalAccess::OfServices(token);
+    let folder = folder(common.data()?);
     let shutdown = Shutdown::on_signals()?;
-    let gateway = Gateway::start(&config, surroundings, &shutdown).await;
+    let gateway = Gateway::start(&config, services, access, folder, &shutdown).await;
     let gateway = gateway.map_err(Error::service)?;
     motorium_kit::notify_service_manager(&shutdown);
     gateway.join().await.map_err(Error::service)

@@ -1,9 +1,12 @@
 //! The description of the REST interface, as OpenAPI.
+//!
+//! It describes neither gRPC-Web, which the contracts do, nor WebSockets, for which OpenAPI has no words.
 
 use axum::Json;
 use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Description;
 
+use crate::resources::{self, ContractSchemas};
 use crate::{chat, files, session_api};
 
 #[derive(OpenApi)]
@@ -27,7 +30,16 @@ use crate::{chat, files, session_api};
         chat::description::follow,
         chat::description::create,
         chat::description::get,
-    )
+        resources::description::list_tasks,
+        resources::description::get_task,
+        resources::description::list_steps,
+        resources::description::list_approvals_of_task,
+        resources::description::list_approvals,
+        resources::description::list_desktops,
+        resources::description::list_sessions,
+        resources::description::get_session,
+    ),
+    modifiers(&ContractSchemas)
 )]
 struct Interface;
 

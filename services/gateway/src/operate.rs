@@ -18,8 +18,7 @@ use tonic::{Response as CallResponse, Status, Streaming};
 use crate::access::Admission;
 use crate::caller::Caller;
 use crate::error::Error;
-use crate::socket::{close, close_with};
-use crate::streams::StreamContext;
+use crate::socket::{StreamContext, close, fail};
 use crate::upstream::OrchestratorClient;
 
 /// Maximum size of an input, in bytes: a text of 100 000 characters.
@@ -38,10 +37,10 @@ pub(crate) async fn operate(
     let permit = context.quotas.open_stream(caller.identity());
     let client = context.upstream.orchestrator(&caller)?;
     let upgrade = upgrade.max_message_size(MAX_MESSAGE_BYTES);
-    Ok(upgrade.on_upgrade(move |socket| async move {
+    Ok(upgrade.on_upgrade(move |mut socket| async move {
         let _permit = match permit {
             Ok(permit) => permit,
-            Err(error) => return close_with(socket, &error.report()).await,
+            Err(error) => return fail(&mut socket, &error.report()).await,
         };
         let task = format!("tasks/{task}");
         let (inputs, opened) = open(client, task).await;
@@ -57,7 +56,7 @@ pub(crate) async fn operate(
                 )
                 .await;
             }
-            Err(status) => close_with(socket, &ErrorReport::from_status(&status)).await,
+            Err(status) => fail(&mut socket, &ErrorReport::from_status(&status)).await,
         }
     }))
 }
@@ -89,8 +88,8 @@ async fn pass_on(
     loop {
         tokio::select! {
             biased;
-            error = &mut revoked => return close_with(socket, &error.report()).await,
-            () = shutdown.draining() => return close(socket, close_code::AWAY, "").await,
+            error = &mut revoked => return fail(&mut socket, &error.report()).await,
+            () = shutdown.draining() => return close(&mut socket, close_code::AWAY, "").await,
             response = responses.message() => match response {
                 Ok(Some(response)) => {
                     let message = Message::Binary(Bytes::from(response.encode_to_vec()));
@@ -98,15 +97,15 @@ async fn pass_on(
                         return;
                     }
                 }
-                Ok(None) => return close(socket, close_code::NORMAL, "").await,
+                Ok(None) => return close(&mut socket, close_code::NORMAL, "").await,
                 Err(status) => {
-                    return close_with(socket, &ErrorReport::from_status(&status)).await;
+                    return fail(&mut socket, &ErrorReport::from_status(&status)).await;
                 }
             },
             received = socket.recv() => match received {
                 Some(Ok(Message::Binary(message))) => {
                     if let Err(error) = send(&mut inputs, message) {
-                        return close_with(socket, &error.report()).await;
+                        return fail(&mut socket, &error.report()).await;
                     }
                 }
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,

@@ -65,7 +65,7 @@ impl Proxy {
         // The middleware has identified the caller of every request that arrives here.
         let caller = request.extensions().get::<Caller>().cloned();
         let admission = request.extensions().get::<Admission>().cloned();
-        let (caller, admission) = caller.zip(admission).ok_or(Error::SessionRequired)?;
+        let (caller, admission) = caller.zip(admission).ok_or(Error::LoginRequired)?;
         let permit = self.quotas.open_stream(caller.identity())?;
         let (channel, method) = self.route(&caller, request.uri().path()).await?;
         let response = call(channel, method, request).await;

@@ -1,4 +1,6 @@
 //! The HTTP server: routes, middleware, and its start and end.
+//!
+//! It has no TLS: a proxy in front has. What a route does is in the module of its handler.
 
 use std::future::IntoFuture as _;
 use std::io;
@@ -20,20 +22,22 @@ use tokio::task::JoinHandle;
 
 use crate::access::{self, Access, LocalToken};
 use crate::address::{self, PageAddress};
+use crate::browser_sessions::BrowserSessions;
 use crate::chat;
-use crate::config::{Config, Surroundings};
+use crate::config::{Config, LocalAccess, Services};
 use crate::files;
-use crate::guard::{RequestRules, check_request};
+use crate::guard::{MCP, RequestRules, check_request};
 use crate::json::MAX_JSON_BYTES;
-use crate::live::{Screens, ViewerContext, watch_screen};
+use crate::live::{Screens, watch_screen};
+use crate::mcp::{McpService, check_session};
 use crate::openapi;
 use crate::operate::operate;
 use crate::page;
 use crate::proxy::{ORCHESTRATOR, Proxy};
 use crate::quota::Quotas;
+use crate::resources;
 use crate::session_api;
-use crate::sessions::Sessions;
-use crate::streams::StreamContext;
+use crate::socket::StreamContext;
 use crate::upstream::Upstream;
 use crate::watches::{watch_session, watch_task};
 
@@ -70,7 +74,7 @@ struct App {
     page: PageAddress,
     access: Arc<Access>,
     upstream: Arc<Upstream>,
-    viewers: ViewerContext,
+    screens: Arc<Screens>,
     streams: StreamContext,
 }
 
@@ -87,7 +91,7 @@ macro_rules! parts {
 parts!(
     access: Arc<Access>,
     upstream: Arc<Upstream>,
-    viewers: ViewerContext,
+    screens: Arc<Screens>,
     streams: StreamContext,
 );
 
@@ -106,11 +110,13 @@ impl Gateway {
     /// If the address is taken or not of this machine, or the folder cannot be written.
     pub async fn start(
         config: &Config,
-        surroundings: Surroundings,
+        services: Services,
+        access: LocalAccess,
+        folder: PathBuf,
         shutdown: &Shutdown,
     ) -> Result<Self, StartError> {
         let listeners = Listeners::bind(config.listen).await?;
-        Self::serve(config, surroundings, listeners, shutdown)
+        Self::serve(config, services, access, folder, listeners, shutdown)
     }
 
     /// As [`start`](Self::start), but serves on one of the next ports if the configured one is taken. Not behind a proxy, which
@@ -120,7 +126,9 @@ impl Gateway {
     /// As [`start`](Self::start); `AddressInUse` if none of the ports is free.
     pub async fn start_nearby(
         config: &Config,
-        surroundings: Surroundings,
+        services: Services,
+        access: LocalAccess,
+        folder: PathBuf,
         shutdown: &Shutdown,
     ) -> Result<Self, StartError> {
         let further = match config.public_url {
@@ -128,18 +136,20 @@ impl Gateway {
             None => FURTHER_PORTS,
         };
         let listeners = Listeners::bind_nearby(config.listen, further).await?;
-        Self::serve(config, surroundings, listeners, shutdown)
+        Self::serve(config, services, access, folder, listeners, shutdown)
     }
 
     fn serve(
         config: &Config,
-        surroundings: Surroundings,
+        services: Services,
+        access: LocalAccess,
+        folder: PathBuf,
         listeners: Listeners,
         shutdown: &Shutdown,
     ) -> Result<Self, StartError> {
         let address = listeners.address;
-        let folder = surroundings.folder.clone();
-        let app = app(config, surroundings, address, shutdown)?;
+        let local = LocalToken::open(access, &folder).map_err(StartError::Folder)?;
+        let app = app(config, services, local, &folder, address, shutdown)?;
         address::announce(&folder, address).map_err(StartError::Folder)?;
         let access = Arc::clone(&app.access);
         let router = router(config, app);
@@ -320,17 +330,16 @@ async fn serve(
 
 fn app(
     config: &Config,
-    surroundings: Surroundings,
+    services: Services,
+    local: LocalToken,
+    folder: &Path,
     address: SocketAddr,
     shutdown: &Shutdown,
 ) -> Result<App, StartError> {
-    let folder = surroundings.folder.clone();
-    let local = LocalToken::open(&surroundings);
-    let local = local.map_err(StartError::Folder)?;
-    let upstream = Arc::new(Upstream::new(surroundings));
+    let upstream = Arc::new(Upstream::new(services));
     let quotas = Arc::new(Quotas::default());
-    let page = PageAddress::open(config, &folder, address).map_err(StartError::Folder)?;
-    let sessions = Sessions::open(folder, Arc::new(SystemClock));
+    let page = PageAddress::open(config, folder, address).map_err(StartError::Folder)?;
+    let sessions = BrowserSessions::open(folder.to_owned(), Arc::new(SystemClock));
     let access = Access::new(
         sessions,
         local,
@@ -339,11 +348,7 @@ fn app(
         page.clone(),
     );
     let access = Arc::new(access);
-    let viewers = ViewerContext {
-        screens: Arc::new(Screens::new(Arc::clone(&upstream))),
-        quotas: Arc::clone(&quotas),
-        shutdown: shutdown.clone(),
-    };
+    let screens = Arc::new(Screens::new(Arc::clone(&upstream)));
     let streams = StreamContext {
         upstream: Arc::clone(&upstream),
         quotas,
@@ -353,7 +358,7 @@ fn app(
         page,
         access,
         upstream,
-        viewers,
+        screens,
         streams,
     })
 }
@@ -361,6 +366,10 @@ fn app(
 fn router(config: &Config, app: App) -> Router {
     let proxy = Proxy::for_browsers(Arc::clone(&app.upstream), Arc::clone(&app.streams.quotas));
     let orchestrator = format!("/{ORCHESTRATOR}/{{method}}");
+    let mcp = McpService::new(app.streams.clone(), config.direct_actions);
+    let mcp = Router::new()
+        .route_service(MCP, mcp.http())
+        .route_layer(from_fn_with_state(mcp, check_session));
     let authenticated = Router::new()
         .route("/api/session", get(session_api::describe_session))
         .route("/api/login-links", post(session_api::create_link))
@@ -384,10 +393,22 @@ fn router(config: &Config, app: App) -> Router {
         .route("/api/chat/stream", get(chat::follow))
         .route("/task", post(chat::create))
         .route("/task/{id}", get(chat::get))
+        .route("/api/v1/tasks", get(resources::list_tasks))
+        .route("/api/v1/tasks/{task}", get(resources::get_task))
+        .route("/api/v1/tasks/{task}/steps", get(resources::list_steps))
+        .route(
+            "/api/v1/tasks/{task}/approvals",
+            get(resources::list_approvals_of_task),
+        )
+        .route("/api/v1/approvals", get(resources::list_approvals))
+        .route("/api/v1/desktops", get(resources::list_desktops))
+        .route("/api/v1/sessions", get(resources::list_sessions))
+        .route("/api/v1/sessions/{session}", get(resources::get_session))
         .route("/api/openapi.json", get(openapi::describe))
         .route("/api/desktops/{desktop}/live", get(watch_screen))
         .route_service("/api/desktops/{desktop}/{service}/{method}", proxy.clone())
         .route_service(&orchestrator, proxy)
+        .merge(mcp)
         .route_layer(from_fn_with_state(
             Arc::clone(&app.access),
             access::require_caller,

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::access::Access;
+use crate::browser_sessions::LIFETIME;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::guard::Entrance;
 use crate::json::JsonBody;
 use crate::login::CODE_LIFETIME;
-use crate::sessions::LIFETIME;
 use crate::time::rfc3339;
 
 /// Asks before a browser is logged in by a link of another site. `CODE` stands for the code.
@@ -137,7 +137,7 @@ pub(crate) struct LoginLink {
 /// Creates a login link for the caller.
 #[utoipa::path(post, path = "/api/login-links", responses(
     (status = 200, body = LoginLink),
-    (status = 401, description = "SESSION_REQUIRED"),
+    (status = 401, description = "LOGIN_REQUIRED"),
 ))]
 pub(crate) async fn create_link(
     State(access): State<Arc<Access>>,
@@ -162,7 +162,7 @@ pub(crate) struct SessionInfo {
 /// Describes the session of the caller, and prolongs its cookie.
 #[utoipa::path(get, path = "/api/session", responses(
     (status = 200, body = SessionInfo),
-    (status = 401, description = "SESSION_REQUIRED"),
+    (status = 401, description = "LOGIN_REQUIRED"),
 ))]
 pub(crate) async fn describe_session(
     State(access): State<Arc<Access>>,

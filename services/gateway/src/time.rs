@@ -1,4 +1,4 @@
-//! Times as texts.
+//! Times as texts. It reads no clock.
 
 use std::time::SystemTime;
 

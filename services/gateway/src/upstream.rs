@@ -4,12 +4,14 @@
 //! registered desktops only if `client.audiences` lists them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::extract::{FromRef, FromRequestParts};
+use http::request::Parts;
 use motorium_kit::client::{Channel, Config};
 use motorium_proto::error::{ErrorReport, reason};
-use motorium_proto::limits::MAX_IMAGE_MESSAGE_BYTES;
+use motorium_proto::limits::{MAX_IMAGE_MESSAGE_BYTES, MAX_PAGE_SIZE};
 use motorium_proto::v1::common::Desktop;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::orchestrator_service_client::OrchestratorServiceClient;
@@ -17,7 +19,7 @@ use tokio::time::Instant;
 use tonic::Code;
 
 use crate::caller::{Caller, Fingerprint};
-use crate::config::Surroundings;
+use crate::config::Services;
 use crate::error::Error;
 
 /// Time for which the addresses of a desktop are remembered.
@@ -29,16 +31,13 @@ const TOKEN_CACHE: Duration = Duration::from_secs(30);
 /// Maximum number of entries of each cache.
 // Callers and desktops are few. When a cache is full, it starts anew.
 const MAX_CACHED: usize = 256;
-/// Number of desktops in one response of the Orchestrator.
-const PAGE_SIZE: i32 = 1000;
-
 /// Client of the Orchestrator, on behalf of one caller.
 pub(crate) type OrchestratorClient = OrchestratorServiceClient<Channel>;
 
 /// The services behind the gateway.
 #[derive(Debug)]
 pub(crate) struct Upstream {
-    surroundings: Surroundings,
+    services: Services,
     channels: Mutex<HashMap<(Fingerprint, String), Channel>>,
     desktops: Mutex<HashMap<(Fingerprint, String), (Instant, DesktopAddress)>>,
     accepted: Mutex<HashMap<Fingerprint, Instant>>,
@@ -61,9 +60,9 @@ pub(crate) struct DesktopAddress {
 }
 
 impl Upstream {
-    pub(crate) fn new(surroundings: Surroundings) -> Self {
+    pub(crate) fn new(services: Services) -> Self {
         Self {
-            surroundings,
+            services,
             channels: Mutex::default(),
             desktops: Mutex::default(),
             accepted: Mutex::default(),
@@ -78,7 +77,7 @@ impl Upstream {
 
     /// Returns the channel to the Orchestrator on behalf of a caller.
     pub(crate) fn orchestrator_channel(&self, caller: &Caller) -> Result<Channel, Error> {
-        self.channel(caller, &self.surroundings.orchestrator, true)
+        self.channel(caller, &self.services.orchestrator, true)
     }
 
     /// Returns the channel to a service of a desktop on behalf of a caller.
@@ -89,8 +88,8 @@ impl Upstream {
         service: DesktopService,
     ) -> Result<Channel, Error> {
         let (named, own) = match service {
-            DesktopService::Perception => (&desktop.perception, &self.surroundings.perception),
-            DesktopService::Executor => (&desktop.executor, &self.surroundings.executor),
+            DesktopService::Perception => (&desktop.perception, &self.services.perception),
+            DesktopService::Executor => (&desktop.executor, &self.services.executor),
         };
         match named.as_str() {
             "" => self.channel(caller, own, true),
@@ -123,13 +122,30 @@ impl Upstream {
         Ok(address)
     }
 
+    /// Returns the last segment of the name of the only desktop that the caller may see.
+    pub(crate) async fn only_desktop(&self, caller: &Caller) -> Result<String, Error> {
+        let listed = self.list_desktops(caller).await?;
+        let mut names = listed.iter().map(|desktop| desktop.name.as_str());
+        match (names.next(), names.next()) {
+            (Some(name), None) => Ok(name.trim_start_matches("desktops/").to_owned()),
+            (None, _) => Err(Error::DesktopNotFound {
+                name: String::new(),
+            }),
+            _ => {
+                let names: Vec<&str> = listed.iter().map(|one| one.name.as_str()).collect();
+                let names = names.join(", ");
+                Err(Error::DesktopUnclear { names })
+            }
+        }
+    }
+
     async fn list_desktops(&self, caller: &Caller) -> Result<Vec<Desktop>, Error> {
         let mut client = self.orchestrator(caller)?;
         let mut desktops = Vec::new();
         let mut page_token = String::new();
         loop {
             let request = wire::ListDesktopsRequest {
-                page_size: PAGE_SIZE,
+                page_size: MAX_PAGE_SIZE,
                 page_token,
                 ..Default::default()
             };
@@ -176,8 +192,8 @@ impl Upstream {
         let config = Config {
             uri: uri.to_owned(),
             token: caller.token().cloned(),
-            own_server: self.surroundings.own_services,
-            ..self.surroundings.client.clone()
+            own_server: self.services.are_own,
+            ..self.services.client.clone()
         };
         let config = match is_configured {
             true => config,
@@ -188,6 +204,27 @@ impl Upstream {
         })?;
         remember(&self.channels, key, channel.clone());
         Ok(channel)
+    }
+}
+
+/// The Orchestrator on behalf of the caller of a request.
+#[derive(Debug)]
+pub(crate) struct Client(pub(crate) OrchestratorClient);
+
+impl<S> FromRequestParts<S> for Client
+where
+    Arc<Upstream>: FromRef<S>,
+    S: Send + Sync,
+{
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        // The middleware has identified the caller of every request that arrives here.
+        let caller = parts.extensions.get::<Caller>();
+        let caller = caller.ok_or(Error::LoginRequired)?;
+        Arc::<Upstream>::from_ref(state)
+            .orchestrator(caller)
+            .map(Self)
     }
 }
 

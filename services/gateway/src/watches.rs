@@ -21,8 +21,7 @@ use crate::access::Admission;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::quota::StreamPermit;
-use crate::socket::{close, close_with};
-use crate::streams::StreamContext;
+use crate::socket::{StreamContext, close, fail};
 
 /// Maximum size of a message of a browser, in bytes. It has nothing to say.
 const MAX_MESSAGE_BYTES: usize = 1024;
@@ -116,14 +115,14 @@ impl Watch {
         upgrade.on_upgrade(move |socket| self.run(socket))
     }
 
-    async fn run(self, socket: WebSocket) {
+    async fn run(self, mut socket: WebSocket) {
         let _permit = match self.permit {
             Ok(permit) => permit,
-            Err(error) => return close_with(socket, &error.report()).await,
+            Err(error) => return fail(&mut socket, &error.report()).await,
         };
         match self.opened.await {
             Ok(responses) => forward(socket, responses, self.revoked, self.shutdown).await,
-            Err(report) => close_with(socket, &report).await,
+            Err(report) => fail(&mut socket, &report).await,
         }
     }
 }
@@ -138,7 +137,7 @@ async fn forward(
     loop {
         let response = tokio::select! {
             biased;
-            error = &mut revoked => return close_with(socket, &error.report()).await,
+            error = &mut revoked => return fail(&mut socket, &error.report()).await,
             response = responses.next() => response,
             received = socket.recv() => match received {
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
@@ -149,9 +148,9 @@ async fn forward(
         let message = match response {
             Some(Ok(message)) => message,
             Some(Err(status)) => {
-                return close_with(socket, &ErrorReport::from_status(&status)).await;
+                return fail(&mut socket, &ErrorReport::from_status(&status)).await;
             }
-            None => return close(socket, close_code::NORMAL, "").await,
+            None => return close(&mut socket, close_code::NORMAL, "").await,
         };
         // A browser that no longer reads must not keep the watch beyond the end of its session.
         let sent = tokio::select! {

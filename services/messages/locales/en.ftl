@@ -892,3 +892,14 @@ remedy-try-later = run `motorium doctor` again when no task runs
 check-window-manager = a window manager on { $display }
 check-no-window-manager = no window manager on { $display }: windows get no titles and cannot be activated, moved or closed, and typed text goes to whatever had the keyboard last
 remedy-start-manager-there = start one on that display, for example icewm
+
+## Approvals through a client of MCP
+
+mcp-approval-window = window: { $window }
+mcp-approval-page = page: { $page }
+mcp-approval-target = target: { $target }
+mcp-decision = Decision
+mcp-approve = Approve
+mcp-deny = Deny
+mcp-reason = Reason, for the task
+mcp-person = a person at { $client }

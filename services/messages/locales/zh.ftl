@@ -822,3 +822,14 @@ remedy-try-later = 请在没有任务执行时再次运行 `motorium doctor`
 check-window-manager = { $display } 上有窗口管理器
 check-no-window-manager = { $display } 上没有窗口管理器，窗口没有标题，也不能激活、移动或关闭，文字会输入到上次获得键盘焦点的地方
 remedy-start-manager-there = 请在该显示器上启动一个，例如 `icewm`
+
+## Approvals through a client of MCP
+
+mcp-approval-window = 窗口：{ $window }
+mcp-approval-page = 网页：{ $page }
+mcp-approval-target = 目标：{ $target }
+mcp-decision = 决定
+mcp-approve = 批准
+mcp-deny = 拒绝
+mcp-reason = 给任务的理由
+mcp-person = { $client } 的使用者

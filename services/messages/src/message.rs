@@ -511,6 +511,15 @@ messages! {
     UpIsolated = "up-isolated",
     UpNotIsolated = "up-not-isolated" { reason: &'a str },
     UpPagesNotIsolated = "up-pages-not-isolated",
+    // Approvals through a client of MCP
+    McpApprovalWindow = "mcp-approval-window" { window: &'a str },
+    McpApprovalPage = "mcp-approval-page" { page: &'a str },
+    McpApprovalTarget = "mcp-approval-target" { target: &'a str },
+    McpDecision = "mcp-decision",
+    McpApprove = "mcp-approve",
+    McpDeny = "mcp-deny",
+    McpReason = "mcp-reason",
+    McpPerson = "mcp-person" { client: &'a str },
     // Command line: errors
     StoreNotInFiles = "store-not-in-files",
     NotDeletable = "not-deletable" { name: &'a str },

@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Desktops(Desktops),
     /// Print a link that opens the web page, once
     Page(Page),
+    /// Serve the Model Context Protocol on standard input and output, for an agent that uses Motorium as a tool
+    Mcp(Page),
     /// Query the configured tools and list their functions
     Tools,
     /// Parse the screen: save an annotated screenshot and print the elements
@@ -110,7 +112,7 @@ pub(crate) struct ConnectionOptions {
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// `motorium page`.
+/// `motorium page` and `motorium mcp`.
 #[derive(Debug, Args)]
 pub(crate) struct Page {
     /// URL of the gateway [default: the configured `gateway.public_url` or `gateway.listen`]

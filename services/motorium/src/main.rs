@@ -77,6 +77,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Restore(args) => commands::backup::restore(&loaded, args).await,
         Command::Desktops(args) => commands::desktops::desktops(&loaded, args).await,
         Command::Page(args) => commands::page::page(&loaded, args).await,
+        Command::Mcp(args) => commands::mcp::mcp(&loaded, args).await,
         Command::Tools => commands::tools::tools(&loaded).await,
         Command::See(args) => commands::see::see(&loaded, args).await,
         Command::Act(args) => commands::act::act(&loaded, args).await,

@@ -14,7 +14,8 @@ use motorium_executor::drivers::launch::{LaunchSite, Program};
 use motorium_executor::start::RunningExecutor;
 use motorium_executor::{ExecutorService, InProcessExecutor};
 use motorium_gateway::{
-    Gateway, Settings as GatewaySettings, StartError as GatewayStartError, Surroundings,
+    Gateway, LocalAccess, Services as GatewayServices, Settings as GatewaySettings,
+    StartError as GatewayStartError, folder as gateway_folder,
 };
 use motorium_kit::client::{Channel, Config as ClientConfig};
 use motorium_kit::config::{Common, LayeredConfig, ListenAddress};
@@ -373,7 +374,7 @@ async fn gateway(
         let address = named.next().map(|(_, server)| server.local_address());
         address.map_or_else(String::new, |address| format!("{scheme}://{address}"))
     };
-    let surroundings = Surroundings {
+    let services = GatewayServices {
         orchestrator: url("orchestrator"),
         perception: url("perception"),
         executor: url("executor"),
@@ -382,14 +383,16 @@ async fn gateway(
             loopback_token: None,
             ..orchestrator.with_audiences(common.client(""))
         },
-        token: server.token_of_user().map_err(start_error)?,
-        services_demand_token: server.demands_token(),
         // They are of this process.
-        own_services: true,
-        folder: gateway_folder(data),
+        are_own: true,
     };
+    let access = match server.demands_token() {
+        true => LocalAccess::OfServices(server.token_of_user().map_err(start_error)?),
+        false => LocalAccess::Own,
+    };
+    let folder = gateway_folder(data);
     let config = settings.resolve().map_err(start_error)?;
-    match Gateway::start_nearby(&config, surroundings, shutdown).await {
+    match Gateway::start_nearby(&config, services, access, folder, shutdown).await {
         Ok(gateway) => Ok(PageServer::Running {
             gateway,
             wanted: settings.listen.0,
@@ -397,11 +400,6 @@ async fn gateway(
         Err(GatewayStartError::AddressInUse { address }) => Ok(PageServer::Taken(address)),
         Err(error) => Err(start_error(error)),
     }
-}
-
-/// Returns the folder of the gateway in the data folder.
-pub(crate) fn gateway_folder(data: &Path) -> PathBuf {
-    data.join("gateway")
 }
 
 /// Returns the shutdown signal. A process for one task ends when its command has ended the task, not by a signal: the

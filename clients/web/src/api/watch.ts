@@ -25,8 +25,8 @@ export interface WatchHandlers {
   onRestart(): void;
 }
 
-// The server sends a heartbeat every 15 s; after two of them were missed the connection is dead.
-const SILENCE_LIMIT_MS = 32_000;
+// The server sends a heartbeat every 15 s (HEARTBEAT_INTERVAL of proto/src/limits.rs): two are missing, and the third is late.
+export const SILENCE_MS = 35_000;
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 4_000;
 
@@ -74,7 +74,7 @@ class Watcher {
   /** After sleep or a change of network: retries now, and drops a connection that has been silent for too long. */
   private readonly hurry = (): void => {
     if (document.visibilityState === "hidden") return;
-    if (Date.now() - this.lastMessageAt > SILENCE_LIMIT_MS) this.attempt.abort();
+    if (Date.now() - this.lastMessageAt > SILENCE_MS) this.attempt.abort();
     this.wake();
   };
 
@@ -112,7 +112,7 @@ class Watcher {
     let silence: ReturnType<typeof setTimeout> | undefined;
     const expect = (): void => {
       clearTimeout(silence);
-      silence = setTimeout(() => attempt.abort(), SILENCE_LIMIT_MS);
+      silence = setTimeout(() => attempt.abort(), SILENCE_MS);
     };
     try {
       expect();

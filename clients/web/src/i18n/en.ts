@@ -11,6 +11,7 @@ export const english = {
   "approval.denyWith": "Deny…",
   "approval.enlarge": "Enlarge",
   "approval.evidence": "The target, as it was when approval was requested",
+  "approval.evidenceMarked": "The target in the box, as it was when approval was requested",
   "approval.expired": "Expired",
   "approval.expires": "Expires in {time}",
   "approval.in": "In:",

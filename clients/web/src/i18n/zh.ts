@@ -13,6 +13,7 @@ export const chinese: Readonly<Record<Key, string>> = {
   "approval.denyWith": "拒绝…",
   "approval.enlarge": "放大",
   "approval.evidence": "请求批准时的目标画面",
+  "approval.evidenceMarked": "请求批准时的画面，方框中是目标",
   "approval.expired": "已过期",
   "approval.expires": "{time} 后过期",
   "approval.in": "位置：",

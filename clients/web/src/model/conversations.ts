@@ -1,5 +1,6 @@
 /** The list of conversations: sessions with their newest task, and tasks without a session. Pure. */
 import type { Session, Task } from "@gen/orchestrator/v1/task_pb.ts";
+import { plainDirection } from "../lib/plain-direction.ts";
 import { milliseconds, TaskState } from "./task.ts";
 
 export interface ConversationEntry {
@@ -38,11 +39,19 @@ export function conversationsOf(sessions: readonly Session[], tasks: readonly Ta
 const MAX_TITLE_LENGTH = 80;
 const POLITENESS = /^(?:(?:please|could you|can you|would you|i want you to|i would like you to)\b[\s,]*|请(?:你|您)?(?:帮我)?|帮我|麻烦(?:你|您)?)+/i;
 
-/** A title that people recognise in a narrow list: the goal without politeness, and addresses by their host alone. */
+// `open HOST, then …`, once addresses are shortened. Goals that begin at the same page differ in what comes after.
+const OPENS_FIRST = /^(?:open|go to|visit|navigate to|打开|访问|前往)\s*([^\s,，;；]+\.[^\s,，;；]+|localhost(?::\d+)?)(?:\s*[,，;；]\s*(?:and\s+)?(?:then\s+)?(?:然后)?|\s+(?:and\s+)?then\s+|\s+and\s+|\s*然后)(.+)$/i;
+
+/**
+ * A title that people recognise in a narrow list: the goal without politeness, addresses by their host alone, and what is done on a
+ * page before where it is done.
+ */
 export function titleOf(goal: string): string {
-  const words = goal.replace(/\s+/g, " ").trim();
+  const words = plainDirection(goal).replace(/\s+/g, " ").trim();
   const direct = words.replace(POLITENESS, "") || words;
-  const short = direct.replace(/\bhttps?:\/\/([^\s/"'”’，。、,]+)[^\s"'”’，。、,]*/gi, "$1");
+  const hosts = direct.replace(/\bhttps?:\/\/([^\s/"'”’，。、,]+)[^\s"'”’，。、,]*/gi, "$1");
+  const [, host, rest] = OPENS_FIRST.exec(hosts) ?? [];
+  const short = host === undefined || rest === undefined ? hosts : `${rest} – ${host}`;
   const letters = [...short.charAt(0).toLocaleUpperCase() + short.slice(1)];
   return letters.length <= MAX_TITLE_LENGTH ? letters.join("") : `${letters.slice(0, MAX_TITLE_LENGTH - 1).join("").trimEnd()}…`;
 }

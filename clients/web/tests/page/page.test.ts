@@ -7,18 +7,16 @@ import { fileURLToPath } from "node:url";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { SceneSchema } from "@gen/common/v1/element_pb.ts";
 import type { Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { RequestKind, TaskState } from "../../src/model/task.ts";
 import { Log } from "../unit/events.ts";
-import { Network } from "./proxy.ts";
 import { replay } from "./recording.ts";
-import { missing, Stack, type Tab } from "./stack.ts";
+import { missing, Stack } from "./stack.ts";
+import { BLANK, bound, tabsOf } from "./tabs.ts";
 
 const WIDE = { width: 1440, height: 900 };
 const PHONE = { width: 390, height: 844 };
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-/** A tab in which nothing is opened yet. */
-const BLANK = "";
 const DIST = fileURLToPath(new URL("../../dist/", import.meta.url));
 const FIRST_LOAD_LIMIT_BYTES = 350 * 1024;
 
@@ -26,25 +24,7 @@ if (missing !== undefined) console.warn(`tests of the page are skipped: ${missin
 
 describe.skipIf(missing !== undefined)("the page", () => {
   let stack: Stack;
-  beforeAll(async () => {
-    stack = await Stack.start();
-  });
-  afterAll(() => stack?.close());
-
-  let tabs: Tab[] = [];
-  const open = async (...options: Parameters<Stack["open"]>): Promise<Tab> => {
-    const tab = await stack.open(...options);
-    tabs.push(tab);
-    return tab;
-  };
-  afterEach(async () => {
-    const problems = tabs.flatMap((tab) => tab.problems);
-    await Promise.all(tabs.map((tab) => tab.close()));
-    tabs = [];
-    // What a failed test left at work would keep the others from the desktop.
-    await stack.stopTasks();
-    expect(problems).toEqual([]);
-  });
+  const { open } = tabsOf(async () => (stack = await Stack.start()));
 
   test("a task shows its screen at once, then its steps, then the answer in their place", async () => {
     const { page, send } = bound(await open());
@@ -382,6 +362,15 @@ describe.skipIf(missing !== undefined)("the page", () => {
     expect(text).toMatch(/Expires in \d:\d\d/);
     expect(text).toContain("pay");
     await expect.poll(() => card.getByRole("img").evaluate((image: HTMLImageElement) => image.naturalWidth)).toBeGreaterThan(20);
+    // Among equal buttons, the approver sees which one is meant: in the picture, and on the live screen.
+    const picture = (await card.getByRole("img").boundingBox())!;
+    const target = (await card.locator("svg[data-target] rect").last().boundingBox())!;
+    const middle = { x: target.x + target.width / 2, y: target.y + target.height / 2 };
+    expect(middle.x > picture.x && middle.x < picture.x + picture.width).toBe(true);
+    expect(middle.y > picture.y && middle.y < picture.y + picture.height).toBe(true);
+    expect(target.height).toBeLessThan(picture.height / 2);
+    await page.getByRole("button", { name: "Show the run" }).click();
+    await page.getByRole("region", { name: "Run" }).locator("svg[data-target] rect").last().waitFor();
     await page.getByRole("link", { name: /Approvals/ }).getByText("1").waitFor();
 
     const inbox = await open({}, "#/approvals");
@@ -665,87 +654,6 @@ describe.skipIf(missing !== undefined)("the page", () => {
     expect(await page.evaluate(() => [document.documentElement.lang, document.documentElement.classList.contains("dark")])).toEqual(["zh-CN", true]);
   });
 
-  test("a reload in mid-task and a second tab show the same task", async () => {
-    const { page, send } = bound(await open());
-    await send('Open editor, type "two tabs", then wait 20 seconds');
-    await page.getByRole("button", { name: /wait 20 seconds/ }).waitFor();
-    const other = await open({}, new URL(page.url()).hash);
-    await other.page.getByRole("button", { name: /wait 20 seconds/ }).waitFor();
-    await page.reload();
-    await page.getByRole("button", { name: "Stop" }).click();
-    await page.getByText("Stopped", { exact: true }).waitFor();
-    await other.page.getByText("Stopped", { exact: true }).waitFor();
-  });
-
-  test("eight tabs of one browser all follow a task, and none keeps another from acting", async () => {
-    const first = bound(await open());
-    await first.send("wait 60 seconds");
-    await first.page.getByRole("button", { name: "Pause" }).waitFor();
-    const fragment = new URL(first.page.url()).hash;
-    // Connections are limited for each browser profile, which is a context.
-    const others = await Promise.all(Array.from({ length: 7 }, () => first.page.context().newPage()));
-    await Promise.all(others.map((page) => page.goto(`${stack.address}/${fragment}`)));
-    await Promise.all(others.map((page) => page.getByRole("button", { name: "Pause" }).waitFor()));
-    await others.at(-1)!.getByRole("button", { name: "Pause" }).click();
-    await Promise.all([first.page, ...others].map((page) => page.getByRole("button", { name: "Resume" }).waitFor()));
-    await others[3]!.getByRole("button", { name: "Stop" }).click();
-    await Promise.all([first.page, ...others].map((page) => page.getByText("Stopped", { exact: true }).waitFor()));
-  });
-
-  test("after a restart of the server in mid-task, the page shows what it missed", async (context) => {
-    if (!stack.owned) context.skip("MOTORIUM_PAGE names a running server, which a test may not restart");
-    const { page, send } = bound(await open());
-    await send('wait 3 seconds, then press ctrl+a, then wait 40 seconds');
-    await page.getByRole("button", { name: "Pause" }).waitFor();
-    onTestFinished(async () => {
-      // The tests after this one need a server, whatever happened here.
-      await page.close();
-    });
-    await stack.stopServer("SIGKILL");
-    await page.getByText("No connection to the server.").waitFor();
-    await stack.startServer();
-    await page.getByText("No connection to the server.").waitFor({ state: "detached" });
-    await page.getByText(/Reconnected|The server was restarted/).first().waitFor();
-    await page.getByRole("button", { name: "Stop" }).click();
-    await page.getByText(/^(Stopped|Not done)$/).waitFor();
-  });
-
-  test("a network that is cut for 20 seconds in mid-task loses nothing, and nothing is sent twice", { timeout: 60_000 }, async () => {
-    const network = await Network.to(stack.address);
-    onTestFinished(() => network.cut());
-    const writer = await open();
-    await writer.send("wait 4 seconds, then press ctrl+a, then wait 6 seconds, then press ctrl+a, then wait 60 seconds");
-    await writer.page.getByRole("button", { name: /wait 4 seconds/ }).waitFor();
-    const { page } = await open({}, BLANK);
-    await page.goto(`${network.address}/${new URL(writer.page.url()).hash}`);
-    await page.getByRole("button", { name: /wait 4 seconds/ }).waitFor();
-
-    const cutAt = Date.now();
-    await network.cut();
-    await page.getByText("No connection to the server.").waitFor();
-    await page.locator("#prompt").fill("write it down");
-    await page.keyboard.press("Enter");
-    await page.getByRole("main").getByRole("alert").getByText(/The server cannot be reached/).waitFor();
-    // The task goes on, as the other tab shows.
-    await writer.page.getByRole("button", { name: /wait 60 seconds/ }).waitFor({ timeout: 20_000 });
-    await page.waitForTimeout(Math.max(0, cutAt + 20_000 - Date.now()));
-    await network.restore();
-
-    await page.getByRole("button", { name: /wait 60 seconds/ }).waitFor();
-    await page.getByText(/^Reconnected\. \d+ events happened meanwhile/).waitFor();
-    await page.getByText("No connection to the server.").waitFor({ state: "detached" });
-    await page.getByRole("button", { name: /Unfold the steps/ }).click();
-    await expect.poll(() => page.getByText("missed", { exact: true }).count()).toBeGreaterThanOrEqual(2);
-    await page.getByRole("main").getByRole("button", { name: "Try again" }).click();
-    await writer.page.getByText("write it down").waitFor();
-    expect(await writer.page.getByText("write it down").count()).toBe(1);
-    // Both tabs have the same steps, and either stops the task.
-    expect(await page.getByRole("slider").getAttribute("aria-valuemax")).toBe(await writer.page.getByRole("slider").getAttribute("aria-valuemax"));
-    await page.getByRole("button", { name: "Stop" }).click();
-    await writer.page.getByText("Stopped", { exact: true }).waitFor();
-    await page.getByText("Stopped", { exact: true }).waitFor();
-  });
-
   test("the first load is small", () => {
     const files = readdirSync(DIST, { recursive: true }).map(String);
     // Not the parts that are loaded when they are needed.
@@ -762,10 +670,6 @@ function endedLog(steps: number): Log {
   const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING);
   for (let number = 1; number <= steps; number++) log.step(number);
   return log.add({ case: "succeeded", value: { answer: "done" } }, steps, TaskState.SUCCEEDED);
-}
-
-function bound(tab: Tab): { page: Page; send: (text: string) => Promise<void> } {
-  return { page: tab.page, send: (text) => tab.send(text) };
 }
 
 /** Nothing that axe calls serious, and nothing beyond the right edge. */

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { WatchTaskResponseSchema } from "@gen/orchestrator/v1/orchestrator_service_pb.ts";
@@ -16,7 +17,7 @@ vi.mock("@/api/socket.ts", () => ({
 }));
 vi.stubGlobal("window", new EventTarget());
 vi.stubGlobal("document", Object.assign(new EventTarget(), { visibilityState: "visible" }));
-const { watch } = await import("@/api/watch.ts");
+const { SILENCE_MS, watch } = await import("@/api/watch.ts");
 
 const event = (sequence: number) => toBinary(WatchTaskResponseSchema, create(WatchTaskResponseSchema, {
   resumeToken: `t${sequence}`, content: { case: "event", value: { sequence: BigInt(sequence) } },
@@ -82,11 +83,18 @@ test("a connection that falls silent is given up, though nothing closed it", asy
     },
   ];
   const seen = start();
-  await vi.advanceTimersByTimeAsync(31_000);
+  await vi.advanceTimersByTimeAsync(SILENCE_MS - 1_000);
   expect(calls).toHaveLength(1);
-  await vi.advanceTimersByTimeAsync(3_000);
+  await vi.advanceTimersByTimeAsync(2_000);
   expect(calls).toEqual(["", "t1"]);
   expect(seen.events).toEqual([[1, false], [2, true]]);
+});
+
+test("silence is two missing heartbeats of the server and a late third", () => {
+  const limits = readFileSync(new URL("../../../../proto/src/limits.rs", import.meta.url), "utf8");
+  const interval = Number(/HEARTBEAT_INTERVAL: Duration = Duration::from_secs\((\d+)\)/.exec(limits)?.[1]) * 1_000;
+  expect(SILENCE_MS).toBeGreaterThan(2 * interval);
+  expect(SILENCE_MS).toBeLessThan(3 * interval);
 });
 
 test("after sleep, the page does not wait for the timer", async () => {

@@ -9,37 +9,29 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
 use motorium_proto::v1::orchestrator::user_request::Kind as RequestKind;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::time::rfc3339_of;
 
 /// Kind of a chat event: the `event` field of server-sent events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChatEventKind {
     /// A task was created; show its card.
-    #[serde(rename = "task.started")]
     Started,
     /// The screen as the task sees it now.
-    #[serde(rename = "screen.live")]
     Screen,
     /// A line of progress with its screenshot.
-    #[serde(rename = "progress.append")]
     Progress,
     /// An earlier line of progress was corrected, or its outcome is known.
-    #[serde(rename = "progress.update")]
     ProgressUpdate,
     /// The task waits for the user.
-    #[serde(rename = "task.awaiting_user")]
     AwaitingUser,
     /// The task ended with success.
-    #[serde(rename = "task.completed")]
     Completed,
     /// The task ended with a failure.
-    #[serde(rename = "task.failed")]
     Failed,
     /// The user stopped the task.
-    #[serde(rename = "task.stopped")]
     Stopped,
 }
 
@@ -56,6 +48,12 @@ impl ChatEventKind {
             Self::Failed => "task.failed",
             Self::Stopped => "task.stopped",
         }
+    }
+}
+
+impl Serialize for ChatEventKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

@@ -1,9 +1,8 @@
 //! Messages to a session: send, stop, acknowledge.
-
-use std::sync::Arc;
+//!
+//! Whether a message is the answer to a task is decided by the state of the session, not by its words.
 
 use axum::Json;
-use axum::extract::{Extension, State};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
@@ -19,10 +18,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::narration::segment;
-use crate::caller::Caller;
 use crate::error::Error;
 use crate::json::JsonBody;
-use crate::upstream::{OrchestratorClient, Upstream};
+use crate::upstream::{Client, OrchestratorClient};
 
 /// Reason of the Orchestrator for a key that was used for another request.
 const REQUEST_ID_REUSED: &str = "REQUEST_ID_REUSED";
@@ -76,8 +74,7 @@ pub(crate) struct Done {}
 #[utoipa::path(post, path = "/api/chat/send", request_body = SendRequest,
     responses((status = 200, body = SendResponse), (status = 400, description = "INVALID_FIELD")))]
 pub(crate) async fn send(
-    State(upstream): State<Arc<Upstream>>,
-    Extension(caller): Extension<Caller>,
+    Client(mut client): Client,
     headers: HeaderMap,
     JsonBody(request): JsonBody<SendRequest>,
 ) -> Result<Json<SendResponse>, Error> {
@@ -89,7 +86,6 @@ pub(crate) async fn send(
         attachments,
         request_id: request_id(&headers)?,
     };
-    let mut client = upstream.orchestrator(&caller)?;
     ensure_session(&mut client, &message.session).await?;
     let task = message.deliver(&mut client).await?;
     let task_id = segment(&task.name);
@@ -176,8 +172,7 @@ fn is_reused(status: &Status) -> bool {
 #[utoipa::path(post, path = "/api/chat/stop", request_body = TaskRequest,
     responses((status = 200, body = Done), (status = 404, description = "TASK_NOT_FOUND")))]
 pub(crate) async fn stop(
-    State(upstream): State<Arc<Upstream>>,
-    Extension(caller): Extension<Caller>,
+    Client(mut client): Client,
     headers: HeaderMap,
     JsonBody(request): JsonBody<TaskRequest>,
 ) -> Result<Json<Done>, Error> {
@@ -186,7 +181,7 @@ pub(crate) async fn stop(
         request_id: request_id(&headers)?,
         ..Default::default()
     };
-    upstream.orchestrator(&caller)?.cancel_task(request).await?;
+    client.cancel_task(request).await?;
     Ok(Json(Done {}))
 }
 
@@ -194,13 +189,11 @@ pub(crate) async fn stop(
 #[utoipa::path(post, path = "/api/chat/ack-user-action", request_body = TaskRequest,
     responses((status = 200, body = Done), (status = 400, description = "WRONG_STATE")))]
 pub(crate) async fn acknowledge(
-    State(upstream): State<Arc<Upstream>>,
-    Extension(caller): Extension<Caller>,
+    Client(mut client): Client,
     headers: HeaderMap,
     JsonBody(request): JsonBody<TaskRequest>,
 ) -> Result<Json<Done>, Error> {
     let name = task_name(&request.task_id);
-    let mut client = upstream.orchestrator(&caller)?;
     let task = client.get_task(wire::GetTaskRequest { name: name.clone() });
     let task = task.await?.into_inner().task.unwrap_or_default();
     let language = Language::of(Some(&task.language), &task.goal);

@@ -30,7 +30,7 @@ use crate::access::Admission;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::quota::StreamPermit;
-use crate::streams::StreamContext;
+use crate::socket::StreamContext;
 
 /// Time after which a browser connects again.
 const RETRY: Duration = Duration::from_secs(1);

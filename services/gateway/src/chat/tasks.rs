@@ -1,24 +1,21 @@
 //! Tasks without a session: create one and look at it.
-
-use std::sync::Arc;
+//!
+//! A task with more than a thousand steps is returned with the first thousand.
 
 use axum::Json;
-use axum::extract::{Extension, Path, State};
+use axum::extract::Path;
 use http::{HeaderMap, StatusCode};
+use motorium_proto::limits::MAX_PAGE_SIZE;
 use motorium_proto::v1::orchestrator as wire;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::narration::{ChatStatus, segment};
 use super::requests::{ChatAttachment, attachments, request_id, task_name};
-use crate::caller::Caller;
 use crate::error::Error;
 use crate::json::JsonBody;
 use crate::time::rfc3339_of;
-use crate::upstream::Upstream;
-
-/// Number of steps in one response of the Orchestrator.
-const PAGE_SIZE: i32 = 1000;
+use crate::upstream::Client;
 
 /// A task to create.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -84,8 +81,7 @@ pub(crate) struct StepInfo {
 #[utoipa::path(post, path = "/task", request_body = CreateTask,
     responses((status = 201, body = CreatedTask), (status = 400, description = "INVALID_FIELD")))]
 pub(crate) async fn create(
-    State(upstream): State<Arc<Upstream>>,
-    Extension(caller): Extension<Caller>,
+    Client(mut client): Client,
     headers: HeaderMap,
     JsonBody(request): JsonBody<CreateTask>,
 ) -> Result<(StatusCode, Json<CreatedTask>), Error> {
@@ -104,7 +100,7 @@ pub(crate) async fn create(
         request_id: request_id(&headers)?,
         ..Default::default()
     };
-    let created = upstream.orchestrator(&caller)?.create_task(request).await?;
+    let created = client.create_task(request).await?;
     let task = created.into_inner().task.unwrap_or_default();
     let created = CreatedTask {
         task_id: segment(&task.name),
@@ -117,17 +113,15 @@ pub(crate) async fn create(
 #[utoipa::path(get, path = "/task/{id}", params(("id" = String, Path)),
     responses((status = 200, body = TaskInfo), (status = 404, description = "TASK_NOT_FOUND")))]
 pub(crate) async fn get(
-    State(upstream): State<Arc<Upstream>>,
-    Extension(caller): Extension<Caller>,
+    Client(mut client): Client,
     Path(id): Path<String>,
 ) -> Result<Json<TaskInfo>, Error> {
     let name = task_name(&id);
-    let mut client = upstream.orchestrator(&caller)?;
     let task = client.get_task(wire::GetTaskRequest { name: name.clone() });
     let task = task.await?.into_inner().task.unwrap_or_default();
     let request = wire::ListStepsRequest {
         parent: name,
-        page_size: PAGE_SIZE,
+        page_size: MAX_PAGE_SIZE,
         page_token: String::new(),
     };
     let steps = client.list_steps(request).await?.into_inner().steps;

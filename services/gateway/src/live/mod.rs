@@ -11,4 +11,4 @@ mod snapshot;
 mod viewer;
 
 pub(crate) use screen::Screens;
-pub(crate) use viewer::{ViewerContext, watch_screen};
+pub(crate) use viewer::watch_screen;

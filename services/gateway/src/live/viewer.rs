@@ -1,9 +1,11 @@
 //! One viewer of a live screen: a WebSocket that receives frames as fast as it shows them.
+//!
+//! It opens no stream of its own: `screen` has one for all viewers. What a viewer may see, the services decide.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, Path, Query, State};
 use axum::response::Response;
 use futures::future::BoxFuture;
@@ -19,7 +21,8 @@ use super::snapshot::{Size, Snapshot};
 use crate::access::Admission;
 use crate::caller::Caller;
 use crate::error::Error;
-use crate::quota::{Quotas, StreamPermit};
+use crate::quota::StreamPermit;
+use crate::socket::{StreamContext, close, fail};
 
 /// Maximum number of frames that a viewer has not acknowledged.
 // One is shown while the next one travels.
@@ -55,17 +58,10 @@ enum ViewerMessage {
     Resized { width: u32, height: u32 },
 }
 
-/// Services that a viewer uses.
-#[derive(Debug, Clone)]
-pub(crate) struct ViewerContext {
-    pub(crate) screens: Arc<Screens>,
-    pub(crate) quotas: Arc<Quotas>,
-    pub(crate) shutdown: Shutdown,
-}
-
 /// `GET /api/desktops/{desktop}/live`: opens the live screen of a desktop.
 pub(crate) async fn watch_screen(
-    State(context): State<ViewerContext>,
+    State(context): State<StreamContext>,
+    State(screens): State<Arc<Screens>>,
     Extension(caller): Extension<Caller>,
     Extension(admission): Extension<Admission>,
     Path(desktop): Path<String>,
@@ -73,7 +69,7 @@ pub(crate) async fn watch_screen(
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Error> {
     let permit = context.quotas.open_stream(caller.identity())?;
-    let screen = context.screens.follow(&caller, &desktop);
+    let screen = screens.follow(&caller, &desktop);
     let upgrade = upgrade.max_message_size(MAX_MESSAGE_BYTES);
     Ok(upgrade.on_upgrade(move |socket| async move {
         let updates = screen.updates();
@@ -88,7 +84,7 @@ pub(crate) async fn watch_screen(
             _screen: screen,
             _permit: permit,
         };
-        viewer.run(&context, admission.revoked()).await;
+        viewer.run(&context.shutdown, admission.revoked()).await;
     }))
 }
 
@@ -111,7 +107,7 @@ struct Viewer {
 struct Closed;
 
 impl Viewer {
-    async fn run(mut self, context: &ViewerContext, mut revoked: BoxFuture<'static, Error>) {
+    async fn run(mut self, shutdown: &Shutdown, mut revoked: BoxFuture<'static, Error>) {
         let mut pings = interval(PING_INTERVAL);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         pings.reset();
@@ -125,9 +121,9 @@ impl Viewer {
                     Some(Ok(message)) => self.receive(&message),
                     _ => Err(Closed),
                 },
-                error = &mut revoked => self.close_with(&error.report()).await,
+                error = &mut revoked => self.fail(&error.report()).await,
                 _ = pings.tick() => self.ping().await,
-                () = context.shutdown.draining() => {
+                () = shutdown.draining() => {
                     self.close(close_code::AWAY, "the server is shutting down").await
                 }
             };
@@ -155,7 +151,7 @@ impl Viewer {
                     json!({"state": "waiting", "reason": report.reason, "message": report.message});
                 self.send(Message::text(state.to_string())).await
             }
-            Update::Ended(report) => self.close_with(&report).await,
+            Update::Ended(report) => self.fail(&report).await,
         }
     }
 
@@ -226,19 +222,13 @@ impl Viewer {
         self.socket.send(message).await.map_err(|_| Closed)
     }
 
-    async fn close_with(&mut self, report: &ErrorReport) -> Result<(), Closed> {
-        let text = format!("{}: {}", report.reason, report.message);
-        self.close(close_code::POLICY, &text).await
+    async fn fail(&mut self, report: &ErrorReport) -> Result<(), Closed> {
+        fail(&mut self.socket, report).await;
+        Err(Closed)
     }
 
     async fn close(&mut self, code: u16, reason: &str) -> Result<(), Closed> {
-        // A close frame has at most 125 bytes, two of which are the code.
-        let end = reason.floor_char_boundary(123);
-        let frame = CloseFrame {
-            code,
-            reason: Utf8Bytes::from(&reason[..end]),
-        };
-        let _ = self.send(Message::Close(Some(frame))).await;
+        close(&mut self.socket, code, reason).await;
         Err(Closed)
     }
 }

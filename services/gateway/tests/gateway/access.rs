@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{TOKEN, TestGateway, until};
 
 /// Paths and methods of all interfaces.
-const INTERFACES: [(&str, &str); 15] = [
+const INTERFACES: [(&str, &str); 18] = [
     ("GET", "/api/session"),
     ("POST", "/api/login-links"),
     ("POST", "/api/logout"),
@@ -29,6 +29,9 @@ const INTERFACES: [(&str, &str); 15] = [
     ("GET", "/api/chat/stream?session_id=s1"),
     ("POST", "/task"),
     ("GET", "/api/openapi.json"),
+    ("GET", "/api/v1/tasks"),
+    ("POST", "/mcp"),
+    ("GET", "/mcp"),
 ];
 
 async fn assert_all_refused(gateway: &TestGateway, headers: &[(&str, &str)]) {

@@ -16,7 +16,7 @@ use futures::stream::{self, BoxStream, StreamExt as _};
 use http::{HeaderMap, HeaderValue, header};
 use http_body_util::{BodyExt as _, StreamBody};
 use image::{Rgba, RgbaImage};
-use motorium_gateway::{Gateway, Settings, Surroundings};
+use motorium_gateway::{Gateway, LocalAccess, Services as GatewayServices, Settings};
 use motorium_imaging::codec;
 use motorium_kit::client::Config as ClientConfig;
 use motorium_kit::config::Secret;
@@ -170,19 +170,21 @@ async fn start_gateway(
         ..settings
     };
     let uri = format!("http://{}", services.address.lock().unwrap().unwrap());
-    let surroundings = Surroundings {
+    let behind = GatewayServices {
         orchestrator: uri.clone(),
         perception: uri.clone(),
         executor: uri,
         client: ClientConfig::new(""),
-        token: services.token.map(Secret::new),
-        services_demand_token: services.token.is_some(),
-        own_services: true,
-        folder: folder.join("gateway"),
+        are_own: true,
     };
+    let access = match services.token {
+        Some(token) => LocalAccess::OfServices(Some(Secret::new(token))),
+        None => LocalAccess::Own,
+    };
+    let folder = folder.join("gateway");
     let shutdown = Shutdown::new();
     let config = settings.resolve().unwrap();
-    let gateway = Gateway::start(&config, surroundings, &shutdown)
+    let gateway = Gateway::start(&config, behind, access, folder, &shutdown)
         .await
         .unwrap();
     (gateway, shutdown)

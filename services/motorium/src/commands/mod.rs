@@ -19,9 +19,11 @@ pub(crate) mod health;
 mod history;
 #[cfg(target_os = "linux")]
 pub(crate) mod hold_clipboard;
+pub(crate) mod mcp;
 pub(crate) mod page;
 pub(crate) mod replay;
 pub(crate) mod run;
+mod running_gateway;
 mod saved_files;
 pub(crate) mod see;
 pub(crate) mod sessions;

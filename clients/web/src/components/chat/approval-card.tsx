@@ -1,16 +1,20 @@
 import { Maximize2, ShieldCheck, Square } from "lucide-react";
 import { useState, type ReactNode } from "react";
+import type { PixelBox } from "@gen/common/v1/geometry_pb.ts";
 import type { Approval } from "@gen/orchestrator/v1/task_pb.ts";
 import { artifactUrl } from "@/api/client.ts";
+import { TargetBox } from "@/components/run/target-box.tsx";
 import { Button } from "@/components/ui/button.tsx";
 import { Dialog } from "@/components/ui/dialog.tsx";
 import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
 import { useText, type Key } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
+import { plainDirection } from "@/lib/plain-direction.ts";
 import { formatClock } from "@/lib/format.ts";
 import { useCommand } from "@/lib/use-command.ts";
 import { useNow } from "@/lib/use-now.ts";
 import { factsOf, type FactKind } from "@/model/approval-facts.ts";
+import { targetInEvidence } from "@/model/evidence.ts";
 import { milliseconds } from "@/model/task.ts";
 import { resolveApproval, stop } from "@/store/commands.ts";
 
@@ -42,10 +46,10 @@ export function ApprovalCard({ approval, goal, children }: ApprovalCardProps): R
         <Expiry approval={approval} />
       </div>
       <div className="space-y-4 px-4 py-4">
-        {goal !== undefined && <p className="truncate text-sm text-muted-foreground" title={goal}>{goal}</p>}
+        {goal !== undefined && <p className="truncate text-sm text-muted-foreground" title={plainDirection(goal)}>{plainDirection(goal)}</p>}
         <div className="space-y-2">
-          <p className="text-base font-semibold wrap-anywhere first-letter:uppercase">{approval.action?.intent || t("approval.unnamed")}</p>
-          {approval.reason !== "" && <p className="text-sm text-muted-foreground wrap-anywhere first-letter:uppercase">{approval.reason}</p>}
+          <p className="text-base font-semibold wrap-anywhere first-letter:uppercase">{plainDirection(approval.action?.intent ?? "") || t("approval.unnamed")}</p>
+          {approval.reason !== "" && <p className="text-sm text-muted-foreground wrap-anywhere first-letter:uppercase">{plainDirection(approval.reason)}</p>}
           <dl className="space-y-1.5 pt-1 text-sm">
             {facts.map((fact) => (
               <div key={fact.kind} className="flex flex-wrap gap-x-2">
@@ -85,17 +89,17 @@ function Place({ approval: { context } }: { readonly approval: Approval }): Reac
   return places.filter(([, value]) => value !== "").map(([key, value]) => (
     <div key={key} className="flex flex-wrap gap-x-2">
       <dt className="text-muted-foreground">{t(key)}</dt>
-      <dd className="min-w-0 wrap-anywhere">{value}</dd>
+      <dd className="min-w-0 wrap-anywhere">{plainDirection(value)}</dd>
     </div>
   ));
 }
 
-/** The screenshot that the approval is bound to, large enough to read, and in its own size on request. */
-function Evidence({ approval: { evidence } }: { readonly approval: Approval }): ReactNode {
+/** The screenshot that the approval is bound to, large enough to read, and in its own size on request. The target is marked. */
+function Evidence({ approval: { evidence, context } }: { readonly approval: Approval }): ReactNode {
   const t = useText();
   const [enlarged, setEnlarged] = useState(false);
   if (!evidence) return null;
-  const image = <img src={artifactUrl(evidence.name)} alt={t("approval.evidence")} className="mx-auto max-h-[min(24rem,44dvh)] max-w-full object-contain" />;
+  const image = <Marked source={artifactUrl(evidence.name)} target={context?.target} className="max-h-[min(24rem,44dvh)] max-w-full object-contain" />;
   return (
     <figure>
       <button
@@ -111,10 +115,34 @@ function Evidence({ approval: { evidence } }: { readonly approval: Approval }): 
       <figcaption className="mt-1.5 text-xs text-muted-foreground">{t("approval.evidence")}</figcaption>
       <Dialog open={enlarged} onOpenChange={setEnlarged} title={t("approval.evidence")} className="w-[min(96vw,80rem)]">
         <div className="overflow-auto">
-          <img src={artifactUrl(evidence.name)} alt={t("approval.evidence")} className="mx-auto max-w-none rounded-lg" />
+          <Marked source={artifactUrl(evidence.name)} target={context?.target} className="max-w-none rounded-lg" />
         </div>
       </Dialog>
     </figure>
+  );
+}
+
+/** A screenshot with a box around the target: among equal buttons, the one that is meant. */
+function Marked({ source, target, className }: {
+  readonly source: string; readonly target: PixelBox | undefined; readonly className: string;
+}): ReactNode {
+  const t = useText();
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  const box = targetInEvidence(target, size.width, size.height);
+  return (
+    <span className="relative mx-auto block w-fit">
+      <img
+        src={source}
+        alt={box ? t("approval.evidenceMarked") : t("approval.evidence")}
+        onLoad={({ currentTarget }) => setSize({ width: currentTarget.naturalWidth, height: currentTarget.naturalHeight })}
+        className={cn("block", className)}
+      />
+      {box && (
+        <svg viewBox={`0 0 ${size.width} ${size.height}`} className="pointer-events-none absolute inset-0 size-full" aria-hidden data-target>
+          <TargetBox box={box} unit={1} />
+        </svg>
+      )}
+    </span>
   );
 }
 

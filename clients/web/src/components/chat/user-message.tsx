@@ -2,6 +2,7 @@ import { Paperclip } from "lucide-react";
 import type { ReactNode } from "react";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
+import { plainDirection } from "@/lib/plain-direction.ts";
 
 interface UserMessageProps {
   readonly text: string;
@@ -17,7 +18,7 @@ export function UserMessage({ text, files = [], note, faded = false }: UserMessa
       <span className="sr-only">{t("you")}</span>
       {text !== "" && (
         <p className="max-w-full rounded-2xl rounded-br-md bg-secondary px-4 py-2.5 text-[0.9375rem] leading-relaxed whitespace-pre-wrap text-secondary-foreground wrap-anywhere">
-          {text}
+          <bdi>{plainDirection(text)}</bdi>
         </p>
       )}
       {files.length > 0 && (

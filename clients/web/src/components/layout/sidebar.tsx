@@ -111,6 +111,7 @@ function Entry({ entry, now, onNavigate }: { readonly entry: ConversationEntry; 
   const language = useSettings((state) => state.language);
   const route = useRoute((state) => state.route);
   const current = route.view === "conversation" && route.name === entry.name;
+  const waiting = entry.state === TaskState.AWAITING_USER;
   return (
     <li>
       <a
@@ -123,7 +124,7 @@ function Entry({ entry, now, onNavigate }: { readonly entry: ConversationEntry; 
         )}
       >
         <span className="flex h-5 items-center"><StateDot state={entry.state} /></span>
-        <span className="line-clamp-2 min-w-0 flex-1 wrap-anywhere" title={entry.title}>{entry.title}</span>
+        <span className={cn("line-clamp-2 min-w-0 flex-1 wrap-anywhere", waiting && "font-semibold")} title={entry.title}>{entry.title}</span>
         <span className="shrink-0 text-xs leading-5 font-normal text-muted-foreground tabular-nums">{formatMoment(entry.at, language, now)}</span>
       </a>
     </li>
@@ -135,10 +136,11 @@ const DOTS: Record<TaskState, { readonly className: string; readonly key: Key }>
   [TaskState.PENDING]: { className: "border-2 border-muted-foreground", key: "state.pending" },
   [TaskState.RUNNING]: { className: "bg-primary animate-breathe", key: "state.running" },
   [TaskState.PAUSED]: { className: "border-2 border-primary", key: "state.paused" },
-  [TaskState.AWAITING_USER]: { className: "bg-warning animate-breathe", key: "state.awaiting" },
-  [TaskState.SUCCEEDED]: { className: "bg-success", key: "state.succeeded" },
-  [TaskState.FAILED]: { className: "bg-destructive", key: "state.failed" },
-  [TaskState.CANCELLED]: { className: "bg-muted-foreground/50", key: "state.cancelled" },
+  // The strongest of all: nothing goes on without the user.
+  [TaskState.AWAITING_USER]: { className: "size-2.5 bg-orange-500 ring-3 ring-orange-500/30", key: "state.awaiting" },
+  [TaskState.SUCCEEDED]: { className: "bg-success/70", key: "state.succeeded" },
+  [TaskState.FAILED]: { className: "bg-destructive/70", key: "state.failed" },
+  [TaskState.CANCELLED]: { className: "bg-muted-foreground/40", key: "state.cancelled" },
 };
 
 function StateDot({ state }: { readonly state: TaskState }): ReactNode {

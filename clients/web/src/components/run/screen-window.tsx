@@ -6,6 +6,8 @@ import { Button } from "@/components/ui/button.tsx";
 import { Tooltip } from "@/components/ui/tooltip.tsx";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
+import { plainDirection } from "@/lib/plain-direction.ts";
+import { boxOf } from "@/model/actions.ts";
 import { hasEnded, screenAfter, TaskState, type ScreenView, type StepView, type TaskView } from "@/model/task.ts";
 import { useConversation } from "@/store/conversation.ts";
 import { useLists } from "@/store/lists.ts";
@@ -15,6 +17,7 @@ import { LiveScreen } from "./live-screen.tsx";
 import { OperateSurface } from "./operate-surface.tsx";
 import { Overlay } from "./overlay.tsx";
 import { ScreenBox } from "./screen-box.tsx";
+import { TargetBox } from "./target-box.tsx";
 import { Verdict } from "./verdict.tsx";
 import { WaitingScreen } from "./waiting-screen.tsx";
 
@@ -159,13 +162,27 @@ function Screen({ task, step, position, moment, after, marks }: ScreenProps): Re
   }
   if (task.state === TaskState.PENDING || task.desktop === "" || task.desktopReleased) return <WaitingForDesktop task={task} />;
   const size = task.steps.at(-1)?.screen;
+  const overlay = overlayOf(task);
   return (
     <LiveScreen
       desktop={task.desktop}
       label={t("screen.altLive")}
       {...(size ? { aspect: size.width / size.height } : {})}
-      {...(task.takenOverBy === undefined ? {} : { overlay: (width, height) => <OperateSurface task={task.name} width={width} height={height} /> })}
+      {...(overlay ? { overlay } : {})}
     />
+  );
+}
+
+/** What lies over the live screen: the hands of the person who has taken over, or the target that waits for approval. */
+function overlayOf(task: TaskView): ((width: number, height: number) => ReactNode) | undefined {
+  if (task.takenOverBy !== undefined) return (width, height) => <OperateSurface task={task.name} width={width} height={height} />;
+  // The pointer is still where it acted last, which would be taken for the target.
+  const target = boxOf(task.approval?.context?.target);
+  if (!target || task.state !== TaskState.AWAITING_USER) return undefined;
+  return (width, height) => (
+    <svg viewBox={`0 0 ${width} ${height}`} className="pointer-events-none absolute inset-0 size-full" aria-hidden data-target>
+      <TargetBox box={target} unit={width / 900} />
+    </svg>
   );
 }
 
@@ -191,7 +208,7 @@ function Holders({ wait }: { readonly wait: DesktopWait }): ReactNode {
         {hold.holder === "" ? t("wait.unreachable", { desktop: name }) : t("wait.holder", { desktop: name })}{" "}
         {hold.holder !== "" && (
           <a className="font-medium text-foreground underline underline-offset-3" href={fragmentOf({ view: "conversation", name: holder?.session || hold.holder })}>
-            {holder?.goal ?? hold.holder}
+            {holder ? plainDirection(holder.goal) : hold.holder}
           </a>
         )}
       </span>

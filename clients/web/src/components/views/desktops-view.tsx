@@ -9,6 +9,7 @@ import { LiveScreen } from "@/components/run/live-screen.tsx";
 import { WaitingScreen } from "@/components/run/waiting-screen.tsx";
 import { useText, type Key } from "@/i18n/index.ts";
 import { useCommand } from "@/lib/use-command.ts";
+import { plainDirection } from "@/lib/plain-direction.ts";
 import type { Tone } from "@/model/actions.ts";
 import { drainDesktop, undrainDesktop } from "@/store/commands.ts";
 import { refreshLists, useLists } from "@/store/lists.ts";
@@ -56,10 +57,10 @@ function DesktopCard({ desktop }: { readonly desktop: Desktop }): ReactNode {
           <h2 className="min-w-0 flex-1 truncate font-semibold">{id}</h2>
           <Badge tone={state.tone}>{t(state.key)}</Badge>
         </div>
-        <p className="truncate text-sm text-muted-foreground" title={holder?.goal}>
+        <p className="truncate text-sm text-muted-foreground" title={holder && plainDirection(holder.goal)}>
           {desktop.task !== "" ? (
             <a className="hover:text-foreground hover:underline" href={fragmentOf({ view: "conversation", name: holder?.session || desktop.task })}>
-              {holder?.goal ?? desktop.task}
+              {holder ? plainDirection(holder.goal) : desktop.task}
             </a>
           ) : t("desktop.idle")}
         </p>

@@ -40,7 +40,7 @@ const KEY_CONTEXT: &[u8] = b"motorium session token";
 
 /// The sessions of all browsers. Its methods may write a file.
 #[derive(Debug)]
-pub(crate) struct Sessions {
+pub(crate) struct BrowserSessions {
     folder: PathBuf,
     clock: Arc<dyn Clock>,
     stored: Mutex<HashMap<Fingerprint, StoredSession>>,
@@ -67,14 +67,14 @@ struct FileEntry {
 
 /// An open session.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct BrowserSession {
     pub(crate) caller: Caller,
     pub(crate) expires: SystemTime,
     /// Cancelled when the session ends.
     pub(crate) ended: CancellationToken,
 }
 
-impl Sessions {
+impl BrowserSessions {
     /// Opens the sessions in a folder. A file that cannot be read has none: browsers have to log in again.
     pub(crate) fn open(folder: PathBuf, clock: Arc<dyn Clock>) -> Self {
         let stored = read(&folder.join(FILE)).unwrap_or_else(|error| {
@@ -111,7 +111,7 @@ impl Sessions {
     }
 
     /// Returns the session with this secret and prolongs it.
-    pub(crate) fn find(&self, secret: &str) -> Option<Session> {
+    pub(crate) fn find(&self, secret: &str) -> Option<BrowserSession> {
         let now = self.clock.now();
         let mut stored = self.lock();
         let id = Fingerprint::of(secret);
@@ -133,7 +133,7 @@ impl Sessions {
         if is_due {
             self.save(&stored);
         }
-        Some(Session {
+        Some(BrowserSession {
             caller: Caller::new(token),
             expires,
             ended,
@@ -265,7 +265,7 @@ mod tests {
     fn sessions_survive_a_restart_and_their_file_has_no_token() {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::default());
-        let reopen = || Sessions::open(folder.path().join("gateway"), clock.clone());
+        let reopen = || BrowserSessions::open(folder.path().join("gateway"), clock.clone());
         let token = "a-token-that-opens-doors";
         let secret = reopen().create(&Caller::new(Some(Secret::new(token))));
 
@@ -283,7 +283,7 @@ mod tests {
     fn a_session_ends_after_its_last_use() {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::default());
-        let sessions = Sessions::open(folder.path().to_owned(), clock.clone());
+        let sessions = BrowserSessions::open(folder.path().to_owned(), clock.clone());
         let secret = sessions.create(&Caller::new(None));
         for _ in 0..3 {
             clock.advance(LIFETIME - Duration::from_secs(1));
@@ -297,7 +297,7 @@ mod tests {
     fn streams_of_a_session_end_with_it() {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::default());
-        let sessions = Sessions::open(folder.path().to_owned(), clock.clone());
+        let sessions = BrowserSessions::open(folder.path().to_owned(), clock.clone());
         let open = || {
             let secret = sessions.create(&Caller::new(None));
             let ended = sessions.find(secret.expose()).unwrap().ended;
@@ -323,7 +323,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE), "[{").unwrap();
         let clock = Arc::new(ManualClock::default());
-        let sessions = Sessions::open(folder.path().to_owned(), clock);
+        let sessions = BrowserSessions::open(folder.path().to_owned(), clock);
         let secret = sessions.create(&Caller::new(None));
         assert!(sessions.find(secret.expose()).is_some());
     }

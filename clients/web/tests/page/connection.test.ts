@@ -1,0 +1,94 @@
+/**
+ * The page over connections that are many, slow or gone. A file of its own with a stack of its own: these tests mostly wait, and run
+ * beside the others.
+ */
+import { describe, expect, onTestFinished, test } from "vitest";
+import { Network } from "./proxy.ts";
+import { missing, Stack } from "./stack.ts";
+import { BLANK, bound, tabsOf } from "./tabs.ts";
+
+describe.skipIf(missing !== undefined)("the page and its connections", () => {
+  let stack: Stack;
+  const { open } = tabsOf(async () => (stack = await Stack.start()));
+
+  test("a reload in mid-task and a second tab show the same task", async () => {
+    const { page, send } = bound(await open());
+    await send('Open editor, type "two tabs", then wait 20 seconds');
+    await page.getByRole("button", { name: /wait 20 seconds/ }).waitFor();
+    const other = await open({}, new URL(page.url()).hash);
+    await other.page.getByRole("button", { name: /wait 20 seconds/ }).waitFor();
+    await page.reload();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("Stopped", { exact: true }).waitFor();
+    await other.page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
+  test("eight tabs of one browser all follow a task, and none keeps another from acting", async () => {
+    const first = bound(await open());
+    await first.send("wait 60 seconds");
+    await first.page.getByRole("button", { name: "Pause" }).waitFor();
+    const fragment = new URL(first.page.url()).hash;
+    // Connections are limited for each browser profile, which is a context.
+    const others = await Promise.all(Array.from({ length: 7 }, () => first.page.context().newPage()));
+    await Promise.all(others.map((page) => page.goto(`${stack.address}/${fragment}`)));
+    await Promise.all(others.map((page) => page.getByRole("button", { name: "Pause" }).waitFor()));
+    await others.at(-1)!.getByRole("button", { name: "Pause" }).click();
+    await Promise.all([first.page, ...others].map((page) => page.getByRole("button", { name: "Resume" }).waitFor()));
+    await others[3]!.getByRole("button", { name: "Stop" }).click();
+    await Promise.all([first.page, ...others].map((page) => page.getByText("Stopped", { exact: true }).waitFor()));
+  });
+
+  test("after a restart of the server in mid-task, the page shows what it missed", async (context) => {
+    if (!stack.owned) context.skip("MOTORIUM_PAGE names a running server, which a test may not restart");
+    const { page, send } = bound(await open());
+    await send('wait 3 seconds, then press ctrl+a, then wait 40 seconds');
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    onTestFinished(async () => {
+      // The tests after this one need a server, whatever happened here.
+      await page.close();
+    });
+    await stack.stopServer("SIGKILL");
+    await page.getByText("No connection to the server.").waitFor();
+    await stack.startServer();
+    await page.getByText("No connection to the server.").waitFor({ state: "detached" });
+    await page.getByText(/Reconnected|The server was restarted/).first().waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText(/^(Stopped|Not done)$/).waitFor();
+  });
+
+  test("a network that is cut for 20 seconds in mid-task loses nothing, and nothing is sent twice", { timeout: 60_000 }, async () => {
+    const network = await Network.to(stack.address);
+    onTestFinished(() => network.cut());
+    const writer = await open();
+    await writer.send("wait 4 seconds, then press ctrl+a, then wait 6 seconds, then press ctrl+a, then wait 60 seconds");
+    await writer.page.getByRole("button", { name: /wait 4 seconds/ }).waitFor();
+    const { page } = await open({}, BLANK);
+    await page.goto(`${network.address}/${new URL(writer.page.url()).hash}`);
+    await page.getByRole("button", { name: /wait 4 seconds/ }).waitFor();
+
+    const cutAt = Date.now();
+    await network.cut();
+    await page.getByText("No connection to the server.").waitFor();
+    await page.locator("#prompt").fill("write it down");
+    await page.keyboard.press("Enter");
+    await page.getByRole("main").getByRole("alert").getByText(/The server cannot be reached/).waitFor();
+    // The task goes on, as the other tab shows.
+    await writer.page.getByRole("button", { name: /wait 60 seconds/ }).waitFor({ timeout: 20_000 });
+    await page.waitForTimeout(Math.max(0, cutAt + 20_000 - Date.now()));
+    await network.restore();
+
+    await page.getByRole("button", { name: /wait 60 seconds/ }).waitFor();
+    await page.getByText(/^Reconnected\. \d+ events happened meanwhile/).waitFor();
+    await page.getByText("No connection to the server.").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: /Unfold the steps/ }).click();
+    await expect.poll(() => page.getByText("missed", { exact: true }).count()).toBeGreaterThanOrEqual(2);
+    await page.getByRole("main").getByRole("button", { name: "Try again" }).click();
+    await writer.page.getByText("write it down").waitFor();
+    expect(await writer.page.getByText("write it down").count()).toBe(1);
+    // Both tabs have the same steps, and either stops the task.
+    expect(await page.getByRole("slider").getAttribute("aria-valuemax")).toBe(await writer.page.getByRole("slider").getAttribute("aria-valuemax"));
+    await page.getByRole("button", { name: "Stop" }).click();
+    await writer.page.getByText("Stopped", { exact: true }).waitFor();
+    await page.getByText("Stopped", { exact: true }).waitFor();
+  });
+});

@@ -1,0 +1,358 @@
+//! Asks the person at a client to approve an action, and resolves the approval as that person decided.
+//!
+//! In sessions (2025-11-25) the server asks the client during the call (elicitation). Without them (2026-07-28) the call returns
+//! the question, and the client calls again with the answer and a sealed note of what it answers. A client that can ask nobody
+//! is told who else can approve. That a client asks a person at all is its promise: a token for agents that are not trusted with
+//! it has no role `approver`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use motorium_messages::{Language, Message};
+use motorium_proto::v1::orchestrator as wire;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ElicitRequest, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ElicitationSchema, EnumSchema, ErrorData, InputRequest, InputRequiredResult,
+    ProtocolVersion, SealOptions, StringSchema,
+};
+use serde::{Deserialize, Serialize};
+
+use super::server::{CallContext, McpServer};
+use crate::caller::Caller;
+use crate::error::Error;
+
+/// Time that a person has to answer. The approval may expire earlier.
+const ANSWER_TIME: Duration = Duration::from_secs(15 * 60);
+/// Name of the question.
+const QUESTION: &str = "approval";
+/// Decisions of the form.
+const APPROVE: &str = "approve";
+const DENY: &str = "deny";
+
+/// What a person said to an approval.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Decided {
+        approve: bool,
+        reason: String,
+    },
+    /// Nobody was asked, or the person gave no decision.
+    Undecided,
+}
+
+/// What a client of the protocol without sessions brings back.
+#[derive(Debug)]
+pub(super) struct Input {
+    question: Question,
+    answer: Option<ElicitResult>,
+}
+
+impl Input {
+    pub(super) fn task(&self) -> &str {
+        &self.question.task
+    }
+}
+
+/// The question that an answer belongs to. It travels sealed, through the client.
+#[derive(Debug, Serialize, Deserialize)]
+struct Question {
+    task: String,
+    approval: String,
+}
+
+impl McpServer {
+    /// Returns what the client brings back. A question that was not put to this caller is refused.
+    pub(super) fn input_of(
+        &self,
+        request: &CallToolRequestParams,
+        caller: &Caller,
+    ) -> Result<Option<Input>, ErrorData> {
+        let Some(sealed) = &request.request_state else {
+            return Ok(None);
+        };
+        let identity = caller.identity().to_text();
+        let question = self.sealed.open_json_with(sealed, identity.as_bytes());
+        let question = question.map_err(|error| {
+            tracing::debug!(%error, "a client of MCP brings a state back that it did not receive");
+            ErrorData::invalid_params(
+                "the request state is not one of this server, or has expired",
+                None,
+            )
+        })?;
+        let answers = request.input_responses.as_ref();
+        let answer = answers.and_then(|answers| answers.get(QUESTION));
+        Ok(Some(Input {
+            question,
+            answer: answer.and_then(|answer| serde_json::from_value(answer.clone()).ok()),
+        }))
+    }
+}
+
+impl CallContext<'_> {
+    /// Asks the person at the client about a pending approval, if the client can ask one.
+    pub(super) async fn ask(
+        &self,
+        task: &wire::Task,
+        approval: &str,
+        input: Option<&Input>,
+    ) -> Result<Asked, Error> {
+        if let Some(input) = input {
+            let is_answered = input.question.approval == approval;
+            let answer = input.answer.as_ref().filter(|_| is_answered);
+            return Ok(answer.map_or(Asked::Undecided, decision));
+        }
+        if !self.can_ask() || self.is_without_session() {
+            return Ok(Asked::Undecided);
+        }
+        let Some(approval) = self.askable(task, approval).await? else {
+            return Ok(Asked::Undecided);
+        };
+        let asked = self
+            .request
+            .peer
+            .create_elicitation_with_timeout(form(task, &approval), Some(ANSWER_TIME));
+        match asked.await {
+            Ok(answer) => Ok(decision(&answer)),
+            Err(error) => {
+                tracing::debug!(%error, "a client of MCP did not answer");
+                Ok(Asked::Undecided)
+            }
+        }
+    }
+
+    /// Returns the question as the result of a call, for clients of the protocol without sessions. `None` if the client cannot
+    /// ask, or has just answered without a decision.
+    pub(super) async fn input_required(
+        &self,
+        task: &wire::Task,
+        approval: &str,
+    ) -> Result<Option<CallToolResponse>, Error> {
+        let is_answered = self
+            .input
+            .as_ref()
+            .is_some_and(|input| input.question.approval == approval);
+        if !self.can_ask() || !self.is_without_session() || is_answered {
+            return Ok(None);
+        }
+        let Some(pending) = self.askable(task, approval).await? else {
+            return Ok(None);
+        };
+        let question = Question {
+            task: task.name.clone(),
+            approval: approval.to_owned(),
+        };
+        let identity = self.caller.identity().to_text();
+        let options = SealOptions::new()
+            .associated_data(identity.as_bytes())
+            .ttl(ANSWER_TIME);
+        let sealed = self.server.sealed.seal_json_with(&question, &options);
+        let sealed = sealed.expect("a question has text keys only");
+        let request = InputRequest::Elicitation(ElicitRequest::new(form(task, &pending)));
+        let requests = BTreeMap::from([(QUESTION.to_owned(), request)]);
+        Ok(Some(
+            InputRequiredResult::new(Some(requests), Some(sealed)).into(),
+        ))
+    }
+
+    /// Returns the person at the client, in words for the record of the approval.
+    pub(super) fn person(&self, task: &wire::Task) -> String {
+        let client = self.client_name();
+        let language = Language::of(Some(&task.language), &task.goal);
+        Message::McpPerson { client: &client }.text(language)
+    }
+
+    /// Resolves an approval. `user` is shown beside the name of the caller.
+    pub(super) async fn resolve(
+        &self,
+        approval: &str,
+        approve: bool,
+        message: String,
+        user: String,
+    ) -> Result<(), Error> {
+        let request = wire::ResolveApprovalRequest {
+            name: approval.to_owned(),
+            approve,
+            message,
+            user,
+            ..Default::default()
+        };
+        self.orchestrator()?.resolve_approval(request).await?;
+        Ok(())
+    }
+
+    /// Returns a pending approval that the person at this client may give. Approvals of a second person are not: the task was
+    /// created with the same token.
+    async fn askable(
+        &self,
+        task: &wire::Task,
+        name: &str,
+    ) -> Result<Option<wire::Approval>, Error> {
+        let request = wire::ListApprovalsRequest {
+            parent: task.name.clone(),
+            ..Default::default()
+        };
+        let listed = self.orchestrator()?.list_approvals(request).await?;
+        let mut pending = listed.into_inner().approvals.into_iter();
+        Ok(pending.find(|one| one.name == name && !one.second_person))
+    }
+
+    /// Returns true if the client says that it can show a form to a person.
+    fn can_ask(&self) -> bool {
+        let capabilities = self.request.client_capabilities();
+        let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
+        // Without a mode, forms are meant (2025-06-18).
+        elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+    }
+
+    /// Returns true for clients of the protocol without sessions.
+    fn is_without_session(&self) -> bool {
+        let version = self.request.protocol_version();
+        version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+    }
+}
+
+/// Returns the form that the person fills in. Nothing is chosen in advance: a client that accepts forms as they are decides
+/// nothing.
+fn form(task: &wire::Task, approval: &wire::Approval) -> ElicitRequestParams {
+    let language = Language::of(Some(&task.language), &task.goal);
+    let text = |message: Message<'_>| message.text(language);
+    let titles = vec![text(Message::McpApprove), text(Message::McpDeny)];
+    let decision = EnumSchema::builder(vec![APPROVE.to_owned(), DENY.to_owned()])
+        .title(text(Message::McpDecision))
+        .enum_titles(titles)
+        .expect("each decision has a title")
+        .build();
+    let reason = StringSchema::new().title(text(Message::McpReason));
+    let schema = ElicitationSchema::builder()
+        .required_enum_schema("decision", decision)
+        .string_property("reason", |_| reason)
+        .build()
+        .expect("the required property exists");
+    ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: question(task, approval, language),
+        requested_schema: schema,
+    }
+}
+
+/// Returns the words of the question: what is to be done, why it needs approval, and where.
+fn question(task: &wire::Task, approval: &wire::Approval, language: Language) -> String {
+    let request = task.user_request.as_ref();
+    let mut lines = vec![request.map_or_else(String::new, |request| request.message.clone())];
+    let context = approval.context.clone().unwrap_or_default();
+    let target = context.target_texts.join(" ");
+    let where_to = [
+        (!context.window_title.is_empty()).then(|| Message::McpApprovalWindow {
+            window: &context.window_title,
+        }),
+        (!context.page_origin.is_empty()).then(|| Message::McpApprovalPage {
+            page: &context.page_origin,
+        }),
+        (!target.is_empty()).then_some(Message::McpApprovalTarget { target: &target }),
+    ];
+    lines.extend(
+        where_to
+            .into_iter()
+            .flatten()
+            .map(|line| line.text(language)),
+    );
+    lines
+        .iter()
+        .map(|line| plain(line))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Returns a text without characters that move others about: a page chose some of it, and it stands in a question.
+fn plain(text: &str) -> String {
+    let moves_others = |c: &char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let plain = text.chars().filter(|c| !moves_others(c));
+    plain
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// Returns the decision of an answer. Everything but a clear one decides nothing.
+fn decision(answer: &ElicitResult) -> Asked {
+    let content = answer.content.as_ref();
+    let field =
+        |name: &str| content.and_then(|content| content.get(name)?.as_str().map(str::to_owned));
+    let reason = field("reason").unwrap_or_default();
+    match (&answer.action, field("decision").as_deref()) {
+        (ElicitationAction::Accept, Some(APPROVE)) => Asked::Decided {
+            approve: true,
+            reason: String::new(),
+        },
+        (ElicitationAction::Accept, Some(DENY)) => Asked::Decided {
+            approve: false,
+            reason,
+        },
+        _ => Asked::Undecided,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn only_a_clear_decision_decides() {
+        let check = |action: ElicitationAction, content: Option<Value>, expected: Asked| {
+            let mut answer = ElicitResult::new(action);
+            answer.content = content.clone();
+            assert_eq!(decision(&answer), expected, "{content:?}");
+        };
+        let approved = || Asked::Decided {
+            approve: true,
+            reason: String::new(),
+        };
+        let denied = |reason: &str| Asked::Decided {
+            approve: false,
+            reason: reason.to_owned(),
+        };
+        let yes = Some(json!({"decision": "approve"}));
+        check(ElicitationAction::Accept, yes.clone(), approved());
+        check(ElicitationAction::Decline, yes.clone(), Asked::Undecided);
+        check(ElicitationAction::Cancel, yes, Asked::Undecided);
+        check(ElicitationAction::Accept, None, Asked::Undecided);
+        check(ElicitationAction::Accept, Some(json!({})), Asked::Undecided);
+        check(
+            ElicitationAction::Accept,
+            Some(json!({"decision": true})),
+            Asked::Undecided,
+        );
+        let no = json!({"decision": "deny", "reason": "not this one"});
+        check(ElicitationAction::Accept, Some(no), denied("not this one"));
+    }
+
+    #[test]
+    fn the_question_says_where_and_hides_nothing_in_marks() {
+        let request = wire::UserRequest {
+            message: "it deletes something: click \"Delete\"".to_owned(),
+            ..wire::UserRequest::default()
+        };
+        let task = wire::Task {
+            user_request: Some(request),
+            ..wire::Task::default()
+        };
+        let context = wire::ApprovalContext {
+            window_title: "Orders\u{202e}\u{1b}[31m".to_owned(),
+            page_origin: "https://shop.example".to_owned(),
+            target_texts: vec!["Delete".to_owned(), "Bob".to_owned()],
+            ..wire::ApprovalContext::default()
+        };
+        let approval = wire::Approval {
+            context: Some(context),
+            ..wire::Approval::default()
+        };
+        let words = question(&task, &approval, Language::default());
+        insta::assert_snapshot!(words, @r#"
+        it deletes something: click "Delete"
+        window: Orders [31m
+        page: https://shop.example
+        target: Delete Bob
+        "#);
+    }
+}

@@ -1,0 +1,21 @@
+//! Motorium as a tool of other agents: a server of the Model Context Protocol, at `/mcp`.
+//!
+//! - `tools`: the tools and their arguments
+//! - `server`: from calls of tools to calls of the services
+//! - `tasks`: runs, follows, answers and stops tasks; extracts data
+//! - `approvals`: asks the person at the client
+//! - `desktop`: looks at a desktop, and acts on it
+//! - `session`: sessions of the protocol, each of one caller
+//!
+//! The protocol itself is rmcp's. Each call of a tool is made with the token of the request that brought it, and the services
+//! decide what the caller may do. There is no tool that approves an action: a model could call it. `approve` asks a person, and
+//! only a client that can ask one has it.
+
+mod approvals;
+mod desktop;
+mod server;
+mod session;
+mod tasks;
+mod tools;
+
+pub(crate) use session::{McpService, check_session};

@@ -1,0 +1,277 @@
+//! Resources over REST, to read: tasks, steps, approvals, desktops and sessions.
+//!
+//! - `json`: messages in the JSON form of the contracts
+//! - `schema`: the same, described for OpenAPI
+//!
+//! Each response is that of a call, unchanged. Nothing is changed here: programs change something over gRPC, and those that have
+//! only HTTP through the chat protocol.
+
+mod json;
+mod schema;
+
+use axum::Json;
+use axum::extract::Path;
+use motorium_proto::v1::orchestrator as wire;
+use motorium_proto::v1::orchestrator::{approval, task};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+pub(crate) use schema::ContractSchemas;
+
+use crate::error::Error;
+use crate::files::segment;
+use crate::query::Query;
+use crate::upstream::Client;
+use json::{listed, resource};
+
+/// Page of a list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PageQuery {
+    /// Maximum number of results, up to 1000. 0 is the default of 50.
+    #[serde(default)]
+    #[param(minimum = 0, maximum = 1000)]
+    page_size: u16,
+    /// `next_page_token` of the previous response. All other parameters must be unchanged.
+    #[serde(default)]
+    page_token: String,
+}
+
+/// Page of a list of tasks.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TasksQuery {
+    /// Maximum number of results, up to 1000. 0 is the default of 50.
+    #[serde(default)]
+    #[param(minimum = 0, maximum = 1000)]
+    page_size: u16,
+    /// `next_page_token` of the previous response. All other parameters must be unchanged.
+    #[serde(default)]
+    page_token: String,
+    /// Only tasks in this state.
+    state: Option<TaskState>,
+    /// Only tasks of this session: the last segment of its name.
+    session: Option<String>,
+}
+
+/// Page of a list of approvals.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApprovalsQuery {
+    /// Maximum number of results, up to 1000. 0 is the default of 50.
+    #[serde(default)]
+    #[param(minimum = 0, maximum = 1000)]
+    page_size: u16,
+    /// `next_page_token` of the previous response. All other parameters must be unchanged.
+    #[serde(default)]
+    page_token: String,
+    /// Only approvals in this state. Pending ones by default.
+    state: Option<ApprovalState>,
+}
+
+/// State of a task.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TaskState {
+    Pending,
+    Running,
+    Paused,
+    AwaitingUser,
+    Succeeded,
+    Failed,
+    Cancelled,
+}
+
+impl From<TaskState> for task::State {
+    fn from(state: TaskState) -> Self {
+        match state {
+            TaskState::Pending => Self::Pending,
+            TaskState::Running => Self::Running,
+            TaskState::Paused => Self::Paused,
+            TaskState::AwaitingUser => Self::AwaitingUser,
+            TaskState::Succeeded => Self::Succeeded,
+            TaskState::Failed => Self::Failed,
+            TaskState::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+/// State of an approval.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ApprovalState {
+    Pending,
+    Approved,
+    Denied,
+    Expired,
+    Invalidated,
+}
+
+impl From<ApprovalState> for approval::State {
+    fn from(state: ApprovalState) -> Self {
+        match state {
+            ApprovalState::Pending => Self::Pending,
+            ApprovalState::Approved => Self::Approved,
+            ApprovalState::Denied => Self::Denied,
+            ApprovalState::Expired => Self::Expired,
+            ApprovalState::Invalidated => Self::Invalidated,
+        }
+    }
+}
+
+type Answer = Result<Json<Value>, Error>;
+
+/// Lists tasks, the newest first.
+#[utoipa::path(get, path = "/api/v1/tasks", tag = "resources", params(TasksQuery), responses(
+    (status = 200, body = ref("#/components/schemas/motorium.orchestrator.v1.ListTasksResponse")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn list_tasks(
+    Client(mut client): Client,
+    Query(query): Query<TasksQuery>,
+) -> Answer {
+    let session = query.session.as_deref();
+    let session = session.map(|session| segment("session", session));
+    let session = session.transpose()?;
+    let request = wire::ListTasksRequest {
+        page_size: query.page_size.into(),
+        page_token: query.page_token,
+        states: query
+            .state
+            .map(task::State::from)
+            .into_iter()
+            .map(Into::into)
+            .collect(),
+        session: session.map_or_else(String::new, |session| format!("sessions/{session}")),
+        ..Default::default()
+    };
+    let response = client.list_tasks(request).await?.into_inner();
+    listed(&response, "ListTasksResponse", "tasks")
+}
+
+/// Returns a task.
+#[utoipa::path(get, path = "/api/v1/tasks/{task}", tag = "resources",
+    params(("task" = String, Path, pattern = "^[A-Za-z0-9_-]+$")), responses(
+    (status = 200, body = ref("#/components/schemas/motorium.orchestrator.v1.Task")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn get_task(Client(mut client): Client, Path(task): Path<String>) -> Answer {
+    let name = format!("tasks/{}", segment("task", &task)?);
+    let response = client.get_task(wire::GetTaskRequest { name }).await?;
+    let task = response.into_inner().task.unwrap_or_default();
+    resource(&task, "motorium.orchestrator.v1.Task")
+}
+
+/// Lists the steps of a task, the oldest first.
+#[utoipa::path(get, path = "/api/v1/tasks/{task}/steps", tag = "resources",
+    params(("task" = String, Path, pattern = "^[A-Za-z0-9_-]+$"), PageQuery), responses(
+    (status = 200, body = ref("#/components/schemas/motorium.orchestrator.v1.ListStepsResponse")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn list_steps(
+    Client(mut client): Client,
+    Path(task): Path<String>,
+    Query(query): Query<PageQuery>,
+) -> Answer {
+    let request = wire::ListStepsRequest {
+        parent: format!("tasks/{}", segment("task", &task)?),
+        page_size: query.page_size.into(),
+        page_token: query.page_token,
+    };
+    let response = client.list_steps(request).await?.into_inner();
+    listed(&response, "ListStepsResponse", "steps")
+}
+
+/// Lists the approvals of a task.
+#[utoipa::path(get, path = "/api/v1/tasks/{task}/approvals", tag = "resources",
+    params(("task" = String, Path, pattern = "^[A-Za-z0-9_-]+$"), ApprovalsQuery), responses(
+    (status = 200, body = ref("#/components/schemas/motorium.orchestrator.v1.ListApprovalsResponse")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn list_approvals_of_task(
+    Client(client): Client,
+    Path(task): Path<String>,
+    Query(query): Query<ApprovalsQuery>,
+) -> Answer {
+    approvals(client, segment("task", &task)?, query).await
+}
+
+/// Lists the approvals of all tasks.
+#[utoipa::path(get, path = "/api/v1/approvals", tag = "resources", params(ApprovalsQuery), responses(
+    (status = 200, body = ref("#/components/schemas/motorium.orchestrator.v1.ListApprovalsResponse")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn list_approvals(
+    Client(client): Client,
+    Query(query): Query<ApprovalsQuery>,
+) -> Answer {
+    approvals(client, "-", query).await
+}
+
+async fn approvals(
+    mut client: crate::upstream::OrchestratorClient,
+    task: &str,
+    query: ApprovalsQuery,
+) -> Answer {
+    let state = query.state.map(approval::State::from);
+    let request = wire::ListApprovalsRequest {
+        parent: format!("tasks/{task}"),
+        page_size: query.page_size.into(),
+        page_token: query.page_token,
+        states: state.into_iter().map(Into::into).collect(),
+    };
+    let response = client.list_approvals(request).await?.into_inner();
+    listed(&response, "ListApprovalsResponse", "approvals")
+}
+
+/// Lists the desktops of the pool.
+#[utoipa::path(get, path = "/api/v1/desktops", tag = "resources", params(PageQuery), responses(
+    (status = 200, body = ref("#/components/schemas/motorium.orchestrator.v1.ListDesktopsResponse")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn list_desktops(
+    Client(mut client): Client,
+    Query(query): Query<PageQuery>,
+) -> Answer {
+    let request = wire::ListDesktopsRequest {
+        page_size: query.page_size.into(),
+        page_token: query.page_token,
+        ..Default::default()
+    };
+    let response = client.list_desktops(request).await?.into_inner();
+    listed(&response, "ListDesktopsResponse", "desktops")
+}
+
+/// Lists the sessions, the newest first.
+#[utoipa::path(get, path = "/api/v1/sessions", tag = "resources", params(PageQuery), responses(
+    (status = 200, body = ref("#/components/schemas/motorium.orchestrator.v1.ListSessionsResponse")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn list_sessions(
+    Client(mut client): Client,
+    Query(query): Query<PageQuery>,
+) -> Answer {
+    let request = wire::ListSessionsRequest {
+        page_size: query.page_size.into(),
+        page_token: query.page_token,
+    };
+    let response = client.list_sessions(request).await?.into_inner();
+    listed(&response, "ListSessionsResponse", "sessions")
+}
+
+/// Returns a session.
+#[utoipa::path(get, path = "/api/v1/sessions/{session}", tag = "resources",
+    params(("session" = String, Path, pattern = "^[A-Za-z0-9_-]+$")), responses(
+    (status = 200, body = ref("#/components/schemas/motorium.orchestrator.v1.Session")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn get_session(Client(mut client): Client, Path(session): Path<String>) -> Answer {
+    let name = format!("sessions/{}", segment("session", &session)?);
+    let response = client.get_session(wire::GetSessionRequest { name }).await?;
+    let session = response.into_inner().session.unwrap_or_default();
+    resource(&session, "motorium.orchestrator.v1.Session")
+}
+
+/// Handlers, for the description of the interface.
+pub(crate) mod description {
+    pub(crate) use super::{
+        __path_get_session, __path_get_task, __path_list_approvals, __path_list_approvals_of_task,
+        __path_list_desktops, __path_list_sessions, __path_list_steps, __path_list_tasks,
+    };
+}

@@ -1,0 +1,136 @@
+//! The gateway that runs: its address, and the token of the user for it.
+//!
+//! It starts none: `motorium up` does.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use motorium_gateway::{Settings, folder as gateway_folder, own_token, running_address};
+use motorium_kit::config::{LayeredConfig, ListenAddress, Secret};
+use motorium_kit::{http_client, socket_owner};
+use motorium_messages::Message;
+use reqwest::{Client, Url};
+
+use crate::error::Error;
+use crate::show::text;
+
+/// A gateway that a command calls.
+pub(super) struct RunningGateway {
+    /// URL, without a slash at its end.
+    pub(super) url: String,
+    pub(super) token: Option<Secret>,
+    /// The token was given for it, by a flag or the configuration.
+    is_given: bool,
+}
+
+impl RunningGateway {
+    /// Finds the gateway of the flags and the configuration, or else the one that has said that it runs. Sends nothing yet.
+    ///
+    /// # Errors
+    /// If the gateway is disabled, or the token cannot be read.
+    pub(super) fn find(
+        loaded: &LayeredConfig,
+        url: Option<&str>,
+        token_file: Option<&Path>,
+    ) -> Result<Self, Error> {
+        let url = gateway_url(loaded, url)?;
+        let token = token(loaded, token_file, &url)?;
+        let is_given = token_file.is_some() || loaded.common()?.client("").token.is_some();
+        Ok(Self {
+            url,
+            token,
+            is_given,
+        })
+    }
+
+    /// Checks that a gateway on this machine is of this user, before it receives a token that was not meant for another.
+    /// Returns what is wrong in words.
+    pub(super) async fn check(&self) -> Result<(), String> {
+        if self.is_given {
+            return Ok(());
+        }
+        let url = Url::parse(&self.url).map_err(|error| error.to_string())?;
+        if !http_client::is_loopback(&url) {
+            return Ok(());
+        }
+        let host = url.host_str().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let port = url.port_or_known_default().unwrap_or_default();
+        let connected = socket_owner::connect(host, port).await;
+        connected.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Creates an HTTP client for it, or says what is wrong in words.
+    pub(super) fn client(&self) -> Result<Client, String> {
+        let builder = match self.url.starts_with("https:") {
+            true => http_client::with_root_certificates(None),
+            false => http_client::plaintext(),
+        };
+        let client = builder.map_err(|error| error.to_string())?.build();
+        client.map_err(|error| error.to_string())
+    }
+
+    /// Returns the error of a gateway that does not do what it should, with advice.
+    pub(super) fn not_served(&self, problem: &str) -> Error {
+        let url = self.url.as_str();
+        Error::Start(text(Message::PageNotServed { url, problem }))
+    }
+}
+
+fn gateway_url(loaded: &LayeredConfig, given: Option<&str>) -> Result<String, Error> {
+    let settings: Settings = loaded.section()?;
+    if let Some(url) = given.or(settings.public_url.as_deref()) {
+        return Ok(at_loopback(url.trim_end_matches('/')));
+    }
+    if !settings.enabled {
+        return Err(Error::Usage(text(Message::PageDisabled)));
+    }
+    // Another program may have had the configured port when it started.
+    if let Some(address) = running_address(&gateway_folder(loaded.common()?.data()?)) {
+        return Ok(format!("http://{address}"));
+    }
+    let ListenAddress(listen) = settings.listen;
+    let address = match listen.ip().is_unspecified() {
+        true => SocketAddr::from(([127, 0, 0, 1], listen.port())),
+        false => listen,
+    };
+    Ok(format!("http://{address}"))
+}
+
+/// Returns the token of the flags or the configuration, or else that of the user or of the gateway of this data folder.
+fn token(
+    loaded: &LayeredConfig,
+    token_file: Option<&Path>,
+    url: &str,
+) -> Result<Option<Secret>, Error> {
+    if let Some(path) = token_file {
+        let read = std::fs::read_to_string(path).map_err(|source| Error::File {
+            path: path.to_owned(),
+            source,
+        });
+        return Ok(Some(Secret::new(read?.trim())));
+    }
+    let common = loaded.common()?;
+    let of_user = common.client(url).effective_token();
+    if let Some(token) = of_user.map_err(|error| Error::Usage(error.to_string()))? {
+        return Ok(Some(token));
+    }
+    let folder = gateway_folder(common.data()?);
+    own_token(&folder).map_err(|source| Error::File {
+        path: folder.clone(),
+        source,
+    })
+}
+
+/// Returns a URL below `localhost`, as the page has one, with the address in place of the name. Browsers resolve such names
+/// themselves; this system may not, and they are not known to be of this machine, which alone receives the user's token.
+fn at_loopback(url: &str) -> String {
+    let parts = url.strip_prefix("http://").map(|authority| {
+        let port = authority.find(':').unwrap_or(authority.len());
+        authority.split_at(port)
+    });
+    match parts {
+        Some((host, port)) if host.ends_with(".localhost") => format!("http://127.0.0.1{port}"),
+        _ => url.to_owned(),
+    }
+}

@@ -1,0 +1,128 @@
+"""`motorium up` on a virtual desktop, with a page whose buttons report what was pressed, for clients of MCP and REST."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx2
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+MOTORIUM = Path(os.environ.get("MOTORIUM_PROGRAMS", ROOT / "target/debug")) / "motorium"
+SERVICES = ["orchestrator", "perception", "planner", "executor", "gateway"]
+
+# Tokens of callers, by name, with their roles.
+CALLERS = {
+    "owner": ["author", "operator", "approver", "admin"],
+    # May create tasks, and approve nothing.
+    "agent": ["author", "operator"],
+    "watcher": ["viewer"],
+}
+
+# The buttons are far apart: the policy looks at what is around a target.
+PAGE = """<!doctype html><title>Reports</title><body style="font: 24px sans-serif">
+<p><button onclick="fetch('/report', {method: 'POST'}); this.textContent = 'Generated'">Generate report</button>
+<p style="margin-top: 400px"><button onclick="fetch('/delete', {method: 'POST'}); this.textContent = 'Deleted'">Delete</button>
+"""
+
+
+class Shop(ThreadingHTTPServer):
+    """Serves the page and notes what was pressed on it."""
+
+    def __init__(self) -> None:
+        self.pressed: list[str] = []
+        super().__init__(("127.0.0.1", 0), ShopHandler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/"
+
+
+class ShopHandler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(PAGE.encode())
+
+    def do_POST(self) -> None:
+        self.server.pressed.append(self.path)
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Stack:
+    """A running `motorium up`."""
+
+    def __init__(self, folder: Path) -> None:
+        installed = Path(os.environ.get("MOTORIUM_DATA", Path.home() / ".local/share/motorium"))
+        for name in ("models", "onnxruntime"):
+            (folder / name).symlink_to(installed / name)
+        callers = folder / "callers.toml"
+        callers.write_text("".join(
+            f'[[caller]]\nname = "{name}"\nroles = {roles}\ntoken = "{token(name)}"\n'.replace("'", '"') for name, roles in CALLERS.items()
+        ))
+        callers.chmod(0o600)
+        environment = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
+        listeners = {f"MOTORIUM_{name.upper()}__LISTEN": "127.0.0.1:0" for name in SERVICES}
+        self.environment = environment | listeners | {"MOTORIUM_DATA": str(folder), "LANG": "C.UTF-8"}
+        settings = [f"server.callers_file={callers}", "gateway.direct_actions=true"]
+        self.log = (folder / "log").open("w")
+        self.process = subprocess.Popen(
+            [MOTORIUM, *(part for setting in settings for part in ("--set", setting)), "up", "--virtual-desktop", "--size", "1280x800"],
+            env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, text=True,
+        )
+        self.gateway = ""
+        for line in self.process.stdout:
+            if found := re.match(r"gateway\s+(\S+)", line):
+                self.gateway = f"http://{found[1]}"
+            if line.startswith("submit a task"):
+                break
+        if not self.gateway:
+            self.log.flush()
+            raise RuntimeError(f"motorium up did not start: {(folder / 'log').read_text()}")
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=30)
+        self.log.close()
+
+
+def token(name: str) -> str:
+    """Returns the token of a caller."""
+    return f"the-token-of-the-{name}"
+
+
+@pytest.fixture(scope="session")
+def shop() -> Iterator[Shop]:
+    server = Shop()
+    yield server
+    server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    running = Stack(tmp_path_factory.mktemp("motorium"))
+    yield running
+    running.close()
+
+
+@pytest.fixture(autouse=True)
+def no_task_is_left(stack: Stack) -> Iterator[None]:
+    """Stops what a failed test has left: later ones would wait for the desktop."""
+    yield
+    owner = {"authorization": f"Bearer {token('owner')}"}
+    with httpx2.Client(base_url=stack.gateway, headers=owner) as client:
+        for state in ("pending", "running", "paused", "awaiting_user"):
+            for task in client.get("/api/v1/tasks", params={"state": state}).json()["tasks"]:
+                client.post("/api/chat/stop", json={"task_id": task["name"]})

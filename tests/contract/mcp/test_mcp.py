@@ -1,0 +1,207 @@
+"""The MCP server, as the official Python SDK sees it, over HTTP and stdio and in both eras of the protocol."""
+
+from __future__ import annotations
+
+import functools
+
+import anyio
+import httpx2
+import mcp_types as types
+import pytest
+from conftest import MOTORIUM, Shop, Stack, token
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+WITH_SESSIONS, WITHOUT_SESSIONS = "2025-11-25", "2026-07-28"
+
+
+class Person:
+    """The person at a client, who answers every question in the same way."""
+
+    def __init__(self, action: str = "accept", **content: str) -> None:
+        self.answer = types.ElicitResult(action=action, content=content or None)
+        self.questions: list[str] = []
+
+    async def ask(self, _: object, question: types.ElicitRequestParams) -> types.ElicitResult:
+        self.questions.append(question.message)
+        return self.answer
+
+
+def run(test):
+    """Runs an async test, without a plugin for it."""
+
+    @functools.wraps(test)
+    def runs(*arguments, **named) -> None:
+        anyio.run(functools.partial(test, *arguments, **named))
+
+    return runs
+
+
+def http(stack: Stack, caller: str):
+    client = httpx2.AsyncClient(headers={"authorization": f"Bearer {token(caller)}"}, timeout=60)
+    return streamable_http_client(f"{stack.gateway}/mcp", http_client=client)
+
+
+def connect(stack: Stack, version: str = WITH_SESSIONS, caller: str = "owner", person: Person | None = None) -> Client:
+    mode = "legacy" if version == WITH_SESSIONS else "auto"
+    return Client(http(stack, caller), mode=mode, elicitation_callback=person.ask if person else None)
+
+
+async def opened(client: Client, shop: Shop) -> None:
+    """Shows the page anew on the desktop."""
+    result = await client.call_tool("run_task", {"goal": f'open {shop.url}, then wait for "Delete"'})
+    assert not result.is_error, result.content
+
+
+@run
+async def test_a_task_is_carried_out_and_tells_its_progress(stack: Stack, shop: Shop) -> None:
+    lines: list[str] = []
+
+    async def progress(_: float, __: float | None, line: str | None) -> None:
+        lines.append(line or "")
+
+    async with connect(stack) as client:
+        assert client.protocol_version == WITH_SESSIONS
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert names == ["run_task", "get_task", "answer", "approve", "deny", "cancel", "look", "extract", "act"]
+        goal = f'open {shop.url}, then click "Generate report"'
+        result = await client.call_tool("run_task", {"goal": goal}, progress_callback=progress)
+        report = result.structured_content
+        assert (report["state"], result.is_error) == ("succeeded", False), report
+        assert "/report" in shop.pressed
+        assert any("report" in line for line in lines), lines
+        again = await client.call_tool("get_task", {"task": report["task"]})
+        assert again.structured_content["answer"] == report["answer"] != ""
+
+        seen = await client.call_tool("look")
+        delete = next(one for one in seen.structured_content["elements"] if one["text"] == "Delete")
+        assert 0 < delete["x"] < 1280 and 0 < delete["y"] < 800
+        image = next(part for part in seen.content if isinstance(part, types.ImageContent))
+        assert image.mime_type == "image/jpeg" and len(image.data) > 10_000
+        # The policy does not know of single actions: the desktop's own rules hold, and its lease.
+        acted = await client.call_tool("act", {"action": {"type": "move", "x": delete["x"], "y": delete["y"]}})
+        assert acted.structured_content["result"] == "performed", acted.content
+
+
+@pytest.mark.parametrize("version", [WITH_SESSIONS, WITHOUT_SESSIONS])
+@run
+async def test_an_action_is_approved_by_the_person_at_the_client(stack: Stack, shop: Shop, version: str) -> None:
+    person = Person(decision="approve")
+    async with connect(stack, version, person=person) as client:
+        assert client.protocol_version == version
+        await opened(client, shop)
+        shop.pressed.clear()
+        result = await client.call_tool("run_task", {"goal": 'click "Delete"'})
+        assert result.structured_content["state"] == "succeeded", result.content
+        assert shop.pressed == ["/delete"]
+        [question] = person.questions
+        assert "Delete" in question and shop.url.rstrip("/") in question, question
+
+
+@pytest.mark.parametrize("person", [
+    None, Person("decline"), Person("accept"), Person("accept", decision="yes"),
+], ids=["cannot ask", "declines", "accepts without a decision", "says something else"])
+@run
+async def test_nothing_is_approved_without_a_decision_of_a_person(stack: Stack, shop: Shop, person: Person | None) -> None:
+    async with connect(stack, person=person) as client:
+        if "Deleted" in str((await client.call_tool("look")).content[0]):
+            await opened(client, shop)
+        shop.pressed.clear()
+        result = await client.call_tool("run_task", {"goal": 'click "Delete"'})
+        report = result.structured_content
+        assert report["state"] == "awaiting_user" and report["waits_for"]["kind"] == "approval", result.content
+        assert "motorium tasks approve" in report["next"]
+        denied = await client.call_tool("deny", {"task": report["task"], "reason": "not this one", "wait_seconds": 0})
+        assert not denied.is_error, denied.content
+        await client.call_tool("cancel", {"task": report["task"]})
+        assert shop.pressed == []
+
+
+@run
+async def test_a_person_cannot_approve_with_a_token_that_may_not(stack: Stack, shop: Shop) -> None:
+    person = Person(decision="approve")
+    async with connect(stack, caller="agent", person=person) as client:
+        shop.pressed.clear()
+        result = await client.call_tool("run_task", {"goal": f'open {shop.url}, click "Delete"'})
+        assert result.is_error and "ROLE_MISSING" in result.content[0].text, result.content
+        assert person.questions and shop.pressed == []
+        refused = await client.call_tool("look")
+        assert refused.is_error and "ROLE_MISSING" in refused.content[0].text
+    async with connect(stack, caller="watcher") as client:
+        refused = await client.call_tool("run_task", {"goal": 'click "Generate report"'})
+        assert refused.is_error and "ROLE_MISSING" in refused.content[0].text
+
+
+@run
+async def test_an_answer_belongs_to_the_question_of_this_server(stack: Stack) -> None:
+    async with connect(stack, WITHOUT_SESSIONS, person=Person()) as client:
+        answer = types.ElicitResult(action="accept", content={"decision": "approve"})
+        for forged in ["", "tasks/a", "eyJ0YXNrIjoidGFza3MvYSJ9"]:
+            with pytest.raises(MCPError, match="request state"):
+                await client.session.call_tool(
+                    "approve", {"task": "tasks/a"}, input_responses={"approval": answer}, request_state=forged, allow_input_required=True,
+                )
+
+
+@run
+async def test_a_cancelled_call_stops_its_task(stack: Stack) -> None:
+    async with connect(stack) as client:
+        with anyio.move_on_after(1.5):
+            await client.call_tool("run_task", {"goal": "wait 40 seconds"})
+        started = await client.call_tool("run_task", {"goal": "wait 1 seconds", "wait_seconds": 20})
+        # It would have waited for the desktop otherwise.
+        assert started.structured_content["state"] == "succeeded", started.content
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@run
+async def test_an_agent_starts_the_server_as_a_program(stack: Stack, shop: Shop, tmp_path, mode: str) -> None:
+    file = tmp_path / "token"
+    file.write_text(token("owner"))
+    program = StdioServerParameters(
+        command=str(MOTORIUM), args=["mcp", "--gateway", stack.gateway, "--token-file", str(file)], env=stack.environment,
+    )
+    person = Person(decision="deny", reason="not today")
+    async with Client(stdio_client(program), mode=mode, elicitation_callback=person.ask) as client:
+        shop.pressed.clear()
+        goal = f'open {shop.url}, click "Generate report"' if mode == "legacy" else 'click "Delete"'
+        result = await client.call_tool("run_task", {"goal": goal})
+        if mode == "legacy":
+            assert shop.pressed == ["/report"] and not result.is_error, result.content
+        else:
+            assert shop.pressed == [] and len(person.questions) == 1, result.content
+
+
+@run
+async def test_other_pages_and_callers_are_refused(stack: Stack) -> None:
+    headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    initialize = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {"protocolVersion": WITH_SESSIONS, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+    }
+
+    async with httpx2.AsyncClient(base_url=stack.gateway) as client:
+        async def post(caller: str | None, body: dict = initialize, **more: str):
+            own = {"authorization": f"Bearer {token(caller)}"} if caller else {}
+            return await client.post("/mcp", json=body, headers=headers | own | {name.replace("_", "-"): value for name, value in more.items()})
+
+        assert (await post(None)).status_code == 401
+        assert (await post("nobody")).status_code == 401
+        for origin in ["https://evil.example", "null", "http://127.0.0.1:1"]:
+            assert (await post("owner", origin=origin)).status_code == 403, origin
+        assert (await post("owner", host="evil.example")).status_code == 403
+        assert (await post("owner", sec_fetch_site="cross-site")).status_code == 403
+
+        opened = await post("owner")
+        session = opened.headers["mcp-session-id"]
+        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        assert (await post("owner", listing, mcp_session_id=session)).status_code == 200
+        assert (await post("agent", listing, mcp_session_id=session)).status_code == 404
+        stolen = headers | {"authorization": f"Bearer {token('agent')}", "mcp-session-id": session}
+        assert (await client.get("/mcp", headers=stolen)).status_code == 404
+        assert (await client.delete("/mcp", headers=stolen)).status_code == 404
+        assert (await post("owner", listing, mcp_session_id=session)).status_code == 200
+        statuses = {(await post("watcher")).status_code for _ in range(25)}
+        assert statuses == {200, 429}

@@ -1,0 +1,62 @@
+"""The REST resources: schemathesis sends what their description allows, and what it does not, to the running product."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+import schemathesis
+from conftest import Shop, Stack, token
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance, negative_data_rejection, response_schema_conformance, status_code_conformance,
+)
+
+OWNER = {"authorization": f"Bearer {token('owner')}"}
+
+schema = schemathesis.pytest.from_fixture("description")
+
+
+@pytest.fixture(scope="session")
+def description(stack: Stack, shop: Shop):
+    """The description that the gateway serves, of a server that has something to list."""
+    with httpx2.Client(base_url=stack.gateway, headers=OWNER, timeout=30) as client:
+        sent = client.post("/api/chat/send", json={"session_id": "rest", "text": f"open {shop.url}"})
+        assert sent.status_code == 200, sent.text
+    described = schemathesis.openapi.from_url(f"{stack.gateway}/api/openapi.json", headers=OWNER)
+    return described.include(tag="resources")
+
+
+@schema.parametrize()
+@settings(
+    max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate], database=None, derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+def test_resources_are_as_described(case) -> None:
+    case.call_and_validate(
+        headers=OWNER,
+        checks=[
+            not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance, negative_data_rejection,
+        ],
+    )
+
+
+def test_resources_are_those_of_the_calls(stack: Stack, shop: Shop) -> None:
+    with httpx2.Client(base_url=stack.gateway, headers=OWNER, timeout=30) as client:
+        created = client.post("/task", json={"instruction": "wait 1 seconds"}).json()
+        task = client.get(f"/api/v1/tasks/{created['task_id']}").json()
+        assert task["name"] == f"tasks/{created['task_id']}" and task["goal"] == "wait 1 seconds" and task["creator"] == "owner"
+        first = client.get("/api/v1/tasks", params={"page_size": 1}).json()
+        assert first["tasks"][0]["name"] == task["name"]
+        assert client.get(f"{task['name'].replace('tasks', '/api/v1/tasks')}/steps").json()["steps"] is not None
+        assert client.get(f"/api/v1/tasks/{created['task_id']}/approvals").json() == {"approvals": []}
+        [desktop] = client.get("/api/v1/desktops").json()["desktops"]
+        assert desktop["name"] == "desktops/local"
+        assert client.get("/api/v1/sessions").status_code == 200
+        missing = client.get("/api/v1/tasks/none")
+        assert (missing.status_code, missing.json()["error"]["reason"]) == (404, "TASK_NOT_FOUND")
+        wrong = client.get("/api/v1/tasks", params={"state": "lost"})
+        assert (wrong.status_code, wrong.json()["error"]["reason"]) == (400, "INVALID_FIELD")
+    for caller, status in [("watcher", 200), ("nobody", 401)]:
+        answer = httpx2.get(f"{stack.gateway}/api/v1/tasks", headers={"authorization": f"Bearer {token(caller)}"})
+        assert answer.status_code == status, caller
