@@ -361,6 +361,8 @@ pub struct AllInOne {
     pub login_link: String,
     /// Display that it uses.
     pub display: String,
+    /// Settings with the addresses of its Perception and Executor, for commands that look for them.
+    pub addresses: [String; 2],
 }
 
 impl AllInOne {
@@ -385,6 +387,8 @@ impl AllInOne {
         };
         let url = format!("http://{}", find("orchestrator"));
         let login_link = find("open the page");
+        let addresses = ["perception", "executor"]
+            .map(|service| format!("--set={service}.listen={}", find(service)));
         let lines = output.lines();
         let display = lines
             .first()
@@ -398,6 +402,7 @@ impl AllInOne {
             url,
             login_link,
             display,
+            addresses,
         }
     }
 

@@ -194,7 +194,7 @@ fn secret_report(error: &secrets::Error, message: String) -> ErrorReport {
 fn file_report(error: files::Error, message: String) -> ErrorReport {
     match error {
         files::Error::InvalidName { .. } => ErrorReport::invalid(FieldError::new("name", message)),
-        files::Error::NotFound { name } => {
+        files::Error::NotFound { name, .. } => {
             ErrorReport::new(Code::NotFound, reason::FILE_NOT_FOUND, message).with("name", name)
         }
         files::Error::Exists { name } => {
@@ -330,7 +330,10 @@ mod tests {
                 common::INVALID_FIELD,
             ),
             (
-                Error::File(files::Error::NotFound { name: name.clone() }),
+                Error::File(files::Error::NotFound {
+                    name: name.clone(),
+                    folder: "/d/files/_0".into(),
+                }),
                 Code::NotFound,
                 reason::FILE_NOT_FOUND,
             ),

@@ -35,8 +35,8 @@ pub enum Error {
     #[error("`{name}` is not a plain file name: {why}")]
     InvalidName { name: String, why: &'static str },
     /// No regular file has this name.
-    #[error("there is no file `{name}` in the desktop's folder")]
-    NotFound { name: String },
+    #[error("there is no file `{name}` in the desktop's folder, {}", folder.display())]
+    NotFound { name: String, folder: PathBuf },
     /// The file exists, and overwriting was not requested.
     #[error("the file `{name}` exists already; set `overwrite`, or choose another name")]
     Exists { name: String },
@@ -100,9 +100,7 @@ impl Files {
             let _ = unlinkat(&self.folder, &fresh, AtFlags::empty());
         }
         placed?;
-        self.stat(name)?.ok_or_else(|| Error::NotFound {
-            name: name.to_owned(),
-        })
+        self.stat(name)?.ok_or_else(|| self.not_found(name))
     }
 
     /// Reads a file.
@@ -110,11 +108,17 @@ impl Files {
     /// # Errors
     /// If the name is invalid, no regular file has it, or the file is too large.
     pub fn get(&self, name: &str) -> Result<(FileInfo, Vec<u8>), Error> {
-        let file = self.open_regular(name)?.ok_or_else(|| Error::NotFound {
-            name: name.to_owned(),
-        })?;
+        let file = self.open_regular(name)?;
+        let file = file.ok_or_else(|| self.not_found(name))?;
         let content = self.read(name, &file)?;
         Ok((self.describe(name, &file, &content)?, content))
+    }
+
+    fn not_found(&self, name: &str) -> Error {
+        Error::NotFound {
+            name: name.to_owned(),
+            folder: self.path.clone(),
+        }
     }
 
     /// Returns the metadata of a file; `None` if no regular file has this name.

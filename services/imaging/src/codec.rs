@@ -39,7 +39,7 @@ pub enum CodecError {
     TooLarge { width: u32, height: u32 },
     #[error("an image of {width}x{height} pixels is empty: both sides must be at least 1")]
     Empty { width: u32, height: u32 },
-    #[error("the image format is not supported: send PNG, WebP or JPEG")]
+    #[error("the image format is not supported")]
     UnknownFormat,
     #[error("the {format} image cannot be decoded: {reason}")]
     Unreadable {

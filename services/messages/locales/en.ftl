@@ -564,7 +564,10 @@ phrasebook-only-text = `{ $words }`: { $thing } is not on the screen; only the t
 phrasebook-not-found = `{ $words }`: { $thing } is not on the screen.
 phrasebook-not-found-nearest = `{ $words }`: { $thing } is not on the screen. The closest matches are { $listed }.
 phrasebook-ask-which = `{ $words }`: { $count } elements match: { $listed }. Which one do you mean?
+phrasebook-answer-unknown = "{ $answer }" names none of them, or more than one. { $question } Answer with a number from 1 to { $count }, or in the words of one of them.
 phrasebook-candidate = ({ $number }) { $kind } "{ $content }", { $place }
+phrasebook-candidate-beside = ({ $number }) { $kind } "{ $content }", beside "{ $neighbour }"
+phrasebook-candidate-nth = ({ $number }) { $kind } "{ $content }", { $place }, number { $rank } there
 phrasebook-nothing-changed = `{ $words }` was performed, but nothing on the screen changed.
 phrasebook-page-failed = `{ $words }`: the browser could not show the page: { $error }.
 phrasebook-not-taken = `{ $words }`: the field did not take the text.
@@ -577,10 +580,12 @@ phrasebook-no-slider-value = `{ $words }`: { $value } is no whole number from 0 
 phrasebook-dialog-stands = `{ $words }` was performed, but the dialog { $title } is still open.
 phrasebook-not-performed = `{ $words }` was not performed.
 phrasebook-already-so = Was already so: { $listed }.
+phrasebook-page-says = The page says { $quoted }.
 phrasebook-left-out = Left out: { $listed }.
 phrasebook-refused = `{ $words }` is not allowed: { $detail }
 phrasebook-failed = `{ $words }` failed: { $detail }
 phrasebook-was-performed = Interrupted while performing `{ $words }`; it is unknown whether it took effect. Check the screen, then answer `done` if it did or `retry` if it did not.
+phrasebook-reply-unclear = "{ $answer }" does not say whether it took effect. { $question }
 phrasebook-was-hit = The page moved as the click for `{ $words }` came; it is unknown whether it hit. Check the screen, then answer `done` if it did or `retry` if it did not.
 phrasebook-end-reached = `{ $words }`: reached the end, but { $text } did not appear.
 phrasebook-no-scroll-end = `{ $words }`: stopped scrolling before the end was reached.
@@ -671,9 +676,10 @@ progress-attempts = ({ $attempts ->
     [one] 1 attempt
    *[other] { $attempts } attempts
 })
-progress-copied = copied { $name } to the desktop
+progress-copied = copied { $name } to { $path } on the desktop
 progress-fetched = fetched { $name }, which is saved at { $path }
 progress-not-fetched = could not fetch a file: { $problem }
+files-not-fetched = the task is done, but without its files: { $names }
 progress-second-look = no evidence for success yet; looking once more
 progress-not-complete = not complete yet: { $missing }
 progress-transient-failure = retrying: { $problem }
@@ -686,7 +692,7 @@ progress-returned = { $name } returned { $result }
 progress-returned-nothing = { $name } returned nothing
 progress-call-failed = { $name } failed: { $error }
 progress-refused = refused by { $rule }: { $detail }
-task-failed = failed ({ $reason }): { $message }
+task-failed = failed: { $message }
 task-cancelled = cancelled
 task-cancelled-because = cancelled: { $reason }
 
@@ -713,6 +719,11 @@ platform-unknown = unknown
 act-rule = { $outcome } by { $rule }
 act-pointer = { $outcome }; pointer at { $x }, { $y }
 act-on-other-desktop = acting on { $display }, a desktop of the Executor at { $executor }, although DISPLAY is { $own }; choose one of its desktops with `--display`, or act on { $own } with `--in-process`
+see-other-desktop = seeing { $display }, a desktop of the Perception at { $perception }, although DISPLAY is { $own }; see { $own } with `--in-process`
+act-for-task = acting on the desktop of { $task }, which you have taken over
+act-desktop-of-task = the desktop is used by { $task }; take it over with `motorium tasks take-over { $task }`, or wait until the task has ended
+act-desktop-used = the desktop is used by `{ $holder }`; try again in { $seconds } s
+act-input-only = while { $task } is taken over, only the mouse, the keyboard and literal text can be used; hand the desktop back with `motorium tasks hand-back { $task }` for anything else
 act-interrupted = interrupted; check the screen
 act-interrupted-before = interrupted before the action started
 
@@ -721,6 +732,7 @@ act-interrupted-before = interrupted before the action started
 prompt-answer = your answer
 prompt-done = type "done" when it is done, or a message
 prompt-approve = approve? [yes/no]
+prompt-answer-unclear = "{ $line }" is neither: answer `yes`, or `no` with a reason
 hint-answer = answer with `motorium tasks answer { $task } "…"{ $flags }`
 hint-approve = approve with `motorium tasks approve { $approval }{ $flags }`, or deny with `motorium tasks deny { $approval } "…"{ $flags }`
 run-cancelling = { $cause }: cancelling the task
@@ -738,6 +750,10 @@ unfinished-tasks = { $count } unfinished { $count ->
 } of earlier runs: { $names }
 hint-resume = continue one with `motorium run --in-process --resume { $task }`
 up-hint = submit a task with `motorium run 'click "Save"'`; stop with Ctrl-C
+up-unfinished = { $count } unfinished { $count ->
+    [one] task goes
+   *[other] tasks go
+} on at the next `motorium up`: { $names }
 deleted = { $name } is deleted
 would-delete = { $name } would be deleted
 purge-done = deleted: { $tasks } { $tasks ->
@@ -748,7 +764,7 @@ purge-done = deleted: { $tasks } { $tasks ->
    *[other] sessions
 }; their files are removed by the server's next sweeps
 serving = serving
-not-serving = not serving: see the log of the service
+not-serving = not serving: run `motorium doctor`, and see the log of the service
 backup-done =
     the backup is in { $folder }: the tasks and { $blobs } { $blobs ->
         [one] file
@@ -776,7 +792,10 @@ up-page = open the page, once, at { $url }
 up-page-elsewhere = { $taken } is taken by another program; the page is served at { $address } this time
 up-without-page = the page is NOT served: { $taken } is taken by another program, and so are the ports after it; stop it, or set `gateway.listen`
 page-link = open { $url }  (works once, within { $minutes } minutes)
-page-not-served = the gateway at { $url } does not answer: { $problem }; start it with `motorium up`
+page-not-served = the gateway at { $url } cannot be used: { $problem }; start it with `motorium up`
+page-token-refused = the gateway at { $url } does not accept the token from { $origin }; on the machine of the gateway, leave it out: its own token is found
+token-of-configuration = the configuration
+token-of-data-folder = the data folder { $path }
 page-disabled = the gateway is disabled; set `gateway.enabled` to `true`
 up-desktop = desktop { $display }
 up-virtual-desktop = virtual desktop { $display }
@@ -789,6 +808,7 @@ up-pages-not-isolated = web pages are NOT isolated from the browser: the system 
 ## Command line: errors
 
 error-line = error: { $error }
+unwritable = cannot write { $path }: { $problem }
 store-not-in-files =
     only a store in files (`sqlite://`, `file://`) is backed up by this command; for PostgreSQL, see `docs/operations.md`
 not-deletable = `{ $name }` is neither a task nor a session; give a name such as `tasks/NAME` or `sessions/NAME`
@@ -816,6 +836,7 @@ wait-needs-server = --on-approval wait needs a server: a task in this process ca
 path-is-no-file = { $path } is not a file
 image-unreadable = the image { $path } cannot be read: { $problem }; name a PNG, JPEG or WebP file, or leave --image out to see the screen
 no-pending-approval = { $task } has no pending approval
+task-ended-already = { $task } has already ended ({ $state })
 server-silent = no response from { $server } for { $seconds } s; trying again until it answers
 server-answers-again = { $server } answers again
 session-before-subcommand = `--session` cannot be given before a subcommand; give it to `list` or `watch`
@@ -824,6 +845,7 @@ history-image-not-embedded = { $path }: { $field } names an image without contai
 history-image-unreadable = { $path }: { $field } is not a PNG, JPEG or WebP image in `base64`
 history-image-of-assistant = { $path }: { $field } is an image of the assistant; only images of the user are taken, so remove it
 event-stream-ended = the event stream of { $task } ended before the task
+server-ended = the Orchestrator at { $server } has ended ({ $report }); { $task } is unfinished and goes on when `motorium up` runs again: watch it then with `motorium tasks watch { $task }`, or end it with `motorium tasks cancel { $task }`
 executor-with-tls = an Executor with TLS may be running at { $address }; specify it with --executor https://…
 drag-needs-points = a drag needs at least two points: X1 Y1 X2 Y2
 clipboard-lost = the content of the clipboard is gone: { $cause }
@@ -873,6 +895,7 @@ purpose-editor = the text editor of virtual desktops
 check-no-display = no display: { $problem }
 remedy-start-desktop = start a virtual desktop with `motorium up`
 check-displays = display { $displays }
+check-running = Motorium runs, with its services at { $address }; the display is that of its desktop
 check-no-window = no window can be opened on { $display }: { $problem }
 remedy-display-access = check the access to the display, for example with `xdpyinfo`
 probe-not-shown = it does not appear

@@ -35,6 +35,15 @@ impl Language {
         }
     }
 
+    /// Returns the language of a tag such as `zh-CN`; `None` for languages without messages.
+    #[must_use]
+    pub fn supported(tag: &str) -> Option<Self> {
+        let primary = tag.split(['-', '_', '.']).next()?;
+        Self::ALL
+            .into_iter()
+            .find(|language| language.tag().eq_ignore_ascii_case(primary))
+    }
+
     /// Returns the tag of the language, which is also the name of its prompt folder.
     #[must_use]
     pub fn tag(self) -> &'static str {
@@ -91,6 +100,19 @@ mod tests {
         check(Some("en"), "保存文件", Language::English);
         check(Some("fr"), "保存文件", Language::English);
         check(Some("zh_CN.UTF-8"), "", Language::Chinese);
+    }
+
+    #[test]
+    fn only_languages_with_messages_are_supported() {
+        let check = |tag: &str, expected: Option<Language>| {
+            assert_eq!(Language::supported(tag), expected, "{tag}");
+        };
+        check("en", Some(Language::English));
+        check("EN-gb", Some(Language::English));
+        check("zh_CN.UTF-8", Some(Language::Chinese));
+        check("klingon", None);
+        check("zhx", None);
+        check("", None);
     }
 
     #[test]

@@ -7,10 +7,11 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::StyledStr;
+use clap::builder::{NonEmptyStringValueParser, StyledStr};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use motorium_kit::config::{ConfigFlags, HumanDuration};
+use motorium_messages::Language;
 use motorium_proto::domain::desktop::Platform;
 use motorium_store::audit::Checkpoint;
 
@@ -241,7 +242,7 @@ pub(crate) struct Specification {
     #[arg(long, value_name = "N", value_parser = whole_number::<u32>(1..=u32::MAX.into()))]
     pub(crate) max_steps: Option<u32>,
     /// Maximum duration including the time that questions and approvals wait, for example 90s or 5m
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     pub(crate) max_time: Option<Duration>,
     /// Maximum number of tokens of all model calls
     #[arg(long, value_name = "N", value_parser = whole_number::<u64>(1..=i64::MAX))]
@@ -268,7 +269,7 @@ pub(crate) struct Specification {
     #[arg(long)]
     pub(crate) verify_clicks: bool,
     /// Language of questions, reasons and progress, for example en or zh [default: the language of the goal]
-    #[arg(long, value_name = "TAG")]
+    #[arg(long, value_name = "TAG", value_parser = language)]
     pub(crate) language: Option<String>,
 }
 
@@ -566,6 +567,9 @@ pub(crate) struct See {
     /// Parse this image file instead of the screen
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
+    /// See the display of this session in this process, also beside a running `motorium up`
+    #[arg(long)]
+    pub(crate) in_process: bool,
     /// File for the annotated screenshot
     #[arg(long, short, value_name = "FILE", default_value = "motorium-see.png")]
     pub(crate) output: PathBuf,
@@ -597,6 +601,9 @@ pub(crate) struct DesktopSession {
     /// Home folder of the desktop
     #[arg(value_name = "FOLDER")]
     pub(crate) home: PathBuf,
+    /// Folder of the desktop's task files
+    #[arg(value_name = "FILES")]
+    pub(crate) files: PathBuf,
 }
 
 /// `motorium act`.
@@ -611,6 +618,9 @@ pub(crate) struct Act {
     /// Display to act on [default: the Executor's first display]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) display: Option<String>,
+    /// Reaches the task that this user has taken over
+    #[command(flatten)]
+    pub(crate) server: ConnectionOptions,
     #[command(subcommand)]
     pub(crate) action: ActionCommand,
 }
@@ -670,7 +680,7 @@ pub(crate) enum ActionCommand {
         #[arg(value_enum)]
         direction: Direction,
         /// Number of wheel notches
-        #[arg(default_value_t = 3, value_parser = whole_number::<u16>(0..=u16::MAX.into()))]
+        #[arg(default_value_t = 3, value_parser = whole_number::<u16>(1..=u16::MAX.into()))]
         amount: u16,
         /// Count in pixels instead of notches
         #[arg(long)]
@@ -685,7 +695,7 @@ pub(crate) enum ActionCommand {
     /// Type text into the focused element
     Type {
         /// Text to type
-        #[arg(required_unless_present = "secret")]
+        #[arg(required_unless_present = "secret", value_parser = NonEmptyStringValueParser::new())]
         text: Option<String>,
         /// Type the secret with this name instead
         #[arg(long, value_name = "NAME", conflicts_with = "text")]
@@ -855,6 +865,26 @@ fn duration(text: &str) -> Result<Duration, String> {
     text.parse::<HumanDuration>().map(|span| span.0)
 }
 
+/// Parses a time in which something can be done.
+fn positive_duration(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    match time.is_zero() {
+        true => Err("use a time above 0, for example 90s or 5m".to_owned()),
+        false => Ok(time),
+    }
+}
+
+/// Checks a tag of a language. Other languages would be answered in English without a word.
+fn language(tag: &str) -> Result<String, String> {
+    let known = Language::ALL.map(Language::tag).join(" or ");
+    match Language::supported(tag) {
+        Some(_) => Ok(tag.to_owned()),
+        None => Err(format!(
+            "there are no messages in this language; use {known}"
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
@@ -909,7 +939,7 @@ mod tests {
         check(
             "motorium act scroll down many",
             "[AMOUNT]",
-            "from 0 to 65535",
+            "from 1 to 65535",
         );
         check("motorium act key enter --repeat x", "--repeat", "from 1 to");
         check(
@@ -937,6 +967,19 @@ mod tests {
             panic!("act is another command");
         };
         assert!(matches!(act.action, ActionCommand::Move { x: -640, y: -1 }));
+    }
+
+    #[test]
+    fn an_argument_that_could_do_nothing_is_refused() {
+        let check = |arguments: &[&str], form: &str| {
+            let arguments = [&["motorium"], arguments].concat();
+            let error = Cli::try_parse_from(&arguments).expect_err(form).to_string();
+            assert!(error.contains(form), "{arguments:?}: {error}");
+        };
+        check(&["act", "type", ""], "TEXT");
+        check(&["act", "scroll", "down", "0"], "from 1 to 65535");
+        check(&["run", "goal", "--max-time", "0s"], "use a time above 0");
+        check(&["run", "goal", "--language", "klingon"], "use en or zh");
     }
 
     #[test]

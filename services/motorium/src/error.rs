@@ -2,12 +2,14 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use motorium_messages::Message;
 use motorium_proto::error::{ErrorReport, reason as common};
 use motorium_task::reason;
+use tonic::Code;
 
-use crate::show::text;
+use crate::show::{in_flags, text};
 
 /// The reason a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -16,11 +18,23 @@ pub(crate) enum Error {
     Usage(String),
     #[error("{path}: {source}")]
     File { path: PathBuf, source: io::Error },
+    #[error("{}", text(Message::Unwritable { path: &path.to_string_lossy(), problem: &source.to_string() }))]
+    Unwritable { path: PathBuf, source: io::Error },
     #[error("{}", service_text(.0))]
     Service(ErrorReport),
     #[error("{}", unreachable_text(server, report))]
     Unreachable {
         server: String,
+        report: Box<ErrorReport>,
+    },
+    /// The desktop is leased by another.
+    #[error("{}", leased_text(holder, *remaining))]
+    Leased { holder: String, remaining: Duration },
+    /// The Orchestrator ended while it was watched.
+    #[error("{}", text(Message::ServerEnded { server, task, report: cause(report) }))]
+    Ended {
+        server: String,
+        task: String,
         report: Box<ErrorReport>,
     },
     #[error(transparent)]
@@ -41,7 +55,11 @@ pub(crate) enum Error {
 
 /// Returns the message of a service. If it does not know a name, the command follows that lists the known ones.
 fn service_text(report: &ErrorReport) -> String {
-    let problem = &report.message;
+    // Other messages may begin with a word that is also a field.
+    let problem = &match report.code {
+        Code::InvalidArgument => in_flags(&report.message),
+        _ => report.message.clone(),
+    };
     match listing_command(report) {
         Some(command) => text(Message::NotFoundHint { problem, command }),
         None => problem.clone(),
@@ -64,17 +82,30 @@ fn listing_command(report: &ErrorReport) -> Option<&'static str> {
     }
 }
 
-/// Returns the advice for an Orchestrator that does not respond. Of the report only the cause: its message repeats the
-/// address, and asks what the advice answers.
+/// Returns the advice for an Orchestrator that does not respond.
 fn unreachable_text(server: &str, report: &ErrorReport) -> String {
-    let report = report.metadata.get("cause").unwrap_or(&report.message);
+    let report = cause(report);
     text(Message::OrchestratorUnreachable { server, report })
+}
+
+/// Returns the advice for a desktop that is leased by a task or another command.
+fn leased_text(holder: &str, remaining: Duration) -> String {
+    match holder.starts_with("tasks/") {
+        true => text(Message::ActDesktopOfTask { task: holder }),
+        false => text(Message::ActDesktopUsed {
+            holder,
+            seconds: remaining.as_secs() + 1,
+        }),
+    }
+}
+
+/// Returns the cause of a call that did not arrive. The message repeats the address, and asks what the advice answers.
+fn cause(report: &ErrorReport) -> &str {
+    report.metadata.get("cause").unwrap_or(&report.message)
 }
 
 #[cfg(test)]
 mod tests {
-    use tonic::Code;
-
     use super::*;
 
     #[test]
@@ -92,6 +123,13 @@ mod tests {
             "{shown}"
         );
         assert!(!shown.contains('?'), "{shown}");
+    }
+
+    #[test]
+    fn a_refused_field_is_named_as_the_flag_that_it_was_given_with() {
+        let field = motorium_proto::error::FieldError::new("task.results[0]", "is empty");
+        let shown = Error::Service(ErrorReport::invalid(field)).to_string();
+        assert_eq!(shown, "`--fetch`: is empty");
     }
 
     #[test]

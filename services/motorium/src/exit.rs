@@ -13,6 +13,8 @@ pub(crate) enum Exit {
     Usage,
     /// A question or an approval needs a person, and none is available.
     NeedsPerson,
+    /// The task is done, but a file that it was to bring is missing.
+    FileMissing,
     /// The task or the command was cancelled: 128 + SIGINT, as in shells.
     Cancelled,
 }
@@ -24,6 +26,7 @@ Exit codes:
   1    failed
   2    wrong usage, or Motorium cannot be reached or started
   3    a question or an approval needs a person, and none is available
+  4    the task is done, but a file of `--fetch` could not be fetched
   130  cancelled";
 
 impl Exit {
@@ -34,6 +37,7 @@ impl Exit {
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::NeedsPerson => 3,
+            Exit::FileMissing => 4,
             Exit::Cancelled => 130,
         }
     }
@@ -56,6 +60,7 @@ mod tests {
             Exit::Failed,
             Exit::Usage,
             Exit::NeedsPerson,
+            Exit::FileMissing,
             Exit::Cancelled,
         ] {
             let line = format!("  {:<5}", exit.code());

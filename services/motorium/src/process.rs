@@ -24,6 +24,7 @@ use motorium_kit::shutdown::Shutdown;
 use motorium_messages::Message;
 use motorium_orchestrator::config::{Config as OrchestratorConfig, LocalServices, connector};
 use motorium_orchestrator::desktops::DesktopPool;
+use motorium_orchestrator::edge::Edge;
 use motorium_orchestrator::{Orchestrator, Settings as OrchestratorSettings, storage};
 use motorium_perception::PerceptionService;
 use motorium_perception::config::{Config as PerceptionConfig, Settings as PerceptionSettings};
@@ -108,6 +109,7 @@ pub(crate) struct Process {
     servers: Vec<(&'static str, RunningServer)>,
     gateway: PageServer,
     run_loop: JoinHandle<()>,
+    edge: Edge,
     executor: Arc<ExecutorService>,
     shutdown: Shutdown,
     display: String,
@@ -186,11 +188,13 @@ impl Process {
             false => PageServer::Disabled,
         };
         // Last, when every service answers: an unfinished task of an earlier process continues at once.
+        let edge = orchestrator.edge();
         let run_loop = orchestrator.start();
         Ok(Self {
             servers,
             gateway,
             run_loop,
+            edge,
             executor,
             shutdown,
             display,
@@ -245,14 +249,19 @@ impl Process {
     }
 
     /// Waits for the shutdown signal and shuts down in order: tasks release their desktops, calls finish, the desktop
-    /// ends last.
+    /// ends last. Returns the names of the tasks that are unfinished, which go on at the next start.
     ///
     /// # Errors
     /// If a server ended on its own.
-    pub(crate) async fn until_shutdown(self) -> Result<(), Error> {
+    pub(crate) async fn until_shutdown(self) -> Result<Vec<String>, Error> {
         self.shutdown.draining().await;
         // Tasks first: they release their desktops through services that still run.
         let _ = self.run_loop.await;
+        let unfinished = self.edge.unfinished_tasks().await;
+        let unfinished = unfinished.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the unfinished tasks cannot be listed");
+            Vec::new()
+        });
         let mut ended = Ok(());
         if let PageServer::Running { gateway, .. } = self.gateway {
             let served = gateway.join().await;
@@ -264,7 +273,8 @@ impl Process {
         // No more actions can arrive: release all keys, and restore the keymap and the clipboard.
         self.executor.close().await;
         drop(self.virtual_desktop);
-        Ok(ended?)
+        ended?;
+        Ok(unfinished)
     }
 
     /// Shuts down now.

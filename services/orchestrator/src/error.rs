@@ -64,7 +64,7 @@ pub enum Error {
         "{name} needs a second person: {principal} created the task and may only deny it; ask another approver"
     )]
     SecondPersonRequired { name: String, principal: String },
-    #[error("there is no {name}; create it with CreateSession, or leave the session empty")]
+    #[error("there is no {name}; create the session, or leave it empty")]
     SessionNotFound { name: String },
     #[error("there is no {name}; ListSteps and the events of the task name its artifacts")]
     ArtifactNotFound { name: String },

@@ -226,7 +226,9 @@ impl Error {
             Self::FrameExpired { frame } => {
                 report(Code::NotFound, reason::FRAME_EXPIRED).with("frame", frame)
             }
-            Self::ImageUnreadable { .. } => report(Code::InvalidArgument, reason::IMAGE_UNREADABLE),
+            Self::ImageUnreadable { detail } => {
+                report(Code::InvalidArgument, reason::IMAGE_UNREADABLE).with("detail", detail)
+            }
             Self::ImageTooLarge { limit, .. } => {
                 report(Code::InvalidArgument, reason::IMAGE_TOO_LARGE).with("limit_pixels", limit)
             }

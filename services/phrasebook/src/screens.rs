@@ -143,10 +143,11 @@ fn element(line: &ElementLine<'_>, index: usize) -> Element {
         ),
         confidence: 0.9,
         centre: line.bounds.center(),
-        source: if is_text {
-            ElementSource::Ocr
-        } else {
-            ElementSource::Both
+        source: match kind {
+            _ if is_text => ElementSource::Ocr,
+            // Its content is its meaning, which nothing on the screen says.
+            ElementKind::Icon => ElementSource::Detector,
+            _ => ElementSource::Both,
         },
         state: ElementState {
             checked: line

@@ -71,9 +71,10 @@ fn pending_intents(task: &Task) -> Vec<&str> {
     intents.filter(|intent| !intent.is_empty()).collect()
 }
 
-/// Returns a text without the full stop at its end: the sentence that it becomes a part of has its own.
+/// Returns a text without the mark at its end: the sentence that it becomes a part of has its own.
 fn without_stop(text: &str) -> &str {
-    text.trim().trim_end_matches(['.', '。'])
+    text.trim()
+        .trim_end_matches(['.', '。', '?', '？', '!', '！'])
 }
 
 #[cfg(test)]
@@ -116,6 +117,16 @@ mod tests {
             clicked(2),
             failed(),
             Some("Not done: too many steps. Done so far: click. What remains: click."),
+        );
+        let unanswered = Event::Cancelled {
+            reason: "no person is available to answer: which one do you mean?".to_owned(),
+        };
+        check(
+            vec![],
+            unanswered,
+            Some(
+                "Stopped: no person is available to answer: which one do you mean. Nothing was done. The rest of the task remains: click \"a\".",
+            ),
         );
         check(
             clicked(1),

@@ -49,6 +49,41 @@ pub fn browser_error<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option
     code.or_else(heading).map(str::trim)
 }
 
+/// Words that stand beside the number of a status in a server's own page, in lower case.
+const STATUS_WORDS: [&str; 12] = [
+    "not found",
+    "error",
+    "forbidden",
+    "unauthorized",
+    "gone",
+    "bad gateway",
+    "gateway timeout",
+    "service unavailable",
+    "错误",
+    "未找到",
+    "找不到",
+    "不存在",
+];
+
+/// Maximum number of characters of a line that tells a status. Longer ones are sentences about something else.
+const MAX_STATUS_CHARS: usize = 50;
+
+/// Returns the line in which a page says that a server did not have what was asked for, such as `404 Not Found`. The page has come,
+/// so it may still be what is wanted.
+pub fn status_line<'a>(mut lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    lines.find(|line| is_status(line)).map(str::trim)
+}
+
+fn is_status(line: &str) -> bool {
+    if line.chars().count() > MAX_STATUS_CHARS {
+        return false;
+    }
+    let mut numbers = line.split(|letter: char| !letter.is_ascii_digit());
+    let is_error = |number: &str| number.len() == 3 && number.starts_with(['4', '5']);
+    let lower = line.to_lowercase();
+    numbers.any(is_error) && STATUS_WORDS.iter().any(|word| lower.contains(word))
+}
+
 fn is_error_code(line: &str) -> bool {
     let is_number =
         |rest: &str| rest.len() == 3 && rest.bytes().all(|digit| digit.is_ascii_digit());
@@ -205,6 +240,30 @@ mod tests {
         assert_eq!(rest.trim(), "Check if there is a typo in");
         let heading = words.removed_from(ERROR_PAGE[0], "can’t be reached");
         assert_eq!(heading, ERROR_PAGE[0], "a user may wait for the error");
+    }
+
+    #[test]
+    fn a_page_without_what_was_asked_for_is_known_by_its_status() {
+        for line in [
+            "404 Not Found",
+            "Error code: 404",
+            "403 Forbidden",
+            " 502 Bad Gateway ",
+            "404 - 页面不存在",
+            "HTTP Error 500",
+        ] {
+            assert_eq!(status_line([line].into_iter()), Some(line.trim()), "{line}");
+        }
+        for line in [
+            "404 pages",
+            "Not found",
+            "Invoice 404",
+            "1404 errors",
+            "Error 200",
+            "We had 404 visitors who did not read what the error of our server meant",
+        ] {
+            assert_eq!(status_line([line].into_iter()), None, "{line}");
+        }
     }
 
     #[test]

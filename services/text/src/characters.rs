@@ -67,3 +67,21 @@ pub const fn is_invisible(character: char) -> bool {
 pub fn is_ignorable(character: char) -> bool {
     is_combining_mark(character) || is_invisible(character)
 }
+
+/// Returns true for characters that change the order in which a text is shown: embeddings, overrides, isolates and marks.
+#[must_use]
+pub const fn is_direction_control(character: char) -> bool {
+    matches!(
+        character,
+        '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
+}
+
+/// Returns true for characters that command a terminal or change the order of its text. Line breaks and tabs are none.
+#[must_use]
+pub fn is_terminal_control(character: char) -> bool {
+    let is_layout = matches!(character, '\n' | '\t');
+    character.is_control() && !is_layout
+        || is_direction_control(character)
+        || matches!(character, '\u{2028}' | '\u{2029}')
+}

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use motorium_proto::service::{AcquireRequest, Executor as _, ExecutorClient, ReleaseRequest};
+use motorium_proto::v1::orchestrator::task::State;
 use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::PageServer;
-use motorium_tests::programs::{Process, ProgramResult};
-use motorium_tests::services::{Server, TestSetup};
+use motorium_tests::programs::{self, Process, ProgramResult};
+use motorium_tests::services::{AllInOne, Server, TestSetup};
 use motorium_tests::until;
 use rustix::process::Signal;
 
@@ -68,6 +69,56 @@ async fn exit_codes_of_performed_refused_and_failed_actions() {
     );
 }
 
+/// Runs a command of a terminal without a display, beside `motorium up`.
+async fn beside(up: &AllInOne, words: &[&str]) -> ProgramResult {
+    let mut command = up.setup.command("motorium");
+    command.args(&up.addresses).args(words);
+    command.env_remove("DISPLAY").env("USER", "ann");
+    command.env("MOTORIUM_SERVER", &up.url);
+    programs::run(command).await
+}
+
+/// `see` and `doctor` look at the desktop of `up`, and `act` is an action of the person who has taken its task over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_beside_a_running_up_use_its_desktop() {
+    let mut desktop = TestDesktop::start().await;
+    let site = PageServer::serve().await;
+    site.show_logger(&mut desktop).await;
+    let mut up = AllInOne::start(TestSetup::on(&desktop), &[]).await;
+    let image = up.setup.data().join("seen.png");
+    let image = image.to_string_lossy();
+    let seen = beside(&up, &["see", "--output", &image]).await;
+    check(&seen, 0, "Harbour");
+    check(&beside(&up, &["doctor"]).await, 0, "Motorium runs");
+
+    let task = up.client().create_task("wait 60 seconds").await.unwrap();
+    let name = task.name;
+    until("the task", || async {
+        let task = up.client().get_task(&name).await.unwrap();
+        (task.state() == State::Running).then_some(())
+    })
+    .await;
+    let inputs = || site.inputs().len();
+    let before = inputs();
+    let click = ["act", "click", "200", "300"];
+    let refused = beside(&up, &click).await;
+    check(&refused, 2, &format!("`motorium tasks take-over {name}`"));
+    assert!(!refused.stderr.contains("take_over"), "{refused:?}");
+    assert_eq!(inputs(), before, "{:?}", site.inputs());
+
+    check(&beside(&up, &["tasks", "take-over", &name]).await, 0, &name);
+    check(&beside(&up, &click).await, 0, "which you have taken over");
+    until("the click", || async { (inputs() > before).then_some(()) }).await;
+    let opened = beside(&up, &["act", "open", "editor"]).await;
+    check(&opened, 2, "tasks hand-back");
+    check(&beside(&up, &["tasks", "hand-back", &name]).await, 0, &name);
+
+    let output = up.process.stderr.clone();
+    up.process.signal(Signal::INT);
+    let unfinished = |line: &str| line.contains("1 unfinished task goes on").then_some(());
+    up.process.line("the task", &output, unfinished).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_running_executor_is_used_and_its_lease_respected() {
     let desktop = TestDesktop::start().await;
@@ -86,7 +137,7 @@ async fn a_running_executor_is_used_and_its_lease_respected() {
         .await
         .unwrap();
     let words = ["act", "--executor", &url, "move", "10", "20"];
-    check(&setup.motorium(&words).await, 2, "leased by `a task`");
+    check(&setup.motorium(&words).await, 2, "used by `a task`");
     executor
         .release_desktop(ReleaseRequest {
             display: lease.display,

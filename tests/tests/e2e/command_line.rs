@@ -84,6 +84,41 @@ async fn a_task_is_run_listed_shown_and_saved() {
     assert!(shown.stdout.contains("Lantern"), "{}", shown.stdout);
     let watched = motorium(&["tasks", "watch", names[1]]).await;
     assert_code(&watched, 1);
+    let output = format!("{}{}", failed.stdout, failed.stderr);
+    let mentions = output.matches("is not on the screen").count();
+    assert_eq!(mentions, 1, "{output}");
+    assert!(!output.contains("PLANNER_GAVE_UP"), "{output}");
+    let ended = motorium(&["tasks", "cancel", names[0]]).await;
+    assert_code(&ended, 2);
+    assert!(ended.stderr.contains("has already ended"), "{ended:?}");
+    let nowhere = motorium(&["tasks", "list", "--session", "nosuch"]).await;
+    assert_code(&nowhere, 2);
+    assert!(
+        nowhere.stderr.contains("motorium sessions list"),
+        "{nowhere:?}"
+    );
+    let unsaved = motorium(&["run", "click \"Meadow\"", "--save", "/proc/x"]).await;
+    assert_code(&unsaved, 2);
+    assert!(
+        unsaved.stderr.contains("cannot write /proc/x"),
+        "{unsaved:?}"
+    );
+    let backend = motorium(&["run", "click \"Meadow\"", "--planner", "oracle"]).await;
+    assert_code(&backend, 2);
+    assert!(
+        backend.stderr.contains("`--planner`") && backend.stderr.contains("phrasebook"),
+        "{backend:?}"
+    );
+    assert!(
+        site.fields().await["meadow"] != "pressed",
+        "nothing was run"
+    );
+    let fetched = motorium(&["run", "wait 0.1 seconds", "--fetch", "none.txt"]).await;
+    assert_code(&fetched, 4);
+    assert!(
+        fetched.stdout.contains("/files/") && fetched.stderr.contains("none.txt"),
+        "{fetched:?}"
+    );
     let unknown = motorium(&["tasks", "show", "tasks/none"]).await;
     assert_code(&unknown, 2);
     assert!(unknown.stderr.contains("tasks/none"), "{}", unknown.stderr);
@@ -246,6 +281,14 @@ async fn see_prints_the_scene() {
     let none = setup.motorium(&["see", "--image", "/nowhere.png"]).await;
     assert_code(&none, 2);
     assert!(none.stderr.contains("/nowhere.png"), "{}", none.stderr);
+    let text = setup.motorium(&["see", "--image", "/etc/passwd"]).await;
+    assert_code(&text, 2);
+    assert!(
+        text.stderr.contains("the image /etc/passwd"),
+        "{}",
+        text.stderr
+    );
+    assert_eq!(text.stderr.matches("PNG").count(), 1, "{}", text.stderr);
 }
 
 fn check_scene(scene: &Value) {

@@ -200,4 +200,12 @@ async fn a_browser_runs_a_task_and_watches_it() {
         let link = format!("{}/login?code=", browser.base);
         assert!(again.stdout.contains(&link), "{arguments:?}: {again:?}");
     }
+    let wrong = up.setup.data().join("wrong-token");
+    std::fs::write(&wrong, "wrong").unwrap();
+    let wrong = wrong.to_string_lossy();
+    let refused = up.setup.motorium(&["page", "--token-file", &wrong]).await;
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    let names_the_file = refused.stderr.contains(&format!("the token from {wrong}"));
+    let advises_to_start = refused.stderr.contains("motorium up");
+    assert!(names_the_file && !advises_to_start, "{refused:?}");
 }

@@ -27,8 +27,8 @@ use crate::{server, telemetry};
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct CommonSettings {
-    /// Folder for the task store, files of tasks and models. Default: `$XDG_DATA_HOME/motorium`, or
-    /// `~/.local/share/motorium`.
+    /// Folder for the task store, files of tasks, ONNX Runtime, models and fonts; the last three may be links. Default:
+    /// `$XDG_DATA_HOME/motorium`, or `~/.local/share/motorium`.
     #[schemars(extend("format" = "path"), example = "/var/lib/motorium")]
     pub(super) data: Option<PathBuf>,
     /// Logs on standard error.

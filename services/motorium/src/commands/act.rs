@@ -1,14 +1,12 @@
 //! `motorium act`: performs one action on a display, under the same rules and leases as a task.
 //!
-//! A running Executor is used if there is one, so a desktop that is leased by a task is refused. A person who means the
-//! display of this session is told if it acts on another one. Otherwise the action is performed in this process; a folder
+//! A running Executor is used if there is one, so a desktop that is leased by a task is refused, unless its user has taken the
+//! task over. A person who means the display of this session is told if it acts on another one. Otherwise the action is performed in this process; a folder
 //! lock prevents two such commands at the same time. Pressing a button without releasing it is not available, because it
 //! would have to outlive the command.
 
-use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use motorium_executor::config::Settings;
 use motorium_executor::drivers::clipboard_content::ClipboardContent;
@@ -25,16 +23,16 @@ use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DisplayId};
 use motorium_proto::domain::key::Key;
-use motorium_proto::error::FieldError;
+use motorium_proto::error::{ErrorReport, FieldError, reason};
 use motorium_proto::service::{
     AcquireRequest, ActionProgress, Executor, ExecutorClient, LookUpRequest, PerformRequest,
     ReleaseRequest, RenewRequest,
 };
 use motorium_task::words;
-use tokio::net::TcpStream;
 use uuid::Uuid;
-use x11rb::reexports::x11rb_protocol::parse_display::parse_display;
 
+use super::operate::operate;
+use super::running::{self, is_other_display, listens};
 use crate::cli::{Act, ActAt, ActionCommand, Direction, MouseButton};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -42,12 +40,9 @@ use crate::output;
 use crate::process;
 use crate::show::{terminal_language, text, with_detail};
 
-/// Timeout for connecting to a local port, which either succeeds at once or is refused.
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
-
 /// Performs the action and prints its outcome. The exit code is 0 only if it was performed.
 pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, Error> {
-    let action = action_of(args.action)?;
+    let (action, server) = (action_of(args.action)?, args.server);
     let handle = ExecutorHandle::connect(loaded, args.executor.as_deref(), args.in_process).await?;
     let named_display = args.display.as_deref();
     let display = named_display.map(DisplayId::new);
@@ -61,7 +56,14 @@ pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, E
             output::remark(&format!("{note}\n"));
         }
     };
-    let outcome = perform(handle.executor.as_ref(), display, action, announce).await;
+    let outcome = perform(handle.executor.as_ref(), display, action.clone(), announce).await;
+    let outcome = match outcome {
+        // Waiting for the lease would not help: it lasts until the desktop is handed back.
+        Err(Error::Leased { holder, .. }) if is_task(&holder) => {
+            operate(loaded, &server, &holder, action).await
+        }
+        outcome => outcome,
+    };
     let losses = handle.close().await;
     let outcome = outcome?;
     output::line(&outcome_line(&outcome, terminal_language()));
@@ -96,12 +98,7 @@ impl ExecutorHandle {
         };
         let named = named.filter(|_| !in_process).map(str::to_owned);
         if let Some(address) = named.or_else(|| found_at.clone()) {
-            let config = client::Config {
-                uri: address,
-                ..loaded.common()?.client("")
-            };
-            let channel =
-                Channel::connect_lazy(&config).map_err(|error| Error::Usage(error.to_string()))?;
+            let channel = running::channel(loaded, &address)?;
             return Ok(Self {
                 executor: Arc::new(ExecutorClient::new(channel)),
                 found_at,
@@ -165,31 +162,18 @@ async fn hold(_: &DisplayId, _: &ClipboardContent) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns true if two names mean different X displays: `:1` and `:1.0` mean one. Names of other kinds are not compared.
-fn is_other_display(one: &str, other: &str) -> bool {
-    let host_and_number = |name| {
-        let parsed = parse_display(Some(name)).ok()?;
-        Some((parsed.host, parsed.display))
-    };
-    let names = (host_and_number(one), host_and_number(other));
-    matches!(names, (Some(one), Some(other)) if one != other)
-}
-
 /// Returns the URL of the configured Executor, if something listens there.
 async fn local_executor_url(loaded: &LayeredConfig) -> Result<Option<String>, Error> {
     let ListenAddress(address) = loaded.section::<Settings>()?.listen;
-    let connecting = TcpStream::connect(address);
-    match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
-        Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
-        // Anything but a refused connection counts as running: the call then reports what is wrong, and no second
-        // Executor acts on the display.
-        _ if loaded.is_set("server.tls_certificate") => {
-            Err(Error::Usage(text(Message::ExecutorWithTls {
-                address: &address.to_string(),
-            })))
-        }
-        _ => Ok(Some(format!("http://{address}"))),
+    if !listens(address).await {
+        return Ok(None);
     }
+    if loaded.is_set("server.tls_certificate") {
+        return Err(Error::Usage(text(Message::ExecutorWithTls {
+            address: &address.to_string(),
+        })));
+    }
+    Ok(Some(format!("http://{address}")))
 }
 
 /// Returns the private host of the address that an action opens, with its ports.
@@ -219,7 +203,7 @@ pub(super) async fn perform(
             tenant: None,
         })
         .await
-        .map_err(Error::Service)?;
+        .map_err(not_leased)?;
     announce(&lease);
     let request = PerformRequest {
         display: lease.display.clone(),
@@ -263,6 +247,22 @@ pub(super) async fn perform(
         tracing::warn!(%report, "the desktop could not be released");
     }
     Ok(outcome)
+}
+
+/// Returns the error of a desktop that was not leased.
+fn not_leased(report: ErrorReport) -> Error {
+    match report.metadata.get("holder") {
+        Some(holder) if report.reason == reason::DESKTOP_LEASED => Error::Leased {
+            holder: holder.clone(),
+            remaining: report.retry_after.unwrap_or_default(),
+        },
+        _ => Error::Service(report),
+    }
+}
+
+/// Returns whether the holder of a lease is a task.
+fn is_task(holder: &str) -> bool {
+    holder.starts_with("tasks/")
 }
 
 /// Returns the outcome of an action whose call was interrupted.
@@ -453,24 +453,5 @@ impl From<MouseButton> for Button {
 impl ActAt {
     fn point(&self) -> Option<CapturePoint> {
         Some(CapturePoint::new(self.x?, self.y?))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn displays_are_compared_by_what_they_mean() {
-        let check = |one: &str, other: &str, expected: bool| {
-            assert_eq!(is_other_display(one, other), expected, "{one} {other}");
-        };
-        check(":99", ":0", true);
-        check(":99", ":99", false);
-        check(":99", ":99.0", false);
-        check(":99", "far:99", true);
-        // A session without a display, and displays of other systems.
-        check(":99", "", false);
-        check("Built-in Retina Display", ":0", false);
     }
 }

@@ -10,7 +10,7 @@ use crate::virtual_desktop::session;
 
 /// Serves `motorium up` until it ends.
 pub(crate) async fn desktop_session(args: DesktopSession) -> Result<ExitCode, Error> {
-    let served = session::serve(&args.home).await;
+    let served = session::serve(&args.home, &args.files).await;
     served.map_err(|error| Error::Start(error.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,14 +10,14 @@ use std::process::ExitCode;
 use motorium_kit::config::LayeredConfig;
 use motorium_messages::Message;
 use motorium_perception::config::Settings as PerceptionSettings;
-use motorium_proto::service::Perception as _;
 
 use super::desktop_probe::probe;
 use super::diagnosis::Diagnosis;
+use super::running::PerceptionHandle;
 use crate::error::Error;
+use crate::output;
 use crate::show::text;
 use crate::virtual_desktop::{self, is_installed};
-use crate::{output, process};
 
 /// Runs all checks. The exit code is 1 if a requirement is missing.
 pub(crate) async fn doctor(loaded: &LayeredConfig) -> Result<ExitCode, Error> {
@@ -101,6 +101,17 @@ fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// Returns what is missing of the files that seeing needs, as lines for people.
+pub(super) fn missing_model_files(loaded: &LayeredConfig) -> Result<Vec<String>, Error> {
+    let common = loaded.common()?;
+    let data = common.data()?;
+    let files = model_files(&loaded.section()?, data, &setup_command(data));
+    let missing = files
+        .iter()
+        .filter(|found| matches!(found, Diagnosis::Missing { .. }));
+    Ok(missing.map(Diagnosis::line).collect())
+}
+
 /// Looks for the files of the models. `setup` is the command that installs those of the data folder.
 fn model_files(settings: &PerceptionSettings, data: &Path, setup: &str) -> Vec<Diagnosis> {
     let files = match settings.model_files(data) {
@@ -181,16 +192,17 @@ fn programs() -> Vec<Diagnosis> {
     wanted.map(look).into()
 }
 
-/// Lists the displays and tries the first one.
+/// Lists the displays of the running services, or else of the session, and tries the first one.
 async fn display(loaded: &LayeredConfig) -> Vec<Diagnosis> {
     let no_display = |problem: String| Diagnosis::Degraded {
         what: text(Message::CheckNoDisplay { problem: &problem }),
         remedy: text(Message::RemedyStartDesktop),
     };
-    let perception = match process::perception(loaded, None).await {
-        Ok(perception) => perception,
+    let eyes = match PerceptionHandle::connect(loaded, false).await {
+        Ok(eyes) => eyes,
         Err(error) => return vec![no_display(error.to_string())],
     };
+    let perception = eyes.perception.as_ref();
     let displays = match perception.list_displays().await {
         Ok(displays) => displays,
         Err(report) => return vec![no_display(report.message)],
@@ -204,11 +216,16 @@ async fn display(loaded: &LayeredConfig) -> Vec<Diagnosis> {
             )
         })
         .collect();
-    let mut findings = vec![Diagnosis::Ok(text(Message::CheckDisplays {
+    let running = eyes.found_at.as_deref();
+    let mut findings: Vec<Diagnosis> = running
+        .map(|address| Diagnosis::Ok(text(Message::CheckRunning { address })))
+        .into_iter()
+        .collect();
+    findings.push(Diagnosis::Ok(text(Message::CheckDisplays {
         displays: &names.join(", "),
-    }))];
+    })));
     if let Some(display) = displays.first() {
-        findings.extend(probe(loaded, perception.as_ref(), &display.id).await);
+        findings.extend(probe(loaded, perception, &display.id).await);
     }
     findings
 }

@@ -63,7 +63,7 @@ async fn fetch(connection: &Connection, task: &str) -> Result<File, Error> {
 
 fn unwritable(path: &Path) -> impl Fn(std::io::Error) -> Error + use<> {
     let path = path.to_owned();
-    move |source| Error::File {
+    move |source| Error::Unwritable {
         path: path.clone(),
         source,
     }

@@ -20,9 +20,11 @@ mod history;
 #[cfg(target_os = "linux")]
 pub(crate) mod hold_clipboard;
 pub(crate) mod mcp;
+mod operate;
 pub(crate) mod page;
 pub(crate) mod replay;
 pub(crate) mod run;
+mod running;
 mod running_gateway;
 mod saved_files;
 pub(crate) mod see;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use motorium_kit::config::LayeredConfig;
 use motorium_messages::Message;
+use reqwest::StatusCode;
 use serde_json::Value;
 
 use super::running_gateway::RunningGateway;
@@ -25,9 +26,12 @@ pub(crate) async fn page(loaded: &LayeredConfig, args: Page) -> Result<ExitCode,
     let gateway = RunningGateway::find(loaded, args.gateway.as_deref(), token_file)?;
     let answer = match gateway.check().await {
         Ok(()) => request_link(&gateway).await,
-        Err(problem) => Err(problem),
+        Err(problem) => Err(Refusal::Other(problem)),
     };
-    let link = answer.map_err(|problem| gateway.not_served(&problem))?;
+    let link = answer.map_err(|refusal| match refusal {
+        Refusal::WrongToken => gateway.refused_token(),
+        Refusal::Other(problem) => gateway.not_served(&problem),
+    })?;
     let minutes = MINUTES;
     output::line(&text(Message::PageLink {
         url: &link,
@@ -36,8 +40,22 @@ pub(crate) async fn page(loaded: &LayeredConfig, args: Page) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the link, or what is wrong in words.
-async fn request_link(gateway: &RunningGateway) -> Result<String, String> {
+/// The reason a gateway gave no link.
+enum Refusal {
+    /// It does not accept the token.
+    WrongToken,
+    /// Another one, in words.
+    Other(String),
+}
+
+impl From<String> for Refusal {
+    fn from(problem: String) -> Self {
+        Self::Other(problem)
+    }
+}
+
+/// Asks for the link.
+async fn request_link(gateway: &RunningGateway) -> Result<String, Refusal> {
     let url = &gateway.url;
     let mut request = gateway.client()?.post(format!("{url}{LINKS}"));
     if let Some(token) = &gateway.token {
@@ -45,6 +63,9 @@ async fn request_link(gateway: &RunningGateway) -> Result<String, String> {
     }
     let response = request.send().await.map_err(|error| error.to_string())?;
     let status = response.status();
+    if status == StatusCode::UNAUTHORIZED && gateway.token.is_some() {
+        return Err(Refusal::WrongToken);
+    }
     let answer: Value = response
         .json()
         .await
@@ -54,6 +75,7 @@ async fn request_link(gateway: &RunningGateway) -> Result<String, String> {
         None => Err(answer["error"]["message"]
             .as_str()
             .unwrap_or("it sent no link")
-            .to_owned()),
+            .to_owned()
+            .into()),
     }
 }

@@ -44,6 +44,9 @@ const UNFINISHED: [State; 4] = [
 /// Runs a task to its end.
 pub(crate) async fn run(loaded: &LayeredConfig, args: Run) -> Result<ExitCode, Error> {
     let mut signals = EndSignals::listen().map_err(motorium_kit::Error::from)?;
+    if let Some(folder) = &args.save {
+        super::saved_files::prepare(folder)?;
+    }
     let exit = if args.in_process {
         run_in_process(loaded, &args, &mut signals).await
     } else {

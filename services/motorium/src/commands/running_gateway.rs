@@ -19,6 +19,8 @@ pub(super) struct RunningGateway {
     /// URL, without a slash at its end.
     pub(super) url: String,
     pub(super) token: Option<Secret>,
+    /// The source of the token, in words.
+    token_origin: String,
     /// The token was given for it, by a flag or the configuration.
     is_given: bool,
 }
@@ -34,11 +36,12 @@ impl RunningGateway {
         token_file: Option<&Path>,
     ) -> Result<Self, Error> {
         let url = gateway_url(loaded, url)?;
-        let token = token(loaded, token_file, &url)?;
+        let found = token(loaded, token_file, &url)?;
         let is_given = token_file.is_some() || loaded.common()?.client("").token.is_some();
         Ok(Self {
             url,
-            token,
+            token: found.token,
+            token_origin: found.origin,
             is_given,
         })
     }
@@ -75,6 +78,18 @@ impl RunningGateway {
         let url = self.url.as_str();
         Error::Start(text(Message::PageNotServed { url, problem }))
     }
+
+    /// Returns the error of a gateway that does not accept the token.
+    pub(super) fn refused_token(&self) -> Error {
+        let (url, origin) = (self.url.as_str(), self.token_origin.as_str());
+        Error::Start(text(Message::PageTokenRefused { url, origin }))
+    }
+}
+
+/// A token and its source in words.
+struct FoundToken {
+    token: Option<Secret>,
+    origin: String,
 }
 
 fn gateway_url(loaded: &LayeredConfig, given: Option<&str>) -> Result<String, Error> {
@@ -102,24 +117,33 @@ fn token(
     loaded: &LayeredConfig,
     token_file: Option<&Path>,
     url: &str,
-) -> Result<Option<Secret>, Error> {
+) -> Result<FoundToken, Error> {
     if let Some(path) = token_file {
         let read = std::fs::read_to_string(path).map_err(|source| Error::File {
             path: path.to_owned(),
             source,
         });
-        return Ok(Some(Secret::new(read?.trim())));
+        return Ok(FoundToken {
+            token: Some(Secret::new(read?.trim())),
+            origin: path.display().to_string(),
+        });
     }
     let common = loaded.common()?;
     let of_user = common.client(url).effective_token();
     if let Some(token) = of_user.map_err(|error| Error::Usage(error.to_string()))? {
-        return Ok(Some(token));
+        return Ok(FoundToken {
+            token: Some(token),
+            origin: text(Message::TokenOfConfiguration),
+        });
     }
     let folder = gateway_folder(common.data()?);
-    own_token(&folder).map_err(|source| Error::File {
+    let token = own_token(&folder).map_err(|source| Error::File {
         path: folder.clone(),
         source,
-    })
+    })?;
+    let path = &folder.to_string_lossy();
+    let origin = text(Message::TokenOfDataFolder { path });
+    Ok(FoundToken { token, origin })
 }
 
 /// Returns a URL below `localhost`, as the page has one, with the address in place of the name. Browsers resolve such names

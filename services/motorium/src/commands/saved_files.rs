@@ -15,11 +15,7 @@ use crate::show::text;
 
 /// Saves the screenshots of a task's steps and the files it fetched.
 pub(crate) async fn save(connection: &Connection, task: &str, folder: &Path) -> Result<(), Error> {
-    let unwritable = |source| Error::File {
-        path: folder.to_owned(),
-        source,
-    };
-    fs::create_dir_all(folder).map_err(unwritable)?;
+    prepare(folder)?;
     let steps = connection.client.list_steps(task).await;
     let steps = steps.map_err(|report| connection.error(report))?;
     let count = steps.len();
@@ -47,6 +43,15 @@ pub(crate) async fn save(connection: &Connection, task: &str, folder: &Path) -> 
     Ok(())
 }
 
+/// Creates the folder and checks that files can be written to it, before a task is run whose files belong there.
+pub(crate) fn prepare(folder: &Path) -> Result<(), Error> {
+    let prepared = fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder));
+    prepared.map(drop).map_err(|source| Error::Unwritable {
+        path: folder.to_owned(),
+        source,
+    })
+}
+
 /// Saves an artifact under its own file name, or as `stem`: a screenshot shared by several steps is stored once, and
 /// saved for each of them.
 async fn save_artifact(
@@ -66,7 +71,7 @@ async fn save_artifact(
         _ => file_name,
     };
     let path = folder.join(file_name);
-    fs::write(&path, content).map_err(|source| Error::File { path, source })
+    fs::write(&path, content).map_err(|source| Error::Unwritable { path, source })
 }
 
 /// Returns the artifacts of the files that the task fetched.

@@ -1,6 +1,8 @@
 //! `motorium see`: parses the screen and shows the elements as an annotated screenshot and a list.
+//!
+//! A running Perception is used if there is one, so that its desktop is seen without a display of this session.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,11 +13,15 @@ use motorium_perception::marks::json::{SceneJson, omniparser};
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::{Image, ImageContent};
 use motorium_proto::domain::geometry::CaptureSize;
+use motorium_proto::domain::id::DisplayId;
+use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
     ImageOptions, ObserveRequest, ParseOptions, ParseRequest, Perception, StageTiming,
 };
 use serde::Serialize;
+use tonic::Code;
 
+use super::running::PerceptionHandle;
 use crate::cli::See;
 use crate::error::Error;
 use crate::output;
@@ -33,10 +39,21 @@ struct ParsedScreenshot {
 
 /// Parses the screen or an image, saves the annotated screenshot and prints the elements.
 pub(crate) async fn see(loaded: &LayeredConfig, args: See) -> Result<ExitCode, Error> {
-    let perception = process::perception(loaded, None).await?;
+    check_writable(&args.output)?;
     let seen = match &args.image {
-        Some(path) => parse(perception.as_ref(), path, &args).await?,
-        None => observe(perception.as_ref(), &args).await?,
+        // An image needs no desktop, and is not sent to a service that others use.
+        Some(path) => {
+            let perception = process::perception(loaded, None).await?;
+            parse(perception.as_ref(), path, &args).await?
+        }
+        None => {
+            let eyes = PerceptionHandle::connect(loaded, args.in_process).await?;
+            let seen = observe(eyes.perception.as_ref(), &args).await?;
+            if let Some(note) = eyes.note_on(&seen.display) {
+                output::remark(&format!("{note}\n"));
+            }
+            seen.screenshot
+        }
     };
     save(seen.annotated.as_ref(), &args.output)?;
     if args.json {
@@ -65,7 +82,13 @@ pub(crate) async fn see(loaded: &LayeredConfig, args: See) -> Result<ExitCode, E
     Ok(ExitCode::SUCCESS)
 }
 
-async fn observe(perception: &dyn Perception, args: &See) -> Result<ParsedScreenshot, Error> {
+/// A parsed screen with its display.
+struct ParsedScreen {
+    display: DisplayId,
+    screenshot: ParsedScreenshot,
+}
+
+async fn observe(perception: &dyn Perception, args: &See) -> Result<ParsedScreen, Error> {
     let request = ObserveRequest {
         max_elements: args.max_elements,
         annotated_image: Some(ImageOptions::default()),
@@ -74,12 +97,15 @@ async fn observe(perception: &dyn Perception, args: &See) -> Result<ParsedScreen
         ..ObserveRequest::default()
     };
     let seen = perception.observe(request).await.map_err(Error::Service)?;
-    Ok(ParsedScreenshot {
-        size: seen.frame.size,
-        scene: seen.scene,
-        prompt_lines: seen.prompt_lines,
-        annotated: seen.annotated_image,
-        timings: seen.timings,
+    Ok(ParsedScreen {
+        display: seen.frame.display,
+        screenshot: ParsedScreenshot {
+            size: seen.frame.size,
+            scene: seen.scene,
+            prompt_lines: seen.prompt_lines,
+            annotated: seen.annotated_image,
+            timings: seen.timings,
+        },
     })
 }
 
@@ -108,7 +134,14 @@ async fn parse(
         parsing: parsing(args),
         include_prompt_lines: prints_lines(args),
     };
-    let seen = perception.parse(request).await.map_err(Error::Service)?;
+    let unreadable = |report: ErrorReport| match report.metadata.get("detail") {
+        Some(problem) if report.code == Code::InvalidArgument => {
+            let path = &path.to_string_lossy();
+            Error::Usage(text(Message::ImageUnreadable { path, problem }))
+        }
+        _ => Error::Service(report),
+    };
+    let seen = perception.parse(request).await.map_err(unreadable)?;
     Ok(ParsedScreenshot {
         size: seen.size,
         scene: seen.scene,
@@ -142,8 +175,23 @@ fn save(image: Option<&Image>, path: &Path) -> Result<(), Error> {
     else {
         return Ok(());
     };
-    fs::write(path, bytes).map_err(|source| Error::File {
+    fs::write(path, bytes).map_err(|source| Error::Unwritable {
         path: path.to_owned(),
         source,
     })
+}
+
+/// Checks that the image can be written, before the screen is parsed for it. Leaves a file that is there as it is.
+fn check_writable(path: &Path) -> Result<(), Error> {
+    let is_new = !path.exists();
+    let opened = File::options().append(true).create(true).open(path);
+    opened.map_err(|source| Error::Unwritable {
+        path: path.to_owned(),
+        source,
+    })?;
+    if is_new {
+        // Nothing is lost if it stays: it is written afterwards.
+        let _ = fs::remove_file(path);
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! `motorium sessions`: lists sessions and exports their transcripts.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -58,12 +58,21 @@ async fn export(
     let failed = |status| connection.status(&status);
     let pieces = connection.client.raw().export_session(request).await;
     let mut pieces = pieces.map_err(failed)?.into_inner();
-    let unwritten = |source| Error::File {
+    let unwritten = |source| Error::Unwritable {
         path: to.map_or_else(|| text(Message::StandardOutput).into(), Path::to_owned),
         source,
     };
     let mut target: Box<dyn Write> = match to {
         Some(path) => Box::new(File::create(path).map_err(unwritten)?),
+        // What pages and users wrote must not command the terminal.
+        None if io::stdout().is_terminal() => {
+            let mut transcript = Vec::new();
+            while let Some(piece) = pieces.message().await.map_err(failed)? {
+                transcript.extend_from_slice(&piece.chunk);
+            }
+            output::line(String::from_utf8_lossy(&transcript).trim_end());
+            return Ok(());
+        }
         None => Box::new(io::stdout()),
     };
     while let Some(piece) = pieces.message().await.map_err(failed)? {

@@ -61,6 +61,7 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
             return watch_one(&connection, &full_name(&name.unwrap_or_default())).await;
         }
         TasksCommand::Cancel { name } => {
+            refuse_ended(&connection, &full_name(&name)).await?;
             let request = wire::CancelTaskRequest {
                 name: full_name(&name),
                 reason: String::new(),
@@ -156,6 +157,11 @@ async fn list(
     names: bool,
 ) -> Result<(), Error> {
     let session = session.map(|name| super::full_name("sessions", &name));
+    if let Some(name) = session.clone() {
+        // A list of none would not tell a wrong name from an empty session.
+        let request = wire::GetSessionRequest { name };
+        connection.answer(connection.client.raw().get_session(request).await)?;
+    }
     let request = wire::ListTasksRequest {
         page_size: limit,
         session: session.unwrap_or_default(),
@@ -165,9 +171,23 @@ async fn list(
     if names {
         page.tasks.iter().for_each(|task| output::line(&task.name));
     } else {
-        output::line(&table::tasks(&page.tasks, terminal_language()));
+        output::line(&table::task_list(&page.tasks, terminal_language()));
     }
     Ok(())
+}
+
+/// Returns an error if a task has ended: it is left as it is, and the user may mean another one.
+async fn refuse_ended(connection: &Connection, task: &str) -> Result<(), Error> {
+    let found = connection.client.get_task(task).await;
+    let found = found.map_err(|report| connection.error(report))?;
+    if !motorium_client::ENDED_STATES.contains(&found.state()) {
+        return Ok(());
+    }
+    let state = &words::state(found.state(), terminal_language());
+    Err(Error::Usage(text(Message::TaskEndedAlready {
+        task,
+        state,
+    })))
 }
 
 /// Lists the pending approvals.

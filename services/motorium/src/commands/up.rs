@@ -9,7 +9,7 @@ use crate::cli::{PlatformKind, Up};
 use crate::error::Error;
 use crate::output;
 use crate::process::{DesktopChoice, Process, ProcessOptions};
-use crate::show::terminal_language;
+use crate::show::{terminal_language, text};
 
 /// Starts all services and waits for the shutdown.
 pub(crate) async fn up(loaded: &LayeredConfig, args: Up) -> Result<ExitCode, Error> {
@@ -25,8 +25,18 @@ pub(crate) async fn up(loaded: &LayeredConfig, args: Up) -> Result<ExitCode, Err
     if let Some(url) = process.login_link() {
         output::line(&Message::UpPage { url: &url }.text(terminal_language()));
     }
+    for missing in super::doctor::missing_model_files(loaded)? {
+        output::line(&missing);
+    }
     output::line(&Message::UpHint.text(terminal_language()));
     motorium_kit::notify_service_manager(process.shutdown());
-    process.until_shutdown().await?;
+    let unfinished = process.until_shutdown().await?;
+    if !unfinished.is_empty() {
+        let (count, names) = (unfinished.len() as u64, &*unfinished.join(", "));
+        output::remark(&format!(
+            "{}\n",
+            text(Message::UpUnfinished { count, names })
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -24,6 +24,7 @@ use crate::cli::OnApproval;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output;
+use crate::show::limits_in_flags;
 use crate::show::progress::{ProgressUpdate, TaskOutcome, TaskProgress};
 use crate::show::prompt::{PromptReply, Request};
 use crate::terminal::{TypedLines, is_interactive};
@@ -117,6 +118,8 @@ struct Watcher<'a> {
     exit: Option<Exit>,
     /// A warning that the server does not answer was shown.
     is_silent: bool,
+    /// The server has told something of the task.
+    has_answered: bool,
 }
 
 impl<'a> Watcher<'a> {
@@ -131,6 +134,7 @@ impl<'a> Watcher<'a> {
             cancelling: None,
             exit: None,
             is_silent: false,
+            has_answered: false,
         }
     }
 
@@ -154,7 +158,7 @@ impl<'a> Watcher<'a> {
             line = self.typed.next(), if self.is_prompting() => Ok(self.typed_line(line).await),
             update = updates.next() => match update {
                 Some(update) => {
-                    let update = update.map_err(|report| self.connection.error(report))?;
+                    let update = update.map_err(|report| self.lost(report))?;
                     self.update(update).await
                 },
                 None => Err(Error::Usage(self.text(Message::EventStreamEnded { task: self.task }))),
@@ -192,6 +196,7 @@ impl<'a> Watcher<'a> {
 
     /// Shows an update. Returns the exit code if the task has ended.
     async fn update(&mut self, update: Update) -> Result<Option<Exit>, Error> {
+        self.has_answered |= !matches!(update, Update::Silent { .. });
         let event = match update {
             Update::Event { event, .. } => event,
             Update::Snapshot(_) => return Ok(None),
@@ -215,12 +220,25 @@ impl<'a> Watcher<'a> {
         let shown = self.screen.progress.apply(&event);
         let printed = self.screen.show(&event, &shown);
         match shown {
-            ProgressUpdate::Finished(outcome) => return Ok(Some(self.exit_of(&outcome))),
+            ProgressUpdate::Finished(outcome) => return Ok(Some(self.end(&outcome))),
             _ if printed.is_err() => return Ok(self.output_closed()),
             ProgressUpdate::Asked(request) if self.exit.is_none() => self.asked(request).await?,
             _ => {}
         }
         Ok(None)
+    }
+
+    /// Returns the error of a watch that has broken. A server that answered before has ended, and the task is left to its next
+    /// start.
+    fn lost(&self, report: ErrorReport) -> Error {
+        match self.connection.error(report) {
+            Error::Unreachable { server, report } if self.has_answered => Error::Ended {
+                server,
+                task: self.task.to_owned(),
+                report,
+            },
+            error => error,
+        }
     }
 
     /// Warns once that the server does not answer; the watch goes on trying.
@@ -245,8 +263,15 @@ impl<'a> Watcher<'a> {
         None
     }
 
-    fn exit_of(&self, outcome: &TaskOutcome) -> Exit {
+    /// Returns the exit code of a task that has ended. Names the files that it should have brought.
+    fn end(&mut self, outcome: &TaskOutcome) -> Exit {
+        let missing = self.screen.progress.not_fetched().join(", ");
         match outcome {
+            TaskOutcome::Succeeded { .. } if !missing.is_empty() => {
+                let message = self.text(Message::FilesNotFetched { names: &missing });
+                self.screen.remark(&message);
+                Exit::FileMissing
+            }
             TaskOutcome::Succeeded { .. } => Exit::Done,
             TaskOutcome::Failed { .. } => Exit::Failed,
             TaskOutcome::Cancelled { .. } => self.exit.unwrap_or(Exit::Cancelled),
@@ -283,7 +308,7 @@ impl<'a> Watcher<'a> {
     /// been answered.
     async fn still_waits_for(&self, request: &Request) -> Result<bool, Error> {
         let task = self.connection.client.get_task(self.task).await;
-        let task = task.map_err(|report| self.connection.error(report))?;
+        let task = task.map_err(|report| self.lost(report))?;
         let waiting = task.user_request.unwrap_or_default();
         // The message as well, because a question has no approval to tell it from the next one.
         Ok(waiting.message == request.message() && waiting.approval == request.approval())
@@ -342,6 +367,9 @@ impl<'a> Watcher<'a> {
         };
         let reply = request.reply(&line);
         if reply == PromptReply::Repeat {
+            if let Some(reason) = request.unclear(&line, self.options.language) {
+                self.screen.remark(&format!("    {reason}"));
+            }
             self.screen.prompt(&request);
             self.open = Some(request);
             return None;
@@ -407,7 +435,7 @@ impl TerminalOutput {
             return output::try_line(&crate::show::json::event(event));
         }
         if !matches!(shown, ProgressUpdate::Nothing | ProgressUpdate::Status(_))
-            && let Some(line) = self.progress.take_wait()
+            && let Some(line) = self.progress.take_held()
         {
             self.line(&line)?;
         }
@@ -415,7 +443,7 @@ impl TerminalOutput {
             ProgressUpdate::Nothing | ProgressUpdate::Asked(_) => Ok(()),
             ProgressUpdate::Status(words) => {
                 if let Some(spinner) = &self.spinner {
-                    spinner.set_message(words.clone());
+                    spinner.set_message(output::printable(words).into_owned());
                 }
                 Ok(())
             }
@@ -505,11 +533,15 @@ pub(super) fn silent_server(server: &str, silence: Duration, language: Language)
 pub(super) fn outcome_line(outcome: &TaskOutcome, language: Language) -> String {
     let (message, summary) = match outcome {
         TaskOutcome::Succeeded { answer } => return answer.clone(),
+        // The reason is for programs, which read it with `--json`.
         TaskOutcome::Failed {
-            reason,
-            message,
-            summary,
-        } => (Message::TaskFailed { reason, message }, summary),
+            message, summary, ..
+        } => {
+            if !summary.is_empty() && summary.contains(without_stop(message)) {
+                return limits_in_flags(summary);
+            }
+            (Message::TaskFailed { message }, summary)
+        }
         TaskOutcome::Cancelled { reason, summary } if reason.is_empty() => {
             (Message::TaskCancelled, summary)
         }
@@ -518,8 +550,46 @@ pub(super) fn outcome_line(outcome: &TaskOutcome, language: Language) -> String 
         }
     };
     let line = message.text(language);
-    match summary.is_empty() {
+    limits_in_flags(&match summary.is_empty() {
         true => line,
         false => format!("{line}\n{summary}"),
+    })
+}
+
+/// Returns a text without the full stop at its end, which a summary leaves out.
+fn without_stop(text: &str) -> &str {
+    text.trim().trim_end_matches(['.', '。'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(message: &str, summary: &str) -> TaskOutcome {
+        TaskOutcome::Failed {
+            reason: "PLANNER_GAVE_UP".to_owned(),
+            message: message.to_owned(),
+            summary: summary.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_failure_is_told_once_and_in_words() {
+        let check = |message: &str, summary: &str, expected: &str| {
+            let line = outcome_line(&failed(message, summary), Language::English);
+            assert_eq!(line, expected);
+        };
+        check(
+            "\"X\" is not on the screen.",
+            "Not done: \"X\" is not on the screen. Nothing was done.",
+            "Not done: \"X\" is not on the screen. Nothing was done.",
+        );
+        check("it broke", "", "failed: it broke");
+        check("it broke", "I came far.", "failed: it broke\nI came far.");
+        check(
+            "raise limits.max_steps",
+            "Not done: raise limits.max_steps.",
+            "Not done: raise `--max-steps`.",
+        );
     }
 }

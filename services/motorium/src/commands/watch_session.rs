@@ -58,7 +58,7 @@ pub(crate) async fn watch(connection: &Connection, session: &str) -> Result<Exit
         let language = progress.language();
         let update = progress.apply(&event);
         if !matches!(update, ProgressUpdate::Nothing | ProgressUpdate::Status(_))
-            && let Some(wait) = progress.take_wait()
+            && let Some(wait) = progress.take_held()
         {
             let update = ProgressUpdate::Line(wait);
             line(&event, update, &connection.flags, language)

@@ -1,5 +1,6 @@
 //! Terminal output: progress of a task, lists, tables. Pure formatting; the caller prints.
 
+mod flags;
 pub(crate) mod json;
 pub(crate) mod progress;
 pub(crate) mod prompt;
@@ -7,6 +8,10 @@ pub(crate) mod table;
 
 use motorium_messages::{Language, Message};
 use motorium_proto::v1::orchestrator as wire;
+
+use crate::output::printable;
+
+pub(crate) use flags::{in_flags, limits_in_flags};
 
 /// Variables that name the language of a terminal's messages, in the order of POSIX.
 const LOCALE_VARIABLES: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
@@ -45,7 +50,6 @@ const MAX_DESCRIPTION_COLUMNS: usize = 60;
 
 /// Shortens a long description in the middle: it starts with the action and ends with the target.
 pub(crate) fn shortened(text: &str) -> String {
-    let columns = |text: &str| text.chars().map(columns_of).sum::<usize>();
     if columns(text) <= MAX_DESCRIPTION_COLUMNS {
         return text.to_owned();
     }
@@ -78,6 +82,23 @@ fn truncate_to_columns(characters: impl Iterator<Item = char>, columns: usize) -
             used < columns
         })
         .collect()
+}
+
+/// Returns the columns of a text.
+fn columns(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+/// Returns a text as one line of at most `width` columns.
+fn one_line(text: &str, width: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    // Before the columns are counted: an escape takes more of them than its character.
+    let line = printable(&words.join(" ")).into_owned();
+    if columns(&line) <= width {
+        return line;
+    }
+    let beginning = truncate_to_columns(line.chars(), width);
+    format!("{}…", beginning.trim_end())
 }
 
 /// Returns the columns of a character: two from the East Asian scripts on.

@@ -89,6 +89,12 @@ pub(crate) struct TaskProgress {
     wait: Option<Wait>,
     /// Answer of a task that ends without one.
     summary: String,
+    /// Backends that were skipped, and are not shown yet: a failure may say the same.
+    skipped: Vec<wire::BackendSkipped>,
+    /// Names of the files that could not be fetched.
+    not_fetched: Vec<String>,
+    /// The latest that was said to be missing.
+    missing: String,
 }
 
 /// Successive steps that only wait for the same thing. They become one line when another step follows.
@@ -128,6 +134,9 @@ impl TaskProgress {
     pub(crate) fn apply(&mut self, event: &wire::Event) -> ProgressUpdate {
         // The state decides and not the kind: the last event may have a kind that this version does not know.
         if let Some(outcome) = self.outcome(event) {
+            if let TaskOutcome::Failed { message, .. } = &outcome {
+                self.skipped.retain(|one| !message.contains(&one.message));
+            }
             return ProgressUpdate::Finished(outcome);
         }
         let Some(kind) = &event.kind else {
@@ -143,11 +152,10 @@ impl TaskProgress {
             Kind::Observed(observed) => self.begin(event, observed),
             Kind::ProgressAdded(progress) => self.add_progress(event.sequence, &progress.text),
             Kind::ProgressCorrected(corrected) => self.correct_progress(corrected),
-            Kind::BackendSkipped(skipped) => self.line(Message::ProgressSkipped {
-                backend: &skipped.backend,
-                // The whole of it is in the log.
-                problem: &excerpt(&skipped.message),
-            }),
+            Kind::BackendSkipped(skipped) => {
+                self.skipped.push(skipped.clone());
+                ProgressUpdate::Nothing
+            }
             Kind::ActionIntended(intended) => {
                 self.step.acted = true;
                 *if is_wait(intended) {
@@ -194,24 +202,26 @@ impl TaskProgress {
                     problem: &put.image_error,
                 })
             }
-            Kind::AttachmentPut(put) => self.line(Message::ProgressCopied { name: &put.name }),
+            Kind::AttachmentPut(put) => self.line(Message::ProgressCopied {
+                name: &put.name,
+                path: &put.path,
+            }),
             Kind::ResultFetched(fetched) if fetched.error.is_empty() => {
                 self.line(Message::ProgressFetched {
                     name: &fetched.name,
                     path: &fetched.path,
                 })
             }
-            Kind::ResultFetched(fetched) => self.line(Message::ProgressNotFetched {
-                problem: &fetched.error,
-            }),
+            Kind::ResultFetched(fetched) => {
+                self.not_fetched.push(fetched.name.clone());
+                self.line(Message::ProgressNotFetched {
+                    problem: &fetched.error,
+                })
+            }
             Kind::CompletionChecked(checked) if checked.second_look => {
                 self.line(Message::ProgressSecondLook)
             }
-            Kind::CompletionChecked(checked) if !checked.passed => {
-                self.line(Message::ProgressNotComplete {
-                    missing: &join_clauses(&checked.unmet_expectations, self.language),
-                })
-            }
+            Kind::CompletionChecked(checked) if !checked.passed => self.not_complete(checked),
             // A task that is paused or taken over does not wait for the answer, and asks again afterwards.
             Kind::UserAsked(asked) if event.state() == State::AwaitingUser => self.asked(asked),
             Kind::ApprovalRequested(requested) => {
@@ -271,6 +281,16 @@ impl TaskProgress {
         })
     }
 
+    /// Returns the line of what is missing; nothing if the check before missed the same.
+    fn not_complete(&mut self, checked: &wire::CompletionChecked) -> ProgressUpdate {
+        let missing = join_clauses(&checked.unmet_expectations, self.language);
+        if self.missing == missing {
+            return ProgressUpdate::Nothing;
+        }
+        self.missing.clone_from(&missing);
+        self.line(Message::ProgressNotComplete { missing: &missing })
+    }
+
     fn queued(&self, awaited: &wire::DesktopAwaited) -> ProgressUpdate {
         let wait = awaited.wait.clone().unwrap_or_default();
         ProgressUpdate::Line(format!("    {}", wait.message))
@@ -326,7 +346,37 @@ impl TaskProgress {
             self.step.others += 1;
             self.step.calls.clone_from(&functions.calls);
         }
-        ProgressUpdate::Nothing
+        // Another backend has decided.
+        match self.take_skipped() {
+            lines if lines.is_empty() => ProgressUpdate::Nothing,
+            lines => ProgressUpdate::Line(lines.join("\n")),
+        }
+    }
+
+    /// Returns the lines of the backends that were skipped since the last call.
+    fn take_skipped(&mut self) -> Vec<String> {
+        let skipped = std::mem::take(&mut self.skipped);
+        let line = |one: &wire::BackendSkipped| {
+            let message = Message::ProgressSkipped {
+                backend: &one.backend,
+                // The whole of it is in the log.
+                problem: &excerpt(&one.message),
+            };
+            format!("    {}", message.text(self.language))
+        };
+        skipped.iter().map(line).collect()
+    }
+
+    /// Returns the lines that precede every other line: of a wait that has ended, and of backends that were skipped.
+    pub(crate) fn take_held(&mut self) -> Option<String> {
+        let mut lines: Vec<String> = self.take_wait().into_iter().collect();
+        lines.extend(self.take_skipped());
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    /// Returns the names of the files that the task could not fetch.
+    pub(crate) fn not_fetched(&self) -> &[String] {
+        &self.not_fetched
     }
 
     fn called(&mut self, called: &wire::FunctionCalled) -> ProgressUpdate {
@@ -449,8 +499,8 @@ impl TaskProgress {
         before.map_or(ProgressUpdate::Status(status), ProgressUpdate::Line)
     }
 
-    /// Returns the line of a wait that has ended. It precedes every other line.
-    pub(crate) fn take_wait(&mut self) -> Option<String> {
+    /// Returns the line of a wait that has ended.
+    fn take_wait(&mut self) -> Option<String> {
         let wait = self.wait.take()?;
         let looks = match wait.looks {
             1 => String::new(),
@@ -748,6 +798,79 @@ mod tests {
         );
         let shown = progress.apply(&asked(State::AwaitingUser));
         assert!(matches!(shown, ProgressUpdate::Asked(_)), "{shown:?}");
+    }
+
+    fn skipped(message: &str) -> Kind {
+        Kind::BackendSkipped(wire::BackendSkipped {
+            backend: "phrasebook".to_owned(),
+            message: message.to_owned(),
+            ..Default::default()
+        })
+    }
+
+    #[test]
+    fn a_failure_is_not_told_twice() {
+        let mut progress = TaskProgress::default();
+        assert_eq!(
+            progress.apply(&event(1, 0, skipped("\"X\" is not on the screen."))),
+            ProgressUpdate::Nothing
+        );
+        let failure = wire::Failure {
+            reason: "PLANNER_GAVE_UP".to_owned(),
+            message: "\"X\" is not on the screen.".to_owned(),
+        };
+        let end = wire::Event {
+            state: State::Failed.into(),
+            ..event(
+                1,
+                1,
+                Kind::Failed(wire::TaskFailed {
+                    failure: Some(failure),
+                }),
+            )
+        };
+        progress.apply(&end);
+        assert_eq!(progress.take_held(), None);
+    }
+
+    #[test]
+    fn the_same_is_not_said_to_be_missing_twice() {
+        let mut progress = TaskProgress::default();
+        let mut shown = |missing: &str| {
+            let checked = wire::CompletionChecked {
+                unmet_expectations: vec![missing.to_owned()],
+                ..Default::default()
+            };
+            progress.apply(&event(1, 0, Kind::CompletionChecked(checked)))
+        };
+        let line = |missing: &str| ProgressUpdate::Line(format!("    not complete yet: {missing}"));
+        assert_eq!(shown("Martians"), line("Martians"));
+        assert_eq!(shown("Martians"), ProgressUpdate::Nothing);
+        assert_eq!(shown("Venusians"), line("Venusians"));
+    }
+
+    #[test]
+    fn a_backend_that_another_replaces_is_named() {
+        let mut progress = TaskProgress::default();
+        progress.apply(&event(1, 0, skipped("too long")));
+        let expected = "    skipped phrasebook: too long".to_owned();
+        assert_eq!(
+            progress.apply(&event(1, 1, Kind::Decided(wire::Decided::default()))),
+            ProgressUpdate::Line(expected)
+        );
+        assert_eq!(progress.take_held(), None);
+    }
+
+    #[test]
+    fn an_attachment_is_shown_with_its_place() {
+        let put = wire::AttachmentPut {
+            name: "a.txt".to_owned(),
+            path: "/d/files/_0/a.txt".to_owned(),
+            ..Default::default()
+        };
+        let line = TaskProgress::default().apply(&event(1, 0, Kind::AttachmentPut(put)));
+        let expected = "    copied a.txt to /d/files/_0/a.txt on the desktop";
+        assert_eq!(line, ProgressUpdate::Line(expected.to_owned()));
     }
 
     #[test]

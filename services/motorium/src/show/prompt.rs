@@ -79,6 +79,12 @@ impl Request {
         hint.text(language)
     }
 
+    /// Returns why a line does not answer the request; `None` for an empty line, which needs no reason.
+    pub(crate) fn unclear(&self, line: &str, language: Language) -> Option<String> {
+        let is_unclear = matches!(self, Request::Approval { .. }) && !line.is_empty();
+        is_unclear.then(|| Message::PromptAnswerUnclear { line }.text(language))
+    }
+
     /// Interprets a line without surrounding white space.
     pub(crate) fn reply(&self, line: &str) -> PromptReply {
         if line.is_empty() {
@@ -145,6 +151,13 @@ mod tests {
         for unclear in ["", "maybe", "yes, but only the first", "yesterday"] {
             check(unclear, PromptReply::Repeat);
         }
+        let reason = asked.unclear("maybe", Language::English);
+        let reason = reason.unwrap_or_default();
+        assert!(
+            reason.contains("maybe") && reason.contains("`yes`"),
+            "{reason}"
+        );
+        assert_eq!(asked.unclear("", Language::English), None);
         check("y", PromptReply::Approve);
         check("YES", PromptReply::Approve);
         check("是", PromptReply::Approve);

@@ -10,7 +10,7 @@ use motorium_proto::v1::common::Platform;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_task::words;
 
-use super::{shortened, with_detail};
+use super::{columns, one_line, shortened, with_detail};
 
 /// Width of tables that are not printed to a terminal, in columns. Longer cells are wrapped.
 const DEFAULT_WIDTH: u16 = 100;
@@ -59,6 +59,53 @@ pub(crate) fn tasks(tasks: &[wire::Task], language: Language) -> String {
             task.goal.clone(),
             answer,
         ]);
+    }
+    table.to_string()
+}
+
+/// Formats a list of tasks, one line each: a long goal or answer is cut at the width of the terminal.
+#[must_use]
+pub(crate) fn task_list(tasks: &[wire::Task], language: Language) -> String {
+    let width = table(&[], language).width().unwrap_or(DEFAULT_WIDTH);
+    task_list_within(tasks, language, usize::from(width))
+}
+
+/// Width that a column takes besides its content: a border and two spaces.
+const COLUMN_BORDER: usize = 3;
+/// Minimum width of a goal, also where the terminal is too narrow for it.
+const MIN_GOAL_WIDTH: usize = 24;
+/// Minimum width of an answer. Below it there is no column of answers; `tasks show` has them.
+const MIN_ANSWER_WIDTH: usize = 24;
+
+fn task_list_within(tasks: &[wire::Task], language: Language, width: usize) -> String {
+    let states: Vec<String> = tasks
+        .iter()
+        .map(|task| words::state(task.state(), language))
+        .collect();
+    let header = |column: &str| columns(&Message::TableColumn { column }.text(language));
+    let names = tasks.iter().map(|task| columns(&task.name)).max();
+    let names = names.unwrap_or(0).max(header("task"));
+    let state = states.iter().map(|state| columns(state)).max();
+    let state = state.unwrap_or(0).max(header("state"));
+    let rest = width.saturating_sub(names + state + header("steps") + 5 * COLUMN_BORDER + 1);
+    let shows_answer = rest >= MIN_GOAL_WIDTH + MIN_ANSWER_WIDTH;
+    let goal_width = match shows_answer {
+        true => rest / 2,
+        false => (rest + COLUMN_BORDER).max(MIN_GOAL_WIDTH),
+    };
+    let mut headers = vec!["task", "state", "steps", "goal"];
+    headers.extend(shows_answer.then_some("answer"));
+    let mut table = table(&headers, language);
+    // The cells have their widths already, and nothing is to be wrapped.
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    for (task, state) in tasks.iter().zip(states) {
+        let steps = task.step_count.to_string();
+        let goal = one_line(&task.goal, goal_width);
+        let mut row = vec![task.name.clone(), state, steps, goal];
+        let answer = task.failure.as_ref().map(|failure| &failure.message);
+        let answer = answer.unwrap_or(&task.answer);
+        row.extend(shows_answer.then(|| one_line(answer, rest - goal_width)));
+        table.add_row(row);
     }
     table.to_string()
 }
@@ -177,6 +224,7 @@ pub(crate) fn desktops(
 #[cfg(test)]
 mod tests {
     use motorium_proto::v1::common;
+    use motorium_text::characters::is_wide;
 
     use super::*;
 
@@ -249,6 +297,39 @@ mod tests {
         let words = ["step", "action", "effect", "no effect: nothing changed"];
         check(&table, &words);
         check(&table, &["refused"]);
+    }
+
+    #[test]
+    fn a_listed_task_takes_one_line_however_long_its_goal() {
+        let task = |name: &str, goal: &str| wire::Task {
+            name: format!("tasks/{name}"),
+            goal: goal.to_owned(),
+            answer: "Done: it is\nthere".to_owned(),
+            ..wire::Task::default()
+        };
+        let goals = [
+            "click \"Save\" ".repeat(40),
+            "open\r\n\u{1b}[2Jthe page".to_owned(),
+            "点击“保存”".repeat(30),
+        ];
+        let tasks: Vec<wire::Task> = goals.iter().map(|goal| task("one", goal)).collect();
+        for width in [40, 80, 100, 160] {
+            let listed = task_list_within(&tasks, Language::English, width);
+            // Two borders, the header and its line.
+            assert_eq!(listed.lines().count(), tasks.len() + 4, "{listed}");
+            // Borders are as narrow as letters.
+            let columns_of = |letter: char| if is_wide(letter) { 2 } else { 1 };
+            let widths = listed
+                .lines()
+                .map(|line| line.chars().map(columns_of).sum());
+            let widest: usize = widths.max().unwrap_or_default();
+            assert!(widest <= width.max(70), "{widest} of {width}:\n{listed}");
+            assert_eq!(listed.contains("answer"), width >= 100, "{listed}");
+            assert!(
+                listed.contains("tasks/one") && listed.contains('…'),
+                "{listed}"
+            );
+        }
     }
 
     #[test]

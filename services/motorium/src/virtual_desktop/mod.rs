@@ -8,6 +8,7 @@
 //! - [`session`]: the process in the sandbox that starts them
 //! - [`window_manager`]: its configuration
 //! - [`browser_preferences`]: preferences of its browser
+//! - [`task_files`]: ways from its file dialogs to the files of tasks
 //! - [`settings`]: the section `[desktop]`
 //!
 //! It does not touch the user's session: its applications have their own home, configuration and bus in a separate
@@ -25,6 +26,7 @@ mod sandbox;
 mod server;
 pub(crate) mod session;
 mod settings;
+mod task_files;
 mod window_manager;
 
 use std::collections::BTreeMap;
@@ -253,6 +255,7 @@ async fn start_session(
     let display = DisplayId::new(format!(":{number}"));
     let files = options.executor.task_files(options.data, &display);
     create_private_folder(&files)?;
+    let files = files.canonicalize().map_err(in_folder(&files))?;
     let own_program = std::env::current_exe().map_err(|error| Error::Session {
         problem: error.to_string(),
     })?;
@@ -264,10 +267,11 @@ async fn start_session(
     let shown = [own_program.clone(), runtime.path().to_owned()];
     let readable: Vec<PathBuf> = readable.chain(named).chain(shown).collect();
     let writable = settings.writable.iter().cloned();
-    let own_folders = [home.to_owned(), files, runtime.of_programs()];
+    let own_folders = [home.to_owned(), files.clone(), runtime.of_programs()];
     let writable: Vec<PathBuf> = writable.chain(own_folders).collect();
     let sandbox = Sandbox {
         home,
+        files: &files,
         display_number: number,
         host: &host,
         environment: &session::environment(),

@@ -142,6 +142,8 @@ pub(super) async fn obstacle(isolation: Isolation) -> Option<String> {
 pub(super) struct Sandbox<'a> {
     /// Their home.
     pub(super) home: &'a Path,
+    /// Folder of the task files.
+    pub(super) files: &'a Path,
     /// Number of their display.
     pub(super) display_number: &'a str,
     /// Their host name. Another one for each desktop, so that locks of an earlier one are known to be stale.

@@ -19,7 +19,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
 
 use super::sandbox::{self, Sandbox};
-use super::{READY_TIMEOUT, browser_preferences, tied_command};
+use super::{READY_TIMEOUT, browser_preferences, task_files, tied_command};
 
 /// Name of the command.
 const NAME: &str = "desktop-session";
@@ -70,7 +70,7 @@ impl Session {
         command
             .env_clear()
             .envs(variables.map(|(name, value)| (name, value)));
-        command.arg(NAME).arg(sandbox.home);
+        command.arg(NAME).arg(sandbox.home).arg(sandbox.files);
         Self::open(command).await
     }
 
@@ -134,15 +134,19 @@ async fn report(child: &mut Child, error: &io::Error) -> String {
     }
 }
 
-/// Starts the programs that the owner requests on standard input, until the owner closes it. `home` is the desktop's.
+/// Starts the programs that the owner requests on standard input, until the owner closes it. `home` is the desktop's, `files`
+/// the folder of its task files.
 ///
 /// # Errors
 /// If standard input or output fails.
-pub(crate) async fn serve(home: &Path) -> io::Result<()> {
+pub(crate) async fn serve(home: &Path, files: &Path) -> io::Result<()> {
     // From here and not from outside: a program on the desktop may have left a link in its home, which leads nowhere in the sandbox.
     // Without the preferences the browser shows bubbles, and a desktop that does not start would be worse.
     if let Err(error) = browser_preferences::write(home) {
         tracing::warn!(%error, "the preferences of the browser were not written");
+    }
+    if let Err(error) = task_files::write(home, files) {
+        tracing::warn!(%error, "file dialogs have no way to the task files");
     }
     // Programs in the sandbox are of the same user, and must not read this process or take it over.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;

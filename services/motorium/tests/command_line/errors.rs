@@ -116,6 +116,24 @@ fn an_image_that_cannot_be_read_is_named_with_what_to_do() {
 }
 
 #[test]
+fn a_place_that_cannot_be_written_is_told_before_anything_is_done() {
+    let home = home();
+    let error = error_of(&home, &["see", "-o", "/nonexistent/x.png"]);
+    check(&error, &["cannot write /nonexistent/x.png"]);
+    // Nothing listens there: the folder is tried before the task is sent.
+    let run = ["run", "wait 1 second", "--server", "http://127.0.0.1:9"];
+    let error = error_of(&home, &[&run[..], &["--save", "/proc/x"]].concat());
+    check(&error, &["cannot write /proc/x"]);
+}
+
+#[test]
+fn control_characters_of_arguments_do_not_reach_the_terminal() {
+    let error = error_of(&home(), &["see", "--image", "\u{1b}[31m\u{202e}a.png"]);
+    check(&error, &["\\u001b[31m\\u202ea.png"]);
+    assert!(!error.contains(['\u{1b}', '\u{202e}']), "{error:?}");
+}
+
+#[test]
 fn a_folder_that_is_no_export_is_not_replayed() {
     let home = home();
     fs::create_dir(home.path().join("photos")).unwrap();

@@ -4,12 +4,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use motorium_kit::principal::{DEFAULT_TENANT, LOCAL};
+use motorium_kit::principal::{DEFAULT_TENANT, LOCAL, Principal};
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::id::{EventSeq, SessionName, TaskName};
 use motorium_proto::error::FieldError;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_store::{Append, CreateTask, RequestId, TaskRow};
-use prost::Message;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -26,12 +26,16 @@ use motorium_task::{Lifecycle, Task, summary, view};
 // `STOPPED_ACTION_TIMEOUT`).
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Maximum time for which `CreateTask` waits for the list of the planner's backends.
+// The planner has it in memory, so that a later answer means that it cannot be asked now.
+const BACKENDS_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// Parses a request id and pairs it with a fingerprint of the request, so that a repeated call is recognised. The ids of
 /// one tenant mean nothing to another.
 pub(super) fn request_id(
     call: &str,
     id: &str,
-    body: &impl Message,
+    body: &impl prost::Message,
 ) -> Result<Option<RequestId>, Error> {
     if id.is_empty() {
         return Ok(None);
@@ -125,6 +129,7 @@ impl Edge {
         self.check_uploads("task.attachments", &spec.attachments)
             .await?;
         self.tools.check(&spec.tool_endpoints)?;
+        self.check_backends(&spec.backends).await?;
         let session = spec.session.clone();
         let now = SystemTime::now();
         let task = Task::new(spec.clone(), EventSeq(1), now);
@@ -161,6 +166,32 @@ impl Edge {
             self.notifier.notify_session(session);
         }
         self.task(&created.task.name).await
+    }
+
+    /// Refuses backends that the planner does not have. A planner that cannot be asked now is asked again when the task begins.
+    async fn check_backends(&self, chosen: &[String]) -> Result<(), Error> {
+        let desktop = self.desktops.list().into_iter().next();
+        let Some(desktop) = desktop.filter(|_| !chosen.is_empty()) else {
+            return Ok(());
+        };
+        let listing = desktop.ports.planner.list_backends();
+        let Ok(Ok(backends)) = tokio::time::timeout(BACKENDS_TIMEOUT, listing).await else {
+            return Ok(());
+        };
+        let known: Vec<&str> = backends.iter().map(|known| known.name.as_str()).collect();
+        let mut named = chosen.iter().enumerate();
+        match named.find(|(_, name)| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((index, name)) => {
+                let known = known.join(", ");
+                let problem = Message::BackendUnknown {
+                    name,
+                    known: &known,
+                };
+                let field = format!("task.backends[{index}]");
+                Err(FieldError::new(field, problem.text(Language::English)).into())
+            }
+        }
     }
 
     /// Appends the events that `event` returns for the current task and notifies its orchestrator. If the task changes

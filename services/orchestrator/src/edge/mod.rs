@@ -53,7 +53,7 @@ use crate::operators::Operators;
 use crate::queue::{self, TaskScope};
 use motorium_recording::log;
 use motorium_task::spec::LimitRules;
-use motorium_task::view;
+use motorium_task::view::{self, UNFINISHED_STATES};
 pub use upload_slots::UploadSlots;
 pub use watch_slots::WatchSlots;
 
@@ -102,6 +102,21 @@ impl Edge {
     #[must_use]
     pub fn tonic(self) -> OrchestratorServiceServer<Self> {
         OrchestratorServiceServer::new(self).max_decoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    /// Returns the names of the tasks that have not ended, the newest first.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn unfinished_tasks(&self) -> Result<Vec<String>, motorium_store::Error> {
+        let list = ListTasks {
+            page_size: MAX_PAGE_SIZE.unsigned_abs(),
+            states: UNFINISHED_STATES.to_vec(),
+            ..ListTasks::default()
+        };
+        let page = self.store.list_tasks(list).await?;
+        let names = page.items.into_iter().map(|row| row.name.to_string());
+        Ok(names.collect())
     }
 
     async fn task(&self, name: &TaskName) -> Result<wire::Task, Error> {

@@ -119,6 +119,10 @@ async fn tasks_that_are_refused() {
         backends: vec!["b".repeat(3000)],
         ..with_goal()
     };
+    let unknown_backend = wire::Task {
+        backends: vec!["scripted".to_owned(), "oracle".to_owned()],
+        ..with_goal()
+    };
     let long_expectation = expecting_text(&"word ".repeat(20_000));
     const FIELD: (Code, &str) = (Code::InvalidArgument, "INVALID_FIELD");
     for (task, (code, reason), words) in [
@@ -128,6 +132,11 @@ async fn tasks_that_are_refused() {
             "task.goal: is empty; say what is to be done",
         ),
         (goal(" \n".to_owned()), FIELD, "task.goal: is empty"),
+        (
+            unknown_backend,
+            FIELD,
+            "task.backends[1]: unknown planner backend `oracle`; known backends: scripted",
+        ),
         (
             goal("x".repeat(MAX_GOAL_CHARS + 1)),
             FIELD,
@@ -171,7 +180,7 @@ async fn tasks_that_are_refused() {
         (
             session("sessions/trip"),
             (Code::NotFound, "SESSION_NOT_FOUND"),
-            "there is no sessions/trip; create it with CreateSession",
+            "there is no sessions/trip; create the session",
         ),
         (
             expectation,
@@ -567,7 +576,7 @@ async fn sessions_that_are_refused() {
     let get = wire::GetSessionRequest {
         name: "sessions/nowhere".to_owned(),
     };
-    let words = "there is no sessions/nowhere; create it with CreateSession";
+    let words = "there is no sessions/nowhere; create the session";
     check(
         client.get_session(get).await,
         Code::NotFound,

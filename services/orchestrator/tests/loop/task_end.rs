@@ -1,9 +1,11 @@
 //! Decisions other than actions, and user messages in the meantime.
 
 use motorium_proto::domain::decision::Next;
+use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 use motorium_proto::v1::orchestrator::user_request::Kind;
+use tonic::Code;
 
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, ask, call, click, done, give_up};
@@ -67,6 +69,9 @@ async fn unknown_function_call_returns_an_error_result() {
 #[tokio::test]
 async fn unknown_backend_error_lists_the_known_ones() {
     let cluster = Cluster::start(Vec::new()).await;
+    // The planner could not be asked when the task was created.
+    let report = ErrorReport::new(Code::Unavailable, "TRANSPORT", "a moment");
+    cluster.world.fail("list_backends", 1, &report);
     let task = wire::Task {
         backends: vec!["oracle".to_owned()],
         ..wire::Task::default()

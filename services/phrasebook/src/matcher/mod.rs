@@ -439,6 +439,22 @@ impl ScreenIndex<'_> {
             .collect()
     }
 
+    /// Returns the texts on the row of a box that can be read on the screen, from left to right, without that of the box.
+    #[must_use]
+    pub fn row_texts(&self, bounds: CaptureRect) -> Vec<&str> {
+        let mut row: Vec<&IndexedElement<'_>> = self
+            .items
+            .iter()
+            .filter(|item| item.has_visible_text())
+            .filter(|item| geometry::on_one_row(item.bounds, bounds))
+            .filter(|item| !is_same_element(item.bounds, bounds))
+            .filter(|item| !item.bounds.contains(centre(bounds)))
+            .collect();
+        // A part of a line precedes the line that begins with it.
+        row.sort_by_key(|item| (item.bounds.min.x, item.bounds.width()));
+        row.into_iter().map(IndexedElement::content).collect()
+    }
+
     /// Returns the texts most similar to the query's.
     fn nearest(&self, description: &ElementQuery) -> Vec<String> {
         let Some(text) = &description.text else {
@@ -448,10 +464,9 @@ impl ScreenIndex<'_> {
         let mut scored: Vec<(f64, &str)> = self
             .items
             .iter()
-            .filter(|item| !item.text.is_empty())
+            .filter(|item| item.has_visible_text())
             .map(|item| (resemblance(&wanted, &item.text), item.content()))
-            // Below this the texts have nothing visible in common.
-            .filter(|(score, _)| *score >= 0.3)
+            .filter(|(score, _)| *score >= MIN_RESEMBLANCE)
             .collect();
         scored.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut nearest: Vec<String> = Vec::new();
@@ -463,6 +478,11 @@ impl ScreenIndex<'_> {
         nearest
     }
 }
+
+/// Minimum resemblance of a text that is suggested.
+// Measured on words of forms: unrelated ones reach 0.54 ("Portugal" and "more vertical"), other endings and misspellings begin at
+// 0.56 ("删除" and "删掉").
+const MIN_RESEMBLANCE: f64 = 0.55;
 
 /// Rank bonus for the same case: enough to tell two equally good matches apart.
 // Larger than the step from `Exact` to `AlphanumericOnly` (0.02): a line with the right case and other punctuation
@@ -636,4 +656,13 @@ fn nth(hits: Vec<ElementMatch>, ordinal: Ordinal) -> Option<ElementMatch> {
             .nth(usize::try_from(number).ok()?.checked_sub(1)?),
         Ordinal::Last => hits.into_iter().last(),
     }
+}
+
+/// Returns whether two texts are read alike: without case, width, spaces and punctuation.
+#[must_use]
+pub fn is_same_text(one: &str, other: &str) -> bool {
+    let (one, other) = (FoldedText::new(one), FoldedText::new(other));
+    let same = compare(&one, &other);
+    same.first()
+        .is_some_and(|likeness| likeness.tier >= MatchTier::AlphanumericOnly)
 }

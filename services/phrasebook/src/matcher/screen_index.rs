@@ -7,7 +7,7 @@ use std::ops::Range;
 use motorium_proto::domain::element::{Element, ElementKind, ElementSource, Scene};
 use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
-use motorium_text::browser_words::{BrowserWords, browser_error};
+use motorium_text::browser_words::{BrowserWords, browser_error, status_line};
 
 use super::geometry::{centre, on_one_row};
 use super::row_split::{self, LinePart};
@@ -64,6 +64,11 @@ impl<'a> IndexedElement<'a> {
     /// Returns whether only its text is known: it was recognised but not detected.
     pub(super) fn is_only_text(&self) -> bool {
         self.element.source == ElementSource::Ocr || self.element.kind == ElementKind::Label
+    }
+
+    /// Returns whether its text is on the screen. That of an icon is only its meaning.
+    pub(super) fn has_visible_text(&self) -> bool {
+        !self.text.is_empty() && self.element.source != ElementSource::Detector
     }
 
     /// Returns whether text can be entered into it.
@@ -144,6 +149,17 @@ impl<'a> ScreenIndex<'a> {
     #[must_use]
     pub fn browser_error(&self) -> Option<&'a str> {
         browser_error(self.items.iter().map(IndexedElement::content))
+    }
+
+    /// Returns the line in which the page of the browser in front says that its server did not have it.
+    #[must_use]
+    pub fn status_line(&self) -> Option<&'a str> {
+        let window = self.frame.active_window()?;
+        let of_page = self
+            .items
+            .iter()
+            .filter(|item| item.has_visible_text() && window.bounds.contains(centre(item.bounds)));
+        status_line(of_page.map(IndexedElement::content))
     }
 
     /// Returns true if the active window, a browser, shows nothing below its address bar: the page has not come.

@@ -376,18 +376,106 @@ fn several_candidates_are_a_question() {
         ("第一个", "click #2"),
         ("the last", "click #4"),
         ("at the bottom right", "click #4"),
+        ("Bob", "click #4"),
+        ("the one of Bob", "click #4"),
+        ("Alice的那个", "click #2"),
     ];
     for (answer, expected) in answers {
         let mut task = Task::new(r#"click "Edit""#);
         let question = task.step(seen);
         assert_eq!(
             question,
-            r#"ask: `click "Edit"`: 2 elements match: (1) button "Edit", top right, (2) button "Edit", bottom right. Which one do you mean?"#
+            r#"ask: `click "Edit"`: 2 elements match: (1) button "Edit", beside "Alice", (2) button "Edit", beside "Bob". Which one do you mean?"#
         );
         task.says(answer);
         assert_eq!(task.step(seen), expected, "{answer}");
     }
     check(r#"click "Edit" in the row of "Bob""#, seen, &["click #4"]);
+}
+
+#[test]
+fn an_answer_that_names_no_candidate_says_how_to_answer() {
+    let seen = r#"
+        text 20,20 40x20 "Alice"
+        button 800,20 80x30 "Edit"
+        text 20,60 40x20 "Bob"
+        button 800,60 80x30 "Edit"
+    "#;
+    let mut task = Task::new(r#"click "Edit""#);
+    let question = task.step(seen);
+    for answer in ["maybe", "not Bob", "Carol", "3"] {
+        task.says(answer);
+        let again = task.step(seen);
+        let expected = format!("ask: \"{answer}\" names none of them, or more than one.");
+        assert!(again.starts_with(&expected), "{again}");
+        assert!(
+            again.contains("Answer with a number from 1 to 2"),
+            "{again}"
+        );
+        assert!(
+            again.contains(question.trim_start_matches("ask: ")),
+            "{again}"
+        );
+    }
+    task.says("2");
+    assert_eq!(task.step(seen), "click #4");
+}
+
+#[test]
+fn candidates_without_a_row_are_told_apart_as_well() {
+    let seen = r#"
+        button 20,20 80x30 "Edit"
+        button 20,60 80x30 "Edit"
+        button 20,100 80x30 "Edit"
+        button 800,700 80x30 "Edit"
+    "#;
+    let question = Task::new(r#"click "Edit""#).step(seen);
+    let expected = r#"(1) button "Edit", top left, number 1 there, (2) button "Edit", top left, number 2 there, (3) button "Edit", top left, number 3 there, (4) button "Edit", bottom right. Which"#;
+    assert!(question.contains(expected), "{question}");
+    // A text that all rows have tells none of them apart.
+    let seen = r#"
+        text 20,20 40x20 "Open"
+        button 800,20 80x30 "Edit"
+        text 20,60 40x20 "Open"
+        button 800,60 80x30 "Edit"
+    "#;
+    let question = Task::new(r#"click "Edit""#).step(seen);
+    assert!(!question.contains("beside"), "{question}");
+}
+
+#[test]
+fn only_close_and_visible_texts_are_suggested() {
+    let seen = r#"
+        icon 20,20 20x20 "more vertical"
+        icon 60,20 20x20 "Portagul"
+        text 20,60 200x20 "Workshop registration"
+        text 20,100 60x20 "Notes"
+    "#;
+    let mut task = Task::new(r#"press Tab, click "Portugal""#);
+    let mut last = String::new();
+    for _ in 0..5 {
+        last = task.step(seen);
+    }
+    assert_eq!(
+        last,
+        "fail: `click \"Portugal\"`: \"Portugal\" is not on the screen."
+    );
+}
+
+#[test]
+fn a_reply_that_says_nothing_of_the_outcome_is_named() {
+    let mut task = Task::new(r#"click "Save" then click "Cancel""#);
+    let decision = task.decide(FORM).unwrap();
+    task.perform(&decision, ActionResult::Unknown, Verdict::Unknown);
+    task.step(FORM);
+    task.says("maybe");
+    let again = task.step(FORM);
+    assert!(
+        again.starts_with("ask: \"maybe\" does not say whether it took effect. Interrupted"),
+        "{again}"
+    );
+    task.says("done");
+    assert_eq!(task.step(FORM), "click #8");
 }
 
 #[test]
@@ -565,6 +653,22 @@ fn a_page_has_come_once_it_shows_more_than_its_address() {
     let mut task = Task::new("open https://example.org");
     task.step(LOADING);
     assert!(task.step(&come).starts_with("done: "));
+}
+
+#[test]
+fn a_page_that_its_server_did_not_have_is_said() {
+    let missing = with_lines(
+        "text 100,200 200x20 \"Error response\"\ntext 100,240 200x20 \"Error code: 404\"",
+    );
+    let mut task = Task::new("open https://example.org/missing");
+    task.step(LOADING);
+    let end = task.step(&missing);
+    assert!(
+        end.starts_with(
+            "done: Done: open https://example.org/missing. The page says \"Error code: 404\"."
+        ),
+        "{end}"
+    );
 }
 
 #[test]

@@ -16,6 +16,7 @@ use motorium_proto::domain::key::Key;
 use motorium_proto::service::PlanRequest;
 
 use super::actions::{self, ScrollDistance};
+use super::candidates;
 use super::cursor::{ClauseCursor, FramePixel};
 use super::locate;
 use super::messages::Messages;
@@ -372,12 +373,16 @@ impl ClausePlanner<'_> {
             .as_deref()
             .and_then(parse_target)
             .and_then(|answer| chosen(&hits, &answer, self));
-        let question = || {
-            self.voice
-                .ask_which(self.words, &hits, self.request.frame.size)
-        };
-        chosen.ok_or_else(|| ClauseDecision::Ask {
-            question: question(),
+        let answer = cursor.work.answer.as_deref();
+        let chosen = chosen.or_else(|| candidates::in_named_row(&hits, answer?, self.screen));
+        chosen.ok_or_else(|| {
+            let size = self.request.frame.size;
+            let question = self.voice.ask_which(self.words, &hits, self.screen, size);
+            let question = match answer {
+                Some(answer) => self.voice.answer_unknown(answer, hits.len(), &question),
+                None => question,
+            };
+            ClauseDecision::Ask { question }
         })
     }
 
@@ -1063,6 +1068,8 @@ impl ClausePlanner<'_> {
             return self.fail(self.voice.page_failed(self.words, error));
         }
         if !self.is_last || url.starts_with("about:") || !self.screen.is_page_blank() {
+            let status = self.screen.status_line().map(str::to_owned);
+            cursor.page_errors.extend(status);
             return Ok(ClauseDecision::Done);
         }
         if cursor.work.looks >= MAX_LOOKS_AT_BLANK_PAGE {

@@ -29,6 +29,9 @@ pub(super) struct ClauseCursor {
     pub(super) evidence: Vec<String>,
     /// Indices of the clauses whose result was there before them.
     pub(super) already_so: Vec<usize>,
+    /// Lines in which opened pages say that their servers did not have them.
+    #[serde(default)]
+    pub(super) page_errors: Vec<String>,
     /// Indices of the clauses that were left out, because they were refused and the user wanted the rest.
     pub(super) left_out: Vec<usize>,
 }
@@ -99,6 +102,7 @@ impl Default for ClauseCursor {
             added: Vec::new(),
             evidence: Vec::new(),
             already_so: Vec::new(),
+            page_errors: Vec::new(),
             left_out: Vec::new(),
         }
     }

@@ -6,15 +6,21 @@ use std::time::Duration;
 
 use motorium_imaging::marks::prompt;
 use motorium_messages::{Message, join_clauses, join_list};
-use motorium_proto::domain::action::Ordinal;
+use motorium_proto::domain::action::{FramePart, Ordinal};
 use motorium_proto::domain::geometry::CaptureSize;
 
 use motorium_phrasebook::grammar::{Language, ParseError, TargetPhrase};
-use motorium_phrasebook::matcher::{ElementMatch, Relation};
+use motorium_phrasebook::matcher::{ElementMatch, Relation, ScreenIndex, is_same_text};
 use motorium_phrasebook::target::{kind_name, part_name};
+
+use super::candidates;
 
 /// Maximum number of characters when the user's own words are repeated. Keeps answers to one line.
 const MAX_ECHO_CHARS: usize = 100;
+
+/// Maximum number of matches that a question lists.
+// More do not fit into a message that is read at a glance; the count says that there are more.
+const MAX_CANDIDATES: usize = 9;
 
 /// Messages in one language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,40 +131,105 @@ impl Messages {
         Message::QuotedLabel { text }.text(self.0)
     }
 
-    /// Asks which of several matches is meant; the answer may be a number.
+    /// Asks which of several matches is meant. Each is named so that it can be told from the others.
     pub(super) fn ask_which(
         self,
         words: &str,
         hits: &[ElementMatch],
+        screen: &ScreenIndex<'_>,
         frame: CaptureSize,
     ) -> String {
-        let listed: Vec<String> = hits
+        let hits_count = hits.len();
+        let hits = &hits[..hits_count.min(MAX_CANDIDATES)];
+        let rows = candidates::own_row_texts(hits, screen);
+        let places: Vec<FramePart> = hits
             .iter()
-            .take(9)
-            .enumerate()
-            .map(|(index, hit)| self.candidate(index + 1, hit, frame))
+            .map(|hit| prompt::part_at(hit.point, frame))
             .collect();
-        let count = hits.len();
+        let listed: Vec<String> = (0..hits.len())
+            .map(|index| self.candidate(index, hits, &rows, &places))
+            .collect();
         let listed = listed.join(&Message::PhrasebookCandidateSeparator.text(self.0));
         Message::PhrasebookAskWhich {
             words,
-            count,
+            count: hits_count,
             listed: &listed,
         }
         .text(self.0)
     }
 
-    fn candidate(self, number: usize, hit: &ElementMatch, frame: CaptureSize) -> String {
-        let place = part_name(prompt::part_at(hit.point, frame), self.0);
-        let kind = kind_name(hit.kind, self.0);
-        let content = &hit.content;
-        Message::PhrasebookCandidate {
-            number,
-            kind: &kind,
-            content,
-            place: &place,
+    /// Returns that an answer names none of the matches, with the question again.
+    pub(super) fn answer_unknown(self, answer: &str, count: usize, question: &str) -> String {
+        let answer = &shortened(answer.trim());
+        Message::PhrasebookAnswerUnknown {
+            answer,
+            count: count.min(MAX_CANDIDATES),
+            question,
         }
         .text(self.0)
+    }
+
+    /// Names a match: by a text of its row that the others do not have, or else by its place, and if several are at that
+    /// place, by its rank among these.
+    fn candidate(
+        self,
+        index: usize,
+        hits: &[ElementMatch],
+        rows: &[Vec<&str>],
+        places: &[FramePart],
+    ) -> String {
+        let (hit, number) = (&hits[index], index + 1);
+        let kind = &kind_name(hit.kind, self.0);
+        let content = &hit.content;
+        if let Some(neighbour) = rows[index].first() {
+            let neighbour = &shortened(neighbour);
+            return Message::PhrasebookCandidateBeside {
+                number,
+                kind,
+                content,
+                neighbour,
+            }
+            .text(self.0);
+        }
+        let place = &part_name(places[index], self.0);
+        let is_like = |other: &usize| {
+            let like = &hits[*other];
+            rows[*other].is_empty()
+                && places[*other] == places[index]
+                && like.kind == hit.kind
+                && is_same_text(&like.content, content)
+        };
+        let alike: Vec<usize> = (0..hits.len()).filter(is_like).collect();
+        if alike.len() < 2 {
+            return Message::PhrasebookCandidate {
+                number,
+                kind,
+                content,
+                place,
+            }
+            .text(self.0);
+        }
+        let before = alike.iter().filter(|other| **other < index).count();
+        Message::PhrasebookCandidateNth {
+            number,
+            kind,
+            content,
+            place,
+            rank: before + 1,
+        }
+        .text(self.0)
+    }
+
+    /// Returns what the page that came says of itself, if it is not the page that was asked for.
+    pub(super) fn page_says(self, text: &str) -> String {
+        let quoted = self.quoted(text);
+        Message::PhrasebookPageSays { quoted: &quoted }.text(self.0)
+    }
+
+    /// Returns that a reply does not say what came of an action, with the question again.
+    pub(super) fn reply_unclear(self, answer: &str, question: &str) -> String {
+        let answer = &shortened(answer.trim());
+        Message::PhrasebookReplyUnclear { answer, question }.text(self.0)
     }
 
     /// Returns that the browser shows an error page in place of the page that was opened.

@@ -9,6 +9,7 @@
 //! is there already, or when the user says so.
 
 mod actions;
+mod candidates;
 mod clause_planner;
 mod cursor;
 mod locate;
@@ -112,7 +113,7 @@ fn plan(request: &PlanRequest) -> Result<Decision, BackendError> {
         // It was understood when it was added.
         let _ = spoken.add(added);
     }
-    let ignored = apply_user_messages(request, &mut cursor, &mut spoken);
+    let unused = apply_user_messages(request, &mut cursor, &mut spoken);
     let screen = ScreenIndex::new(&request.frame, &request.scene);
     let screen = screen.without_words(browser_words(request));
     let mut planning = PlanCall {
@@ -121,9 +122,10 @@ fn plan(request: &PlanRequest) -> Result<Decision, BackendError> {
         voice,
         spoken: &spoken.clauses,
         cursor,
+        unclear_reply: unused.unclear_reply,
     };
     let next = planning.next()?;
-    Ok(planning.decision(next, ignored))
+    Ok(planning.decision(next, unused.ignored))
 }
 
 /// Returns the words of a browser about the pages that the task has opened.
@@ -207,13 +209,22 @@ fn requested_language(request: &PlanRequest) -> Option<Language> {
     })
 }
 
-/// Applies the user's messages: an answer to the open question, or additional goals. Returns the messages that are neither.
+/// Messages of the user that change nothing.
+#[derive(Debug, Default)]
+struct UnusedMessages {
+    /// Messages that are neither a goal nor an answer.
+    ignored: Vec<String>,
+    /// The reply to the question what came of an action, if it does not answer it.
+    unclear_reply: Option<String>,
+}
+
+/// Applies the user's messages: an answer to the open question, or additional goals. Returns those that are neither.
 fn apply_user_messages(
     request: &PlanRequest,
     cursor: &mut ClauseCursor,
     spoken: &mut Spoken,
-) -> Vec<String> {
-    let mut ignored = Vec::new();
+) -> UnusedMessages {
+    let mut unused = UnusedMessages::default();
     for message in request
         .user_messages
         .iter()
@@ -233,7 +244,9 @@ fn apply_user_messages(
                 cursor.work = cursor::ClauseProgress::default();
             }
             // No answer: the question is repeated.
-            (Some(OpenQuestion::WhetherDone), Reply::Other) => {}
+            (Some(OpenQuestion::WhetherDone), Reply::Other) => {
+                unused.unclear_reply = Some(message.clone());
+            }
             // A reply that names none of the matches repeats the question as well.
             (Some(OpenQuestion::Which), _) => {
                 cursor.asked = None;
@@ -243,10 +256,10 @@ fn apply_user_messages(
             (None, _) if spoken.add(message).is_ok() => {
                 cursor.added.push(message.clone());
             }
-            (None, _) => ignored.push(message.clone()),
+            (None, _) => unused.ignored.push(message.clone()),
         }
     }
-    ignored
+    unused
 }
 
 fn changed_desktop(step: &PastStep) -> bool {
@@ -263,6 +276,8 @@ struct PlanCall<'a> {
     voice: Messages,
     spoken: &'a [ParsedClause],
     cursor: ClauseCursor,
+    /// A reply that did not answer the open question.
+    unclear_reply: Option<String>,
 }
 
 impl PlanCall<'_> {
@@ -409,8 +424,13 @@ impl PlanCall<'_> {
 
     fn ask_whether_done(&mut self) -> Next {
         self.cursor.asked = Some(OpenQuestion::WhetherDone);
+        let question = self.voice.ask_whether_performed(self.words());
+        let question = match &self.unclear_reply {
+            Some(reply) => self.voice.reply_unclear(reply, &question),
+            None => question,
+        };
         Next::Ask {
-            question: self.voice.ask_whether_performed(self.words()),
+            question,
             requires_manual_action: true,
         }
     }
@@ -429,7 +449,9 @@ impl PlanCall<'_> {
             (!already.is_empty()).then(|| self.voice.already_so(&already)),
             (!left_out.is_empty()).then(|| self.voice.left_out(&left_out)),
         ];
+        let page_errors = self.cursor.page_errors.iter();
         let parts: Vec<String> = std::iter::once(done)
+            .chain(page_errors.map(|line| self.voice.page_says(line)))
             .chain(remarks.into_iter().flatten())
             .collect();
         parts.join(" ")
