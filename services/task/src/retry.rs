@@ -1,13 +1,14 @@
 //! Retry strategies for an action that had no effect, tried in order.
 //!
 //! A click is offset by a few pixels, then moved to another point of its target, then to where a new parse of the screen
-//! locates the target. An action that is not safe to repeat is never sent again; only its effect is observed once more. After
-//! the last strategy the planner is told. Pure; the Orchestrator's run loop executes the strategies.
+//! locates the target. A click that may carry out a command, such as that of a button, is observed for longer first and then
+//! sent once more at most. An action that is not safe to repeat is never sent again; only its effect is observed once more.
+//! After the last strategy the planner is told. Pure; the Orchestrator's run loop executes the strategies.
 
 use motorium_messages::{Language, Message};
 use motorium_proto::domain::action::{Action, ActionKind, ScrollAmount, Target};
 use motorium_proto::domain::effect::{Effect, Verdict};
-use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::element::{ElementKind, Scene};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ElementId;
 
@@ -25,6 +26,19 @@ pub struct RetryRules {
     pub offset_px: u32,
     /// Retry a scroll that has reached the end in the other direction.
     pub reverse_scroll_at_end: bool,
+    /// Repeat a click that may carry out a command once at most. False only in a replay of a recording from before.
+    pub spare_commands: bool,
+}
+
+/// An attempt at an action whose effect is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct JudgedAttempt<'a> {
+    pub record: &'a ActionRecord,
+    pub effect: &'a Effect,
+    /// Something changed for a moment after it, such as the look of a pressed button: it has arrived.
+    pub has_reacted: bool,
+    /// A person approved it, or the policy takes it for one that cannot be undone.
+    pub is_risky: bool,
 }
 
 impl Default for RetryRules {
@@ -35,9 +49,19 @@ impl Default for RetryRules {
             // Leaves a hit-test edge without leaving a small target.
             offset_px: 3,
             reverse_scroll_at_end: false,
+            spare_commands: true,
         }
     }
 }
+
+/// Kinds on which a second click does the same as the first one did. A second click on a checkbox or a list undoes the first, and
+/// one on any other kind may send, order or post a second time.
+const IDEMPOTENT_KINDS: [ElementKind; 4] = [
+    ElementKind::TextField,
+    ElementKind::Radio,
+    ElementKind::Tab,
+    ElementKind::Slider,
+];
 
 /// Directions of an offset. The first one that stays inside the target and moves the point is used.
 const OFFSET_DIRECTIONS: [(i32, i32); 4] = [(1, 0), (-1, 0), (0, 1), (0, -1)];
@@ -47,11 +71,8 @@ const MIN_TARGET_SIDE: i32 = 12;
 
 /// Returns the next strategy after an attempt with this effect, or `None` if there is none left or none is needed.
 #[must_use]
-pub fn next_strategy(
-    record: &ActionRecord,
-    effect: &Effect,
-    rules: RetryRules,
-) -> Option<RetryStrategy> {
+pub fn next_strategy(attempt: JudgedAttempt<'_>, rules: RetryRules) -> Option<RetryStrategy> {
+    let JudgedAttempt { record, effect, .. } = attempt;
     let tried = |way| record.retry_strategies.contains(&way);
     if !is_unchanged(effect) {
         return None;
@@ -65,10 +86,15 @@ pub fn next_strategy(
                 && record.retries < rules.max_retries;
             other.then_some(RetryStrategy::ReversedScroll)
         }
-        Verdict::NoEffect if !is_safe_to_repeat(record) => {
+        Verdict::NoEffect if !is_safe_to_repeat(attempt, rules) => {
             (!tried(RetryStrategy::ReobservedEffect)).then_some(RetryStrategy::ReobservedEffect)
         }
         Verdict::NoEffect if record.retries >= rules.max_retries => None,
+        Verdict::NoEffect if rules.spare_commands && may_be_command(record) => {
+            // A slow answer is waited for before anything is sent twice.
+            let ways = [RetryStrategy::ReobservedEffect, RetryStrategy::OffsetPoint];
+            ways.into_iter().find(|way| !tried(*way))
+        }
         Verdict::NoEffect => strategies(record).find(|way| !tried(*way)),
         Verdict::Confirmed
         | Verdict::ChangedElsewhere
@@ -87,11 +113,27 @@ fn is_unchanged(effect: &Effect) -> bool {
 
 /// Returns true for single plain clicks that the planner marked repeatable and that are not risky. Typing, keys and drags are not safe,
 /// because a late effect would apply them twice.
-fn is_safe_to_repeat(record: &ActionRecord) -> bool {
-    record.planned.repeatable
+fn is_safe_to_repeat(attempt: JudgedAttempt<'_>, rules: RetryRules) -> bool {
+    let record = attempt.record;
+    let is_plain = record.planned.repeatable
         && record.action.kind() == ActionKind::Click
         && record.action.is_repeatable()
-        && risk::assess(&record.planned).is_none()
+        && risk::assess(&record.planned).is_none();
+    if !rules.spare_commands {
+        return is_plain;
+    }
+    let label = record.target_label.as_deref();
+    let is_risky = attempt.is_risky || label.is_some_and(|label| risk::of_label(label).is_some());
+    let has_arrived = attempt.has_reacted && may_be_command(record);
+    is_plain && !is_risky && !has_arrived
+}
+
+/// Returns true unless a second click on the target is known to do the same as the first.
+fn may_be_command(record: &ActionRecord) -> bool {
+    let label = record.target_label.as_deref().unwrap_or_default();
+    // The kind comes first in a label, and the text of the element follows in quotation marks.
+    let kind = label.split(" \"").next().and_then(ElementKind::from_name);
+    !kind.is_some_and(|kind| IDEMPOTENT_KINDS.contains(&kind))
 }
 
 fn strategies(record: &ActionRecord) -> impl Iterator<Item = RetryStrategy> {
@@ -320,13 +362,41 @@ mod tests {
         record(action, "scroll down", true)
     }
 
+    /// Returns the same attempt at an element of this kind.
+    fn at_kind(kind: ElementKind, record: ActionRecord) -> ActionRecord {
+        ActionRecord {
+            target_label: Some(format!("{kind} \"Open\"")),
+            ..record
+        }
+    }
+
+    fn judged<'a>(record: &'a ActionRecord, effect: &'a Effect) -> JudgedAttempt<'a> {
+        JudgedAttempt {
+            record,
+            effect,
+            has_reacted: false,
+            is_risky: false,
+        }
+    }
+
     /// Applies strategies with the same effect until none is left.
-    fn climb(mut record: ActionRecord, verdict: Verdict, scroll_back: bool) -> Vec<RetryStrategy> {
+    fn climb(record: ActionRecord, verdict: Verdict, scroll_back: bool) -> Vec<RetryStrategy> {
         let rules = RetryRules {
             reverse_scroll_at_end: scroll_back,
             ..RetryRules::default()
         };
-        while let Some(way) = next_strategy(&record, &effect(verdict), rules) {
+        climb_by(rules, record, |record| {
+            next_strategy(judged(record, &effect(verdict)), rules)
+        })
+    }
+
+    fn climb_by(
+        rules: RetryRules,
+        mut record: ActionRecord,
+        next: impl Fn(&ActionRecord) -> Option<RetryStrategy>,
+    ) -> Vec<RetryStrategy> {
+        while let Some(way) = next(&record) {
+            assert!(record.retries <= rules.max_retries);
             record.retry_strategies.push(way);
             record.retries += u32::from(way.performs_action());
             assert!(
@@ -343,14 +413,15 @@ mod tests {
         use RetryStrategy::{OffsetPoint, OtherPoint, RelocatedTarget};
 
         let whole = [OffsetPoint, OtherPoint, RelocatedTarget];
-        assert_eq!(climb(click("open", true), Verdict::NoEffect, false), whole);
-        let mut tiny = click("open", true);
+        let tab = || at_kind(ElementKind::Tab, click("open", true));
+        assert_eq!(climb(tab(), Verdict::NoEffect, false), whole);
+        let mut tiny = tab();
         tiny.target = Some(rect(118, 108, 5, 5));
         assert_eq!(
             climb(tiny, Verdict::NoEffect, false),
             [OffsetPoint, RelocatedTarget]
         );
-        let mut point = click("open", true);
+        let mut point = tab();
         point.planned.action = point
             .action
             .clone()
@@ -366,8 +437,54 @@ mod tests {
             Verdict::ChangedElsewhere,
             Verdict::Unknown,
         ] {
-            assert_eq!(climb(click("open", true), verdict, true), []);
+            assert_eq!(climb(tab(), verdict, true), []);
         }
+    }
+
+    #[test]
+    fn a_command_is_sent_twice_at_most_and_only_after_a_longer_look() {
+        use RetryStrategy::{OffsetPoint, OtherPoint, RelocatedTarget, ReobservedEffect};
+
+        let once = [ReobservedEffect, OffsetPoint];
+        let unnamed = click("open", true);
+        let button = || at_kind(ElementKind::Button, click("open", true));
+        let menu_item = at_kind(ElementKind::MenuItem, click("open", true));
+        let toggle = at_kind(ElementKind::Checkbox, click("open", true));
+        for record in [unnamed, button(), menu_item, toggle] {
+            assert_eq!(climb(record, Verdict::NoEffect, false), once);
+        }
+        // Nothing is sent again where it arrived, where it cannot be undone, and where a person approved it.
+        let risky = ActionRecord {
+            target_label: Some("button \"Delete all\"".to_owned()),
+            ..button()
+        };
+        assert_eq!(climb(risky, Verdict::NoEffect, false), [ReobservedEffect]);
+        let rules = RetryRules::default();
+        let nothing = effect(Verdict::NoEffect);
+        let with = |has_reacted, is_risky, record| {
+            climb_by(rules, record, |record| {
+                let attempt = JudgedAttempt {
+                    has_reacted,
+                    is_risky,
+                    ..judged(record, &nothing)
+                };
+                next_strategy(attempt, rules)
+            })
+        };
+        assert_eq!(with(true, false, button()), [ReobservedEffect]);
+        assert_eq!(with(false, true, button()), [ReobservedEffect]);
+        // A page that plays something for a moment does not keep a tab from being clicked again.
+        let tab = at_kind(ElementKind::Tab, click("open", true));
+        let whole = [OffsetPoint, OtherPoint, RelocatedTarget];
+        assert_eq!(with(true, false, tab), whole);
+        let as_before = RetryRules {
+            spare_commands: false,
+            ..rules
+        };
+        let recorded = climb_by(as_before, button(), |record| {
+            next_strategy(judged(record, &nothing), as_before)
+        });
+        assert_eq!(recorded, whole);
     }
 
     #[test]
@@ -389,7 +506,8 @@ mod tests {
         };
         for effect in [ticked, retitled, restless] {
             let rules = RetryRules::default();
-            assert_eq!(next_strategy(&record, &effect, rules), None, "{effect:?}");
+            let next = next_strategy(judged(&record, &effect), rules);
+            assert_eq!(next, None, "{effect:?}");
         }
     }
 

@@ -41,6 +41,15 @@ pub fn assess_call(call: &FunctionCall, tools: &[String]) -> Option<&'static str
     risk_of(&LEXICON.meanings_of_label(own_name.unwrap_or(&call.name)))
 }
 
+/// Returns the risk of a click on an element with this label (`button "Order now"`), if any.
+#[must_use]
+pub fn of_label(label: &str) -> Option<&'static str> {
+    let meanings: Meanings = quoted(label)
+        .flat_map(|text| LEXICON.meanings_of_label(text))
+        .collect();
+    risk_of(&meanings)
+}
+
 /// Returns the risk of an action that has these meanings on the screen, if any.
 #[must_use]
 pub fn of_meanings(meanings: &Meanings) -> Option<&'static str> {
@@ -56,13 +65,17 @@ fn risk_of(meanings: &Meanings) -> Option<&'static str> {
 
 /// Returns the meanings of an intent such as `click "Order"`. Quoted parts are the target's label.
 fn meanings_of_intent(intent: &str) -> Meanings {
-    let quoted = intent.split(['"', '“', '”']).skip(1).step_by(2);
-    let labels = quoted.flat_map(|label| LEXICON.meanings_of_label(label));
+    let labels = quoted(intent).flat_map(|label| LEXICON.meanings_of_label(label));
     LEXICON
         .meanings_of_sentence(intent)
         .into_iter()
         .chain(labels)
         .collect()
+}
+
+/// Returns the parts of a text that are in quotation marks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split(['"', '“', '”']).skip(1).step_by(2)
 }
 
 #[cfg(test)]

@@ -122,11 +122,8 @@ fn actions(task: &Task) -> Vec<String> {
             _ => lines.push((line, 1)),
         }
     }
-    let counted = |(line, times): (String, usize)| match times {
-        1 => line,
-        times => format!("{line} ×{times}"),
-    };
-    lines.into_iter().map(counted).collect()
+    let lines = lines.into_iter();
+    lines.map(|(line, times)| counted(line, times)).collect()
 }
 
 fn step_lines(step: &StepRecord, language: Language) -> Vec<String> {
@@ -153,6 +150,37 @@ fn action_line(action: &ActionRecord, language: Language) -> String {
     let detail = &Message::EffectNone.text(language);
     let text = intent;
     Message::WithDetail { text, detail }.text(language)
+}
+
+/// Returns the performed actions of a step that had an effect, and its function calls, as lines.
+pub(crate) fn effective_lines(step: &StepRecord, language: Language) -> Vec<String> {
+    let is_in_vain = |action: &&ActionRecord| {
+        let verdict = action.effect.as_ref().map(|effect| effect.verdict);
+        matches!(verdict, Some(Verdict::NoEffect | Verdict::EndReached))
+    };
+    let performed = step.actions.iter().filter(|action| action.performed());
+    let acting = performed.filter(|action| action.action.kind() != ActionKind::Wait);
+    let effective = acting.filter(|action| !is_in_vain(action));
+    let intents = effective.map(|action| action.planned.intent.trim().to_owned());
+    let calls = step.function_calls.iter().map(|call| {
+        let name = &call.name;
+        Message::CallFunction { name }.text(language)
+    });
+    let lines = intents.chain(calls);
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// Returns the last of these lines, shortened and with their numbers.
+pub(crate) fn last_counted<'a>(lines: impl Iterator<Item = (&'a str, usize)>) -> Vec<String> {
+    let lines = lines.map(|(line, times)| counted(shortened(line, MAX_LINE_CHARS), times));
+    last(lines.collect(), MAX_ACTIONS)
+}
+
+fn counted(line: String, times: usize) -> String {
+    match times {
+        1 => line,
+        times => format!("{line} ×{times}"),
+    }
 }
 
 /// Returns the last entries; an ellipsis stands for those before.

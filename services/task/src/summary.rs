@@ -1,11 +1,12 @@
 //! Final answer of a task that ends without one, computed without a model: how far it came, and what remains.
 
 use motorium_messages::{Message, join_clauses, join_sentences};
+use motorium_proto::domain::action::ActionKind;
 use motorium_proto::domain::decision::Usage;
 
 use crate::event::Event;
 use crate::fold::Task;
-use crate::session::performed_lines;
+use crate::session::{effective_lines, last_counted, performed_lines};
 
 /// Returns the events that end a task outside of a run: the summary, and the end.
 #[must_use]
@@ -23,14 +24,10 @@ pub fn closing_events(task: &Task, end: Event) -> Vec<Event> {
 #[must_use]
 pub fn summarise(task: &Task, end: &Event) -> Option<String> {
     let language = task.spec.message_language();
-    let done = performed_lines(task);
-    let joined = join_clauses(&done, language);
-    let done_message = match done.is_empty() {
-        true => Message::SummaryNothingDone,
-        false => Message::SummaryDone { done: &joined },
-    };
     let reason = match end {
         Event::Succeeded { answer } if answer.trim().is_empty() => {
+            let done = performed_lines(task);
+            let joined = join_clauses(&done, language);
             let message = match done.is_empty() {
                 true => Message::SummaryNothingNeeded,
                 false => Message::SummarySucceeded { done: &joined },
@@ -46,29 +43,144 @@ pub fn summarise(task: &Task, end: &Event) -> Option<String> {
         },
         _ => return None,
     };
-    let pending = pending_intents(task);
-    let pending = join_clauses(&pending, language);
-    let remaining = match pending.is_empty() {
-        true => Message::SummaryGoalRemains {
-            goal: without_stop(&task.spec.goal),
-        },
-        false => Message::SummaryRemaining {
-            remaining: &pending,
-        },
+    let failed = match end {
+        Event::Failed(failure) => failed_words(&failure.message),
+        _ => None,
     };
-    let sentences = [reason, done_message, remaining].map(|message| message.text(language));
+    let done = done_before(task, failed);
+    let lines = last_counted(done.iter().map(|line| (line.text.as_str(), line.times)));
+    let joined = join_clauses(&lines, language);
+    let done_message = match done.is_empty() {
+        true => Message::SummaryNothingDone,
+        false => Message::SummaryDone { done: &joined },
+    };
+    let pending = join_clauses(&pending_intents(task), language);
+    let remaining = match remainder(&task.spec.goal, &done, failed) {
+        Some("") => None,
+        Some(remaining) => Some(Message::SummaryRemaining { remaining }),
+        None if pending.is_empty() => Some(Message::SummaryGoal {
+            goal: without_stop(&task.spec.goal),
+        }),
+        None => Some(Message::SummaryRemaining {
+            remaining: &pending,
+        }),
+    };
+    let sentences: Vec<String> = [Some(reason), Some(done_message), remaining]
+        .into_iter()
+        .flatten()
+        .map(|message| message.text(language))
+        .collect();
     Some(join_sentences(&sentences, language))
 }
 
-/// Returns what the last step decided and did not perform.
+/// Actions with the same words, announced in one line of progress or in several.
+struct DoneLine<'a> {
+    text: String,
+    announced: &'a str,
+    /// Number of different lines of progress that announced it.
+    times: usize,
+}
+
+/// Returns what had an effect, without what failed in the end. The actions of one announcement are one line: a field is clicked,
+/// typed into and perhaps corrected for one entry.
+fn done_before<'a>(task: &'a Task, failed: Option<&str>) -> Vec<DoneLine<'a>> {
+    let language = task.spec.message_language();
+    let mut lines: Vec<DoneLine<'a>> = Vec::new();
+    for step in &task.steps {
+        let announced = step
+            .decision
+            .as_ref()
+            .map_or("", |decision| decision.progress.as_str());
+        for text in effective_lines(step, language) {
+            match lines.last_mut() {
+                Some(before) if before.text == text => {
+                    before.times += usize::from(before.announced != announced);
+                    before.announced = announced;
+                }
+                _ => lines.push(DoneLine {
+                    text,
+                    announced,
+                    times: 1,
+                }),
+            }
+        }
+    }
+    if lines
+        .last()
+        .is_some_and(|last| failed == Some(last.text.as_str()))
+    {
+        lines.pop();
+    }
+    lines
+}
+
+/// Returns the words of the user that a failure begins with, in quotation marks, if it does.
+fn failed_words(message: &str) -> Option<&str> {
+    let quoted = |opening: char, closing: &str| {
+        let (words, _) = message.strip_prefix(opening)?.split_once(closing)?;
+        Some(words)
+    };
+    quoted('`', "`").or_else(|| quoted('“', "”："))
+}
+
+/// Words between the clauses of a goal.
+const CONNECTIVES: [&str; 7] = ["and then", "then", "and", "然后", "接着", "并", "再"];
+
+/// Returns the part of a goal that was not reached. `None` if the goal does not contain the words of what was done and of what failed:
+/// a model has words of its own.
+fn remainder<'a>(goal: &'a str, done: &[DoneLine<'_>], failed: Option<&str>) -> Option<&'a str> {
+    let mut rest = goal;
+    let words = done
+        .iter()
+        .flat_map(|line| std::iter::repeat_n(line.text.as_str(), line.times));
+    for words in words {
+        let (_, after) = rest.split_once(words)?;
+        rest = Some(after).filter(|after| is_end_of_clause(after))?;
+    }
+    match failed.map(|words| rest.find(words)) {
+        Some(at) => rest = &rest[at?..],
+        None if done.is_empty() => return None,
+        None => {}
+    }
+    let mut rest = rest.trim_matches(is_separator);
+    while let Some(after) = without_connective(rest) {
+        rest = after;
+    }
+    Some(rest)
+}
+
+fn is_separator(c: char) -> bool {
+    c.is_whitespace() || ",;.，；。、".contains(c)
+}
+
+/// Returns whether a clause may end before this text. The intent `click` of a model is no clause of `click "Save"`.
+fn is_end_of_clause(after: &str) -> bool {
+    let text = after.trim_start();
+    text.is_empty() || text.starts_with(is_separator) || without_connective(text).is_some()
+}
+
+fn without_connective(text: &str) -> Option<&str> {
+    CONNECTIVES.iter().find_map(|word| {
+        let after = text.strip_prefix(word)?;
+        let is_whole = !word.is_ascii() || after.starts_with(is_separator) || after.is_empty();
+        is_whole.then(|| after.trim_start_matches(is_separator))
+    })
+}
+
+/// Returns what the last step decided and did not perform, each once. A wait is nothing that remains.
 fn pending_intents(task: &Task) -> Vec<&str> {
     let Some(step) = task.steps.last() else {
         return Vec::new();
     };
     let performed = step.actions.iter().filter(|action| action.performed());
     let pending = step.planned().iter().skip(performed.count());
-    let intents = pending.map(|planned| planned.intent.trim());
-    intents.filter(|intent| !intent.is_empty()).collect()
+    let pending = pending.filter(|planned| planned.action.kind() != ActionKind::Wait);
+    let mut intents: Vec<&str> = pending
+        .map(|planned| planned.intent.trim())
+        .filter(|intent| !intent.is_empty())
+        .collect();
+    intents.dedup();
+    intents
 }
 
 /// Returns a text without the mark at its end: the sentence that it becomes a part of has its own.
@@ -79,13 +191,18 @@ fn without_stop(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use motorium_proto::domain::decision::Next;
-    use motorium_proto::domain::effect::ActionResult;
+    use std::time::Duration;
+
+    use motorium_proto::domain::decision::{Next, PlannedAction};
+    use motorium_proto::domain::effect::{ActionResult, Verdict};
+    use motorium_proto::domain::id::TaskName;
 
     use super::*;
     use crate::event::Failure;
+    use crate::machine::action_id;
     use crate::samples::{
-        decided, finished, intended, observed, performed, planned, started, waited, with_limits,
+        decided, finished, intended, judged, observed, performed, planned, started, waited,
+        with_limits,
     };
     use crate::spec::Limits;
 
@@ -131,9 +248,7 @@ mod tests {
         check(
             clicked(1),
             failed(),
-            Some(
-                "Not done: too many steps. Done so far: click. The rest of the task remains: click \"a\".",
-            ),
+            Some("Not done: too many steps. Done so far: click. The task was: click \"a\"."),
         );
         let stopped = Event::Cancelled {
             reason: String::new(),
@@ -141,7 +256,101 @@ mod tests {
         check(
             vec![],
             stopped,
-            Some("Stopped. Nothing was done. The rest of the task remains: click \"a\"."),
+            Some("Stopped. Nothing was done. The task was: click \"a\"."),
+        );
+    }
+
+    /// One decision of the phrasebook, whose actions all have the words of their clause.
+    fn clause(step: u32, words: &str, actions: usize, verdict: Verdict) -> Vec<Event> {
+        let action = PlannedAction {
+            intent: words.to_owned(),
+            ..planned()
+        };
+        let mut events = vec![observed()];
+        let Event::Decided { mut decision, .. } = decided(Next::Act(vec![action; actions])) else {
+            panic!("it is a decision");
+        };
+        decision.progress = words.to_owned();
+        events.push(Event::Decided {
+            decision,
+            annotated_image: None,
+            responses: None,
+            elapsed: Duration::ZERO,
+        });
+        for index in 0..actions {
+            let name = TaskName::from_segment("t").unwrap();
+            let action_id = action_id(&name, step, index, 0);
+            let Event::ActionIntended(mut intended) = intended(step, 0) else {
+                panic!("it is an intent");
+            };
+            intended.action_id = action_id.clone();
+            intended.planned.intent = words.to_owned();
+            let Event::ActionPerformed { outcome, .. } =
+                performed(step, 0, ActionResult::Performed)
+            else {
+                panic!("it is an outcome");
+            };
+            let Event::EffectJudged { mut effect, .. } = judged(step, 0) else {
+                panic!("it is a judgement");
+            };
+            effect.verdict = verdict;
+            events.extend([
+                Event::ActionIntended(intended),
+                Event::ActionPerformed {
+                    action_id: action_id.clone(),
+                    outcome,
+                },
+                Event::EffectJudged {
+                    action_id,
+                    effect,
+                    screenshot: None,
+                },
+            ]);
+        }
+        events.push(finished());
+        events
+    }
+
+    #[test]
+    fn the_rest_of_the_goal_remains() {
+        let goal = r#"open http://a.example, type "Ada" into "Name", and then click "Save""#;
+        let ended = |events: Vec<Event>, message: &str| {
+            let mut task = with_limits(Limits::default(), [vec![started()], events].concat());
+            task.spec.goal = goal.to_owned();
+            let failure = Failure::new("PLANNER_GAVE_UP", message);
+            summarise(&task, &Event::Failed(failure)).unwrap()
+        };
+        let open = || clause(1, "open http://a.example", 1, Verdict::Confirmed);
+        let entry = r#"type "Ada" into "Name""#;
+        // Clicked, typed, and corrected once.
+        let typed = |verdict| {
+            [
+                clause(2, entry, 2, Verdict::Confirmed),
+                clause(3, entry, 3, verdict),
+            ]
+            .concat()
+        };
+        assert_eq!(
+            ended(
+                [open(), typed(Verdict::Confirmed)].concat(),
+                r#"`click "Save"`: "Save" is not on the screen."#
+            ),
+            r#"Not done: `click "Save"`: "Save" is not on the screen. Done so far: open http://a.example; type "Ada" into "Name". What remains: click "Save"."#
+        );
+        assert_eq!(
+            ended(
+                [open(), typed(Verdict::NoEffect)].concat(),
+                r#"`type "Ada" into "Name"`: the field did not take the text."#
+            ),
+            r#"Not done: `type "Ada" into "Name"`: the field did not take the text. Done so far: open http://a.example. What remains: type "Ada" into "Name", and then click "Save"."#
+        );
+        // A limit ends a task after a clause.
+        assert_eq!(
+            ended(
+                [open(), typed(Verdict::Confirmed)].concat(),
+                "too many steps"
+            ),
+            r#"Not done: too many steps. Done so far: open http://a.example; type "Ada" into "Name". What remains: click "Save"."#
         );
     }
 
@@ -151,17 +360,13 @@ mod tests {
         check(
             waited(1),
             failed(),
-            Some(
-                "Not done: \"X\" did not appear. Nothing was done. The rest of the task remains: click \"a\".",
-            ),
+            Some("Not done: \"X\" did not appear. Nothing was done. The task was: click \"a\"."),
         );
         let then_waited = [clicked(1), waited(2)].concat();
         check(
             then_waited,
             failed(),
-            Some(
-                "Not done: \"X\" did not appear. Done so far: click. The rest of the task remains: click \"a\".",
-            ),
+            Some("Not done: \"X\" did not appear. Done so far: click. The task was: click \"a\"."),
         );
         let succeeded = Event::Succeeded {
             answer: String::new(),

@@ -28,9 +28,9 @@ const MAX_TOLERANCE_PX: u32 = 100;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetrySettings {
-    /// Repeats single clicks that had no effect at all. See docs/effects.md.
+    /// Repeats single clicks that had no effect at all, those of buttons and other commands once at most. See docs/effects.md.
     pub enabled: bool,
-    /// Maximum number of retries of an action, at most 10. `1` repeats a click without effect once.
+    /// Maximum number of retries of an action, at most 10. Clicks that may carry out a command are repeated once at most.
     pub max_retries: u32,
     /// Distance by which the first retry is offset within its target, in pixels, at most 50.
     #[schemars(extend("x-unit" = "px"))]
@@ -57,6 +57,7 @@ impl RetrySettings {
             max_retries: if self.enabled { self.max_retries } else { 0 },
             offset_px: self.offset_px,
             reverse_scroll_at_end,
+            spare_commands: true,
         })
     }
 }

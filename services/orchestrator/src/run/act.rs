@@ -74,7 +74,9 @@ impl Runner {
                 run.refuse(message).await?;
                 AttemptStage::Ended
             }
-            ActionPermission::Granted(_) => AttemptStage::Permitted(resolved),
+            ActionPermission::Granted(grant) => {
+                AttemptStage::Permitted(resolved.permitted(grant.is_risky))
+            }
             ActionPermission::Refused => AttemptStage::Ended,
         })
     }

@@ -18,6 +18,8 @@ pub(super) struct ResolvedAction {
     pub(super) target: Option<CaptureRect>,
     /// Element at the last target, as its kind and its text.
     pub(super) label: Option<String>,
+    /// The policy takes it for an action that cannot be undone. Known once it is permitted.
+    pub(super) is_risky: bool,
 }
 
 /// One attempt at an action.
@@ -66,7 +68,13 @@ impl ResolvedAction {
             action,
             target,
             label: record.target_label.clone(),
+            is_risky: false,
         }
+    }
+
+    /// Returns the action as it is permitted.
+    pub(super) fn permitted(self, is_risky: bool) -> Self {
+        Self { is_risky, ..self }
     }
 }
 

@@ -30,7 +30,7 @@ use super::{RunConfig, RunResult, capture, halt, hooks};
 use motorium_task::ActionRecord;
 use motorium_task::effect::{self, EffectCriterion, Evidence};
 use motorium_task::event::{Artifact, Event};
-use motorium_task::retry::{self, RetryRules, RetryStrategy};
+use motorium_task::retry::{self, JudgedAttempt, RetryRules, RetryStrategy};
 
 /// Factor by which the timeouts grow when an effect is checked a second time.
 // The action may have been slow to show an effect; an equal wait would only repeat the same answer.
@@ -186,6 +186,14 @@ struct JudgedAction<'a> {
     before: &'a Frame,
 }
 
+/// The judgement of an action within its timeouts.
+#[derive(Debug)]
+struct Judgement {
+    effect: Effect,
+    /// The screen changed and then looked as before again.
+    has_reacted: bool,
+}
+
 /// Motion that may hide the effect of an action.
 struct Obscuring<'a> {
     /// Area in which the effect is expected.
@@ -258,23 +266,27 @@ impl Judge {
             resolved,
             before: &before,
         };
-        let mut effect = self
+        let mut judgement = self
             .judge(run, screen, actuator, judged_action, timeouts)
             .await?;
-        let mut way = self.next_strategy(run, &effect);
+        let mut way = self.next_strategy(run, judged_action, &judgement);
         if way == Some(RetryStrategy::ReobservedEffect) {
-            self.record_effect(run, screen, &attempt.id, effect, None);
+            self.record_effect(run, screen, &attempt.id, judgement.effect, None);
             self.record_retry(run, &attempt.id, RetryStrategy::ReobservedEffect);
             let longer = timeouts.times(RECHECK_TIMEOUT_FACTOR);
-            effect = self
+            let later = self
                 .judge(run, screen, actuator, judged_action, longer)
                 .await?;
-            way = self.next_strategy(run, &effect);
+            judgement = Judgement {
+                has_reacted: judgement.has_reacted || later.has_reacted,
+                ..later
+            };
+            way = self.next_strategy(run, judged_action, &judgement);
         }
         // What was judged is recorded also if the task is stopped meanwhile.
         let screenshot = action_screenshot(run, attempt, resolved).await;
         let stored = screenshot.as_ref().ok().cloned().flatten();
-        self.record_effect(run, screen, &attempt.id, effect, stored);
+        self.record_effect(run, screen, &attempt.id, judgement.effect, stored);
         screenshot?;
         if let Some(way) = way {
             screen.cancel_next_observation();
@@ -316,15 +328,30 @@ impl Judge {
             action: record.action.clone(),
             target: record.target,
             label: record.target_label.clone(),
+            is_risky: false,
         };
         self.settle(run, screen, actuator, &attempt, &resolved)
             .await
     }
 
-    /// Returns the retry strategy that follows an effect of the last action.
-    fn next_strategy(&self, run: &RunContext, effect: &Effect) -> Option<RetryStrategy> {
-        let record = run.task().open_step().and_then(|step| step.actions.last());
-        record.and_then(|record| retry::next_strategy(record, effect, self.retry))
+    /// Returns the retry strategy that follows a judgement of the last action.
+    fn next_strategy(
+        &self,
+        run: &RunContext,
+        judged_action: JudgedAction<'_>,
+        judgement: &Judgement,
+    ) -> Option<RetryStrategy> {
+        let JudgedAction {
+            attempt, resolved, ..
+        } = judged_action;
+        let record = run.task().open_step()?.actions.last()?;
+        let attempt = JudgedAttempt {
+            record,
+            effect: &judgement.effect,
+            has_reacted: judgement.has_reacted,
+            is_risky: resolved.is_risky || run.task().is_approved(attempt.index),
+        };
+        retry::next_strategy(attempt, self.retry)
     }
 
     fn record_effect(
@@ -365,17 +392,18 @@ impl Judge {
         actuator: &mut Actuator,
         judged_action: JudgedAction<'_>,
         timeouts: SettleTimeouts,
-    ) -> RunResult<Effect> {
+    ) -> RunResult<Judgement> {
         let JudgedAction {
             attempt,
             resolved,
             before,
         } = judged_action;
-        let judged = self
+        let judgement = self
             .judge_within(run, screen, judged_action, timeouts)
             .await?;
-        let Some(check) = LookCheck::of(screen, attempt, resolved, before, &judged) else {
-            return Ok(judged);
+        let judged = &judgement.effect;
+        let Some(check) = LookCheck::of(screen, attempt, resolved, before, judged) else {
+            return Ok(judgement);
         };
         let moving = screen.background_motion_areas();
         let hidden = run.task().secret_fields.boxes();
@@ -384,17 +412,18 @@ impl Judge {
             .is_only_look(run, screen, actuator, attempt, before, &ignore)
             .await?;
         if !is_only_look {
-            return Ok(judged);
+            return Ok(judgement);
         }
         let extended = timeouts.times(REACTION_TIMEOUT_FACTOR);
-        let extended = extended.after(judged.settle_time).unwrap_or(timeouts);
+        let waited = judged.settle_time;
+        let extended = extended.after(waited).unwrap_or(timeouts);
         let lit = check.lit_frame();
         let lit_action = JudgedAction {
             before: lit,
             ..judged_action
         };
         let later = self.judge_within(run, screen, lit_action, extended).await?;
-        let is_in_vain = match LookCheck::of(screen, attempt, resolved, lit, &later) {
+        let is_in_vain = match LookCheck::of(screen, attempt, resolved, lit, &later.effect) {
             // Motion has other parts than those that were seen moving.
             Some(again) => {
                 let ignore = [screen.background_motion_areas(), ignore].concat();
@@ -402,10 +431,13 @@ impl Judge {
                     .is_only_look(run, screen, actuator, attempt, lit, &ignore)
                     .await?
             }
-            None => later.verdict == Verdict::NoEffect,
+            None => later.effect.verdict == Verdict::NoEffect,
         };
         Ok(match is_in_vain {
-            true => look::without_effect(run, judged),
+            true => Judgement {
+                effect: look::without_effect(run, judgement.effect),
+                ..judgement
+            },
             false => later,
         })
     }
@@ -417,17 +449,19 @@ impl Judge {
         screen: &mut Screen,
         judged_action: JudgedAction<'_>,
         timeouts: SettleTimeouts,
-    ) -> RunResult<Effect> {
+    ) -> RunResult<Judgement> {
         let mut timeouts = timeouts;
         let mut since = judged_action.before.id.clone();
         let mut waited = Duration::ZERO;
+        let mut has_reacted = false;
         loop {
             let (judged, passed) = self
                 .judge_once(run, screen, judged_action, since, timeouts)
                 .await?;
             let rest = timeouts.after(judged.settle_time).filter(|_| passed);
             waited += judged.settle_time;
-            let judged = Effect {
+            has_reacted |= passed;
+            let effect = Effect {
                 settle_time: waited,
                 ..judged
             };
@@ -438,7 +472,12 @@ impl Judge {
                     since = latest.id.clone();
                     screen.cancel_next_observation();
                 }
-                _ => return Ok(judged),
+                _ => {
+                    return Ok(Judgement {
+                        effect,
+                        has_reacted,
+                    });
+                }
             }
         }
     }

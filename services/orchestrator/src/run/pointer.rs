@@ -73,9 +73,7 @@ impl PositionedPointer {
     /// Returns the action with its click where the pointer is.
     pub(super) fn aim(self, resolved: ResolvedAction) -> ResolvedAction {
         let ResolvedAction {
-            mut action,
-            target,
-            label,
+            mut action, target, ..
         } = resolved;
         if let Action::Click { at, .. } = &mut action {
             *at = Some(self.click_at);
@@ -89,7 +87,7 @@ impl PositionedPointer {
         ResolvedAction {
             action,
             target,
-            label,
+            ..resolved
         }
     }
 }

@@ -99,7 +99,7 @@ impl Runner {
         let is_compared = may_change && !attempt.is_repeated();
         Ok(
             match !is_compared || self.holds_still(attempt, &aimed, &allowed).await? {
-                true => AttemptStage::Permitted(aimed.resolved),
+                true => AttemptStage::Permitted(aimed.resolved.permitted(allowed.grant.is_risky)),
                 false => AttemptStage::Decided,
             },
         )

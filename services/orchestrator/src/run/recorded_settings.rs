@@ -93,6 +93,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and measure no field that a click leaves.
     #[serde(default)]
     notice_lost_focus: bool,
+    /// Recordings of earlier versions do not have it, and repeat every click without effect by each strategy.
+    #[serde(default)]
+    spare_commands: bool,
     /// Recordings of earlier versions do not have it, and lenient rules for claims of success.
     #[serde(default)]
     strict_claims: bool,
@@ -155,6 +158,7 @@ impl RunSettings {
             tenant_files: config.tenant_files,
             compare_highlights: config.compare_highlights,
             notice_lost_focus: config.notice_lost_focus,
+            spare_commands: config.retry.spare_commands,
             estimate_usage: true,
             strict_claims: config.claim_rules != ClaimRules::Lenient,
             exclude_browser_words: config.claim_rules == ClaimRules::Strict,
@@ -194,6 +198,7 @@ impl RunSettings {
             max_retries: self.max_retries.unwrap_or(default.max_retries),
             offset_px: self.retry_offset_px.unwrap_or(default.offset_px),
             reverse_scroll_at_end: self.scroll_back,
+            spare_commands: self.spare_commands,
         }
     }
 
@@ -303,6 +308,7 @@ mod tests {
                     config.notice_lost_focus,
                     config.tenant_files,
                     config.names_ports,
+                    config.retry.spare_commands,
                 ),
             )
         };
@@ -314,7 +320,7 @@ mod tests {
             true,
             true,
             true,
-            (ClaimRules::Strict, true, true, true, true, true, true),
+            (ClaimRules::Strict, true, true, true, true, true, true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut()
@@ -333,6 +339,7 @@ mod tests {
         members.remove("notice_lost_focus");
         members.remove("names_hosts");
         members.remove("names_ports");
+        members.remove("spare_commands");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
         members.remove("estimate_usage");
@@ -346,6 +353,7 @@ mod tests {
             false,
             (
                 ClaimRules::Lenient,
+                false,
                 false,
                 false,
                 false,

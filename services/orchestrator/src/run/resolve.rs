@@ -60,6 +60,7 @@ pub(super) async fn resolve(
         action,
         target: target_box,
         label,
+        is_risky: false,
     }))
 }
 

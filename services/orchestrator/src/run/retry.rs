@@ -32,6 +32,7 @@ pub(super) async fn resolve_retry(
             action: retry::reversed(record.action.clone()),
             target: record.target,
             label: record.target_label.clone(),
+            is_risky: false,
         }));
     };
     Ok(match record.retry_due {
@@ -39,6 +40,7 @@ pub(super) async fn resolve_retry(
             action: retry::reversed(record.action.clone()),
             target: record.target,
             label: record.target_label.clone(),
+            is_risky: false,
         }),
         Some(RetryStrategy::OtherPoint) => {
             let other = record

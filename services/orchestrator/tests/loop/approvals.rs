@@ -244,6 +244,21 @@ async fn each_action_under_a_safety_check_is_approved_separately() {
     assert_eq!(step.acknowledged_safety_checks.len(), 1, "each once");
 }
 
+/// An approved action is not done twice, whatever its label says.
+#[tokio::test]
+async fn an_approved_click_without_effect_is_not_repeated() {
+    let cluster = Cluster::start(vec![act([click(2)]), done("left")]).await;
+    cluster.world.warn(warning());
+    cluster.world.ignore_actions(9);
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    resolve(&cluster, &approval.name, true).await.unwrap();
+    let story = cluster.follow(&name).await;
+    assert_eq!(cluster.world.clicks().len(), 1, "{story:?}");
+    assert_eq!(story.count("action_retried"), 1, "its effect is looked for");
+}
+
 /// Clicks a field and then performs this action.
 async fn in_a_field(action: PlannedAction) -> (Cluster, String) {
     let cluster = shop(vec![act([click(2)]), act([action]), done("left")]).await;

@@ -544,7 +544,8 @@ async fn configured_redactions_apply_to_every_capture() {
     });
     let script = vec![act([click(1)]), act([click(2)]), done("it is done")];
     let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
-    // A click without effect makes the loop observe its surroundings again.
+    // A click without effect on what is no command makes the loop observe its surroundings again.
+    cluster.world.make_text_field(1);
     cluster.world.ignore_actions(3);
     let story = carry_out(&cluster).await;
     assert_eq!(interventions(&story), [], "what is configured is no news");

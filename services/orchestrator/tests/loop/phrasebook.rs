@@ -76,6 +76,23 @@ async fn user_can_skip_a_denied_clause() {
     assert_eq!(cluster.world.clicks().len(), 1, "the other button alone");
 }
 
+/// The click was never sent, so nothing about it is unknown after a take-over.
+#[tokio::test]
+async fn an_approval_is_asked_for_again_after_a_take_over() {
+    let (cluster, name) = begun(PAY_THEN_LEAVE, Duration::from_secs(60)).await;
+    cluster.take_over(&name).await;
+    cluster.hand_back(&name).await;
+    cluster.happened_times(&name, "approval_requested", 2).await;
+    assert_eq!(cluster.world.done(), []);
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    resolve_saying(&cluster, &approval.name, true, "")
+        .await
+        .unwrap();
+    let story = cluster.follow(&name).await;
+    assert!(story.answer().starts_with("Done: "), "{}", story.answer());
+    assert_eq!(cluster.world.clicks().len(), 2);
+}
+
 #[tokio::test]
 async fn a_wait_is_one_step_however_often_it_looks() {
     let cluster = Cluster::start(Vec::new()).await;

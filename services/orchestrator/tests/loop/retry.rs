@@ -29,14 +29,13 @@ fn ways(story: &TaskEvents) -> Vec<RetryStrategy> {
 
 #[tokio::test]
 async fn ineffective_click_is_retried_at_an_offset_point() {
+    use EffectVerdict::{Confirmed, NoEffect};
+
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.ignore_actions(1);
     let story = cluster.carry_out().await;
-    assert_eq!(
-        story.verdicts(),
-        [EffectVerdict::NoEffect, EffectVerdict::Confirmed]
-    );
-    assert_eq!(ways(&story), [RetryStrategy::OffsetPoint]);
+    assert_eq!(story.verdicts(), [NoEffect, NoEffect, Confirmed]);
+    assert_eq!(ways(&story), ONCE_MORE);
     let clicks = cluster.world.clicks();
     assert_eq!(clicks.len(), 2);
     let centre = box_of(1).center();
@@ -47,8 +46,50 @@ async fn ineffective_click_is_retried_at_an_offset_point() {
     }
 }
 
+/// Strategies of a click that may carry out a command.
+const ONCE_MORE: [RetryStrategy; 2] = [RetryStrategy::ReobservedEffect, RetryStrategy::OffsetPoint];
+
+/// A second click on a button may order or post a second time.
+#[tokio::test]
+async fn a_button_without_effect_is_clicked_twice_at_most() {
+    for max_retries in [2, 10] {
+        let cluster = Cluster::start_with(vec![act([click(1)])], |settings| {
+            settings.retry.max_retries = max_retries;
+        })
+        .await;
+        cluster.world.ignore_actions(9);
+        let story = cluster.carry_out().await;
+        assert_eq!(ways(&story), ONCE_MORE);
+        assert_eq!(cluster.world.clicks().len(), 2);
+        let action = &cluster.world.plans()[1].history[0].actions[0];
+        assert_eq!(action.effect.as_ref().unwrap().verdict, Verdict::NoEffect);
+    }
+}
+
+#[tokio::test]
+async fn a_click_that_has_evidently_arrived_is_not_repeated() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.ignore_actions(9);
+    // As the look of a pressed button does.
+    cluster.world.flicker();
+    let story = cluster.carry_out().await;
+    assert_eq!(ways(&story), [RetryStrategy::ReobservedEffect]);
+    assert_eq!(cluster.world.clicks().len(), 1);
+}
+
+#[tokio::test]
+async fn a_click_on_a_risky_label_is_not_repeated_whatever_the_planner_calls_it() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.label(1, "Order now");
+    cluster.world.ignore_actions(9);
+    let story = cluster.carry_out().await;
+    assert_eq!(ways(&story), [RetryStrategy::ReobservedEffect]);
+    assert_eq!(cluster.world.clicks().len(), 1);
+}
+
 async fn clicks_in_vain(change: impl FnOnce(&mut Settings)) -> Vec<(i32, i32)> {
     let cluster = Cluster::start_with(vec![act([click(1)])], change).await;
+    cluster.world.make_text_field(1);
     cluster.world.ignore_actions(9);
     cluster.carry_out().await;
     cluster.world.clicks()
@@ -73,7 +114,7 @@ async fn an_effect_that_comes_late_keeps_the_click_from_being_repeated() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.come_late();
     let story = cluster.carry_out().await;
-    assert_eq!(ways(&story), [RetryStrategy::OffsetPoint]);
+    assert_eq!(ways(&story), [RetryStrategy::ReobservedEffect]);
     assert_eq!(cluster.world.done().len(), 1, "it would be undone");
     assert_eq!(story.verdicts().len(), 2);
     assert_ne!(story.verdicts()[1], EffectVerdict::NoEffect);
@@ -108,6 +149,7 @@ async fn nothing_is_typed_after_a_click_whose_target_moved() {
 #[tokio::test]
 async fn planner_is_notified_after_three_retry_strategies() {
     let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    cluster.world.make_text_field(1);
     cluster.world.ignore_actions(4);
     let story = cluster.carry_out().await;
     assert_eq!(story.answer(), "it is done");
@@ -146,6 +188,7 @@ async fn target_lost_in_the_magnified_view_is_reported() {
     let cannot_look = ErrorReport::invalid(FieldError::new("parsing", "the area is too large"));
     for can_look in [true, false] {
         let cluster = Cluster::start(vec![act([click(1)])]).await;
+        cluster.world.make_text_field(1);
         cluster.world.ignore_actions(9);
         match can_look {
             true => cluster.world.hide_when_closer(),
@@ -227,7 +270,11 @@ async fn background_animation_is_not_an_effect() {
     let story = cluster.carry_out().await;
     assert_eq!(
         story.verdicts(),
-        [EffectVerdict::NoEffect, EffectVerdict::Confirmed]
+        [
+            EffectVerdict::NoEffect,
+            EffectVerdict::NoEffect,
+            EffectVerdict::Confirmed
+        ]
     );
 }
 
@@ -244,7 +291,11 @@ async fn video_playing_during_planning_is_not_an_effect() {
     let story = cluster.follow(&name).await;
     assert_eq!(
         story.verdicts(),
-        [EffectVerdict::NoEffect, EffectVerdict::Confirmed]
+        [
+            EffectVerdict::NoEffect,
+            EffectVerdict::NoEffect,
+            EffectVerdict::Confirmed
+        ]
     );
 }
 

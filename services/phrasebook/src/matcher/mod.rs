@@ -192,19 +192,33 @@ impl ScreenIndex<'_> {
     #[must_use]
     pub fn find_text(&self, text: &str) -> Option<&str> {
         let wanted = FoldedText::new(text);
+        let mut items = self.items.iter();
+        let found = items.find(|item| self.shows(item, text, &wanted));
+        found.map(IndexedElement::content)
+    }
+
+    /// Returns all lines that contain the text, as [`Self::find_text`] finds them.
+    #[must_use]
+    pub fn lines_with(&self, text: &str) -> Vec<&str> {
+        let wanted = FoldedText::new(text);
+        let items = self.items.iter();
+        items
+            .filter(|item| self.shows(item, text, &wanted))
+            .map(IndexedElement::content)
+            .collect()
+    }
+
+    fn shows(&self, item: &IndexedElement<'_>, text: &str, wanted: &FoldedText) -> bool {
         let reads = |line: &FoldedText| {
-            compare(&wanted, line)
+            compare(wanted, line)
                 .first()
                 .is_some_and(|likeness| likeness.tier >= MatchTier::WholeWords)
         };
-        let shows = |item: &&IndexedElement<'_>| {
-            reads(&item.text)
-                && match self.browser.removed_from(item.content(), text) {
-                    Cow::Borrowed(_) => true,
-                    Cow::Owned(rest) => reads(&FoldedText::new(&rest)),
-                }
-        };
-        self.items.iter().find(shows).map(IndexedElement::content)
+        reads(&item.text)
+            && match self.browser.removed_from(item.content(), text) {
+                Cow::Borrowed(_) => true,
+                Cow::Owned(rest) => reads(&FoldedText::new(&rest)),
+            }
     }
 
     /// Returns an element's centre and box, in capture pixels.

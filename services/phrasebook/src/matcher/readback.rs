@@ -2,6 +2,7 @@
 //!
 //! It does not judge whether an action had an effect; it only tells what the screen shows where the action went.
 
+use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
 use super::geometry::{gap, is_same_element, on_one_row};
@@ -162,6 +163,16 @@ impl ScreenIndex<'_> {
     pub fn is_field_at(&self, point: CapturePoint) -> bool {
         let mut fields = self.items.iter().filter(|item| item.is_field());
         fields.any(|item| item.bounds.contains(point))
+    }
+
+    /// Returns the state of the row of a list or a table at a point: selected or not, if that is known. `None` if there is no row.
+    #[must_use]
+    pub fn row_selection_at(&self, point: CapturePoint) -> Option<Option<bool>> {
+        let is_row =
+            |kind: ElementKind| matches!(kind, ElementKind::ListItem | ElementKind::TableRow);
+        let rows = self.items.iter().filter(|item| is_row(item.kind()));
+        let mut at_point = rows.filter(|item| item.bounds.contains(point));
+        at_point.next().map(|item| item.element.state.selected)
     }
 
     /// Returns the checked state of the toggle at a point; `None` if it is unknown.

@@ -342,18 +342,24 @@ fn missing_target_declines_the_goal_before_any_action() {
 }
 
 #[test]
-fn ineffective_click_is_retried_once_on_the_next_match() {
-    let seen = r#"
+fn only_text_without_effect_is_left_for_another_match() {
+    let nothing = "fail: `click \"Delete\"` was performed, but nothing on the screen changed.";
+    let controls = r#"
         button 20,20 80x30 "Delete"
         button 20,60 160x30 "Delete all"
     "#;
     let mut task = Task::new(r#"click "Delete""#);
-    assert_eq!(task.step_with(seen, Verdict::NoEffect), "click #1");
-    assert_eq!(task.step_with(seen, Verdict::NoEffect), "click #2");
-    assert_eq!(
-        task.step(seen),
-        "fail: `click \"Delete\"` was performed, but nothing on the screen changed."
-    );
+    assert_eq!(task.step_with(controls, Verdict::NoEffect), "click #1");
+    assert_eq!(task.step_with(controls, Verdict::NoEffect), nothing);
+    // A heading is no control, and the link of that name was meant.
+    let heading = r#"
+        label 20,20 80x30 "Delete"
+        link 20,60 160x30 "Delete it"
+    "#;
+    let mut task = Task::new(r#"click "Delete""#);
+    assert_eq!(task.step_with(heading, Verdict::NoEffect), "click #1");
+    assert_eq!(task.step_with(heading, Verdict::NoEffect), "click #2");
+    assert_eq!(task.step(heading), nothing);
 
     let mut task = Task::new(r#"type "x" into "Name""#);
     task.step_with(FORM, Verdict::NoEffect);
@@ -535,6 +541,23 @@ fn scrolling_continues_until_the_text_or_the_end() {
         "fail: `scroll to \"Imprint\"`: reached the end, but \"Imprint\" did not appear."
     );
 
+    // A last scroll that moves nothing is no success; what follows it tells by itself.
+    for (goal, expected) in [
+        (
+            "scroll down",
+            "fail: `scroll down`: nothing moved; the end is reached.",
+        ),
+        (r#"scroll down then press Tab"#, "press tab"),
+    ] {
+        let mut task = Task::new(goal);
+        task.step_with(page, Verdict::EndReached);
+        assert_eq!(task.step(page), expected);
+    }
+    let mut task = Task::new("scroll to the bottom");
+    task.step_with(page, Verdict::EndReached);
+    let end = task.step(page);
+    assert!(end.contains("Was already so"), "{end}");
+
     let mut task = Task::new("滚动到底部");
     assert_eq!(task.step(page), "scroll 0,15 (500, 400)");
     assert_eq!(
@@ -572,6 +595,49 @@ fn texts_are_waited_for_and_checked() {
     assert_eq!(
         task.step(failed),
         "fail: `make sure \"Error\" is not shown`: \"Error\" is shown."
+    );
+}
+
+/// A text that was there before the last action has not appeared by it.
+#[test]
+fn a_text_that_was_there_before_does_not_appear() {
+    let goal = r#"press Enter, wait until "Chosen" appears for up to 10 seconds"#;
+    let before = r#"text 20,20 200x20 "No file chosen""#;
+    let mut task = Task::new(goal);
+    task.step(before);
+    assert_eq!(task.step(before), "wait 600ms");
+    assert_eq!(
+        task.step(r#"text 20,20 200x20 "no file  Chosen.""#),
+        "wait 600ms"
+    );
+    let end = task.step(r#"text 20,20 200x20 "Chosen: note.txt""#);
+    assert!(
+        end.starts_with("done: ") && !end.contains("already"),
+        "{end}"
+    );
+    // A second line with the same text is new.
+    let mut task = Task::new(goal);
+    task.step(before);
+    let twice = format!("{before}\ntext 20,60 200x20 \"No file chosen\"");
+    let end = task.step(&twice);
+    assert!(
+        end.starts_with("done: ") && !end.contains("already"),
+        "{end}"
+    );
+    // The answer says so if no other one comes.
+    let mut task = Task::new(goal);
+    task.step(before);
+    let mut looks = std::iter::repeat_with(|| task.step(before));
+    let end = looks.find(|step| step != "wait 600ms").unwrap();
+    assert!(
+        end.contains(r#"Was already so: "wait until "Chosen" appears for up to 10 seconds""#),
+        "{end}"
+    );
+    // Without an action before it, nothing is compared.
+    let end = Task::new(r#"wait until "Chosen" appears"#).step(before);
+    assert!(
+        end.starts_with("done: ") && !end.contains("already"),
+        "{end}"
     );
 }
 
@@ -985,7 +1051,18 @@ fn a_dialog_that_closes_without_the_file_is_doubted() {
         task
     };
     let without = r#"window 0,0 900x700 "Files" active"#;
-    assert!(begun().step(without).starts_with("ask: "));
+    let after = |mut task: Task, seen: &str| {
+        let mut looks = std::iter::repeat_with(|| task.step(seen));
+        looks.find(|step| step != "wait 600ms").unwrap()
+    };
+    let question = after(begun(), without);
+    assert!(
+        question.starts_with("ask: The dialog closed after `press Enter`, but \"receipt.txt\""),
+        "{question}"
+    );
+    let none = format!("{without}\ntext 40,40 200x20 \"No file chosen\"");
+    let failed = after(begun(), &none);
+    assert!(failed.starts_with("fail: "), "{failed}");
     for with in [
         r#"window 0,0 900x700 "receipt.txt - Editor" active"#,
         "window 0,0 900x700 \"Files\" active\ntext 40,40 200x20 \"Chosen: receipt.txt\"",
@@ -993,6 +1070,73 @@ fn a_dialog_that_closes_without_the_file_is_doubted() {
         let end = begun().step(with);
         assert!(end.starts_with("done: "), "{end}");
     }
+}
+
+/// In some dialogs, a double click on a file presses the button that cancels.
+#[test]
+fn a_double_click_is_to_choose_the_file_wherever_it_is_in_the_goal() {
+    let open = r#"
+        window 0,0 900x700 "Upload - Browser"
+        window 100,100 500x400 "Open File" active
+        table_row 120,150 400x20 "note one.txt 6 bytes"
+        button 450,460 60x30 "Open"
+    "#;
+    let page = |text: &str| {
+        format!("window 0,0 900x700 \"Upload - Browser\" active\ntext 40,40 200x20 \"{text}\"")
+    };
+    let begun = |goal: &str| {
+        let mut task = Task::new(goal);
+        let mut clicked = String::new();
+        while !clicked.contains("click") {
+            clicked = task.step(open);
+        }
+        task
+    };
+    let after = |mut task: Task, seen: &str| {
+        let mut looks = std::iter::repeat_with(|| task.step(seen));
+        looks.find(|step| step != "wait 600ms").unwrap()
+    };
+    let goal = r#"double-click "note one.txt", press Tab"#;
+    assert_eq!(after(begun(goal), &page("note one.txt")), "press tab");
+    assert_eq!(
+        after(begun(goal), &page("No file chosen")),
+        "fail: `double-click \"note one.txt\"`: the dialog closed without choosing \"note one.txt\"; the page shows \"No file chosen\". Click its button instead, such as `Open`."
+    );
+    let question = after(begun(goal), &page("Thank you"));
+    assert!(question.starts_with("ask: The dialog closed"), "{question}");
+    // A folder is opened in the same dialog.
+    assert_eq!(after(begun(goal), open), "press tab");
+
+    // A row that is selected already stays so, and Enter is for that file.
+    let mut task = Task::new(r#"click "note one.txt", press Enter, press Tab"#);
+    assert_eq!(task.step_with(open, Verdict::NoEffect), "click #1");
+    assert_eq!(task.step(open), "press enter");
+    assert_eq!(after(task, &page("Picked note one.txt")), "press tab");
+    let mut task = Task::new(r#"click "note one.txt", press Enter, press Tab"#);
+    task.step(open);
+    task.step(open);
+    assert!(after(task, &page("No file chosen")).starts_with("fail: "));
+}
+
+/// Nothing can be done twice of an action that was not sent, nor of a wait.
+#[test]
+fn unsent_actions_and_waits_are_simply_repeated() {
+    let mut task = Task::new(r#"click "Save" then click "Cancel""#);
+    let decision = task.decide(FORM).unwrap();
+    task.perform(&decision, ActionResult::Cancelled, Verdict::Unknown);
+    task.request.history[0].actions[0].outcome.sent_nothing = true;
+    assert_eq!(
+        task.step(FORM),
+        "click #7",
+        "its approval is asked for again"
+    );
+    assert_eq!(task.step(FORM), "click #8");
+
+    let mut task = Task::new(r#"wait 12 seconds then click "Cancel""#);
+    let decision = task.decide(FORM).unwrap();
+    task.perform(&decision, ActionResult::Unknown, Verdict::Unknown);
+    assert_eq!(task.step(FORM), "wait 12s");
+    assert_eq!(task.step(FORM), "click #8");
 }
 
 #[test]
@@ -1087,11 +1231,30 @@ fn a_slider_is_set_and_read_again() {
     assert!(task.step(&at("80")).starts_with("done: "));
 
     // A press moves it by five.
-    let mut task = Task::new(goal);
-    task.step(&at("50"));
-    assert_eq!(task.step(&at("100")), "press left x16");
-    let end = task.step(&at("100"));
-    assert!(end.ends_with("the slider shows 100."), "{end}");
+    let measured = |goal: &str, step: &str| {
+        let mut task = Task::new(goal);
+        task.step(&at("20"));
+        assert_eq!(task.step(&at("100")), "press home");
+        assert_eq!(task.step(&at("0")), "press right");
+        (task.step(&at(step)), task)
+    };
+    let (next, mut task) = measured(goal, "5");
+    assert_eq!(next, "press right x15");
+    assert!(task.step(&at("80")).starts_with("done: "));
+    // One that cannot take the value is put back.
+    let (next, mut task) = measured(r#"set the "Volume" slider to 73"#, "10");
+    assert_eq!(next, "press right");
+    let end = task.step(&at("20"));
+    assert!(
+        end.ends_with("the slider does not take this value; it is back at 20."),
+        "{end}"
+    );
+    // It ends before the value.
+    let (next, mut task) = measured(r#"set the "Volume" slider to 120"#, "10");
+    assert_eq!(next, "press right x11");
+    assert_eq!(task.step(&at("100")), "press left x8");
+    let end = task.step(&at("20"));
+    assert!(end.ends_with("it is back at 20."), "{end}");
 
     let end = Task::new(goal).step(&at("80"));
     assert!(end.contains("Was already so"), "{end}");

@@ -99,7 +99,9 @@ impl<'a> TargetContext<'a> {
         let mut row: Vec<_> = self
             .elements()
             .map(|(other, bounds)| (bounds, other))
-            .filter(|(bounds, _)| touches(own, *bounds))
+            .filter(|(bounds, other)| {
+                touches(own, *bounds) && !are_two_buttons(element, own, other, *bounds)
+            })
             .collect();
         row.sort_by_key(|(bounds, _)| bounds.min.x);
         let texts = row.iter().map(|(_, other)| other.content.trim());
@@ -211,7 +213,9 @@ impl<'a> TargetContext<'a> {
 
     /// Returns the meanings of the surroundings: nearby sentences, headings above, and the title of a dialog.
     fn surroundings(&self, words: &Lexicon) -> Meanings {
-        let near = self.near();
+        let near = self
+            .near()
+            .filter(|(element, bounds)| !self.is_other_button(element, *bounds));
         let texts = near
             .filter(|(element, bounds)| is_sentence(&element.content) || self.is_headed_by(*bounds))
             .map(|(element, _)| element.content.as_str());
@@ -221,6 +225,14 @@ impl<'a> TargetContext<'a> {
             .collect();
         meanings.remove(AFFIRM);
         meanings
+    }
+
+    /// Returns true for another button than the target: its label says what it does itself, and asks nothing. A question is not
+    /// taken for one, however it was detected.
+    fn is_other_button(&self, element: &Element, bounds: CaptureRect) -> bool {
+        let is_target = self.bounds.is_some_and(|own| own.intersects(&bounds));
+        let is_question = element.content.trim_end().ends_with(['?', '？']);
+        is_button(element) && !is_target && !is_question
     }
 
     /// Returns the elements around the target, in the active window.
@@ -324,6 +336,25 @@ fn touches(own: CaptureRect, other: CaptureRect) -> bool {
     let in_line = own.min.y.max(other.min.y) + height / 2 <= own.max.y.min(other.max.y);
     let gap = own.min.x.max(other.min.x) - own.max.x.min(other.max.x);
     in_line && gap <= height / 3
+}
+
+fn is_button(element: &Element) -> bool {
+    element.kind == ElementKind::Button && element.interactable
+}
+
+/// Minimum distance of two buttons with a label each, in pixels. The space between two words of HTML is wider, and a label that was
+/// cut in two has none.
+const MIN_BUTTON_GAP: i32 = 3;
+
+/// Returns true for two buttons beside each other, as in a toolbar: they have a label each.
+fn are_two_buttons(
+    element: &Element,
+    own: CaptureRect,
+    other: &Element,
+    bounds: CaptureRect,
+) -> bool {
+    let gap = own.min.x.max(bounds.min.x) - own.max.x.min(bounds.max.x);
+    is_button(element) && is_button(other) && gap >= MIN_BUTTON_GAP
 }
 
 /// Returns the area around a target whose texts may count, for a display scale.

@@ -62,6 +62,10 @@ struct Case {
     count: Option<u8>,
     kind: Option<String>,
     beside: Option<String>,
+    /// Another button, a space to the right of the target.
+    next_button: Option<String>,
+    /// Another button, below the target.
+    button_below: Option<String>,
     intent: String,
     around: Vec<String>,
     field: Option<String>,
@@ -255,6 +259,17 @@ impl Case {
             let next = rect((x + width + 2, y, width, height));
             elements.push(element(2, beside, kind, next));
         }
+        let (x, y, width, height) = TARGET;
+        let buttons = [
+            (3, &self.next_button, (x + width + 4, y)),
+            (4, &self.button_below, (x, y + height + 20)),
+        ];
+        for (number, label, (x, y)) in buttons {
+            if let Some(label) = label {
+                let bounds = rect((x, y, width, height));
+                elements.push(element(number, label, ElementKind::Button, bounds));
+            }
+        }
         for (number, text) in (0..).zip(&self.around) {
             let above = rect((480, 280 + 30 * number, 300, 24));
             elements.push(element(10, text, ElementKind::Label, above));
@@ -426,6 +441,11 @@ impl Case {
         }
         add("as", self.kind.clone().unwrap_or_default());
         add("beside", self.beside.clone().unwrap_or_default());
+        add("next button", self.next_button.clone().unwrap_or_default());
+        add(
+            "button below",
+            self.button_below.clone().unwrap_or_default(),
+        );
         add("field", self.field.clone().unwrap_or_default());
         add("in", self.app.clone().unwrap_or_default());
         add("window", self.window.clone());

@@ -52,6 +52,8 @@ pub fn comparable(event: wire::Event) -> wire::Event {
             it.create_time = None;
             it.expire_time = None;
         }
+        // It follows from the events, and earlier versions worded it otherwise.
+        Some(Kind::Summarized(summary)) if !summary.by_model => summary.text.clear(),
         // The creation time belongs to the recorded run.
         Some(Kind::Created(created)) => {
             if let Some(task) = &mut created.task {
@@ -127,9 +129,19 @@ pub fn is_same_question(method: &str, recorded: &[u8], now: &[u8]) -> bool {
         Some("Extract") => {
             without_time::<ExtractRequest>(recorded) == without_time::<ExtractRequest>(now)
         }
+        Some("Summarize") => is_same_summary(without_time(recorded), without_time(now)),
         Some("LocatePointer") => is_same_pointer_check(without_time(recorded), without_time(now)),
         _ => false,
     }
+}
+
+/// Compares without the text that is used if no model answers: it follows from the events, and earlier versions worded it otherwise.
+fn is_same_summary(recorded: Option<SummarizeRequest>, now: Option<SummarizeRequest>) -> bool {
+    let without_fallback = |request: SummarizeRequest| SummarizeRequest {
+        fallback: String::new(),
+        ..request
+    };
+    recorded.map(without_fallback) == now.map(without_fallback)
 }
 
 /// Compares without the tolerance where the recording has none: earlier versions did not send it.

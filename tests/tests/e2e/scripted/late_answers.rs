@@ -61,11 +61,12 @@ async fn a_button_that_answers_late_is_clicked_once() {
     assert_eq!(counts["fennel"], 2);
     assert_eq!(counts.values().sum::<usize>(), names.len(), "{counts:?}");
 
-    // Beyond it: one more click at most, and the answer is found. The last opens a tab, which covers the others.
+    // Beyond it: a longer look first, then one more click at most, and the answer is found. The last opens a tab, which covers the others.
     let names = ["Lavender", "Mulberry", "Nutmeg", "Orchid", "Tansy"];
     let run = click_all(&mut stage, &names).await;
     let counts = click_counts(&stage);
     assert!(counts.values().all(|count| *count <= 2), "{counts:?}");
+    assert_eq!(counts["lavender"], 1, "it answers during the longer look");
     assert_eq!(
         counts["orchid"], 1,
         "the highlight shows that the click arrived"

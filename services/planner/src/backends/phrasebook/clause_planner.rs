@@ -17,7 +17,7 @@ use motorium_proto::service::PlanRequest;
 
 use super::actions::{self, ScrollDistance};
 use super::candidates;
-use super::cursor::{ClauseCursor, FramePixel};
+use super::cursor::{ClauseCursor, FramePixel, SliderPhase, SliderProgress};
 use super::locate;
 use super::messages::Messages;
 use super::values::{self, Date};
@@ -39,6 +39,11 @@ const MAX_RETRIES_WHILE_OPENING: u32 = 20;
 const MAX_LOOKS_AT_FIELD: u32 = 7;
 /// Maximum looks at an opened page that is blank: 12 s in total, as for other things that were opened.
 const MAX_LOOKS_AT_BLANK_PAGE: u32 = MAX_RETRIES_WHILE_OPENING;
+/// Maximum looks for the file that was chosen in a dialog that has closed: 2 s in total. A page shows the name of a file at once.
+const MAX_LOOKS_FOR_FILE: u32 = 3;
+/// Looks for a new line with an awaited text, where one was there before the last action: 3 s in total. Most answers have come by
+/// then, and a text that is only there still is not worth a longer wait.
+const LOOKS_FOR_NEW_LINE: u32 = 5;
 /// Default timeout of a wait for a text.
 // Pages and programs that take longer are better waited for with a time of the user's own.
 const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -150,7 +155,11 @@ pub(super) fn plan_clause(turn: &ClausePlanner<'_>, cursor: &mut ClauseCursor) -
         Instruction::Verify { text, shown } => turn.verify(cursor, text, *shown),
     };
     match outcome.unwrap_or_else(|ending| ending) {
-        ClauseDecision::Done if turn.is_unconfirmed(cursor) => ClauseDecision::AskWhetherDone,
+        ClauseDecision::Done => match turn.missing_file(cursor) {
+            Some(decision) => decision,
+            None if turn.is_unconfirmed(cursor) => ClauseDecision::AskWhetherDone,
+            None => ClauseDecision::Done,
+        },
         decision => decision,
     }
 }
@@ -208,17 +217,72 @@ impl ClausePlanner<'_> {
         };
         let last = self.effects().last().map(|effect| effect.verdict);
         let is_hidden = is_to_be_seen && last == Some(Verdict::Unknown);
-        self.is_last && cursor.work.stage > 0 && (is_hidden || self.may_lack_file(cursor))
+        self.is_last && cursor.work.stage > 0 && is_hidden
     }
 
-    /// Returns whether Enter has closed a dialog that chooses a file, and the file that was named in it is not seen: some dialogs
-    /// close without taking it.
-    fn may_lack_file(&self, cursor: &ClauseCursor) -> bool {
-        let file = cursor.work.chosen_file.as_deref();
-        file.is_some_and(|file| {
-            let mut windows = self.request.frame.windows.iter();
-            !windows.any(|window| window.title.contains(file))
-                && self.screen.find_text(file).is_none()
+    /// Returns the decision for a dialog that has closed without the file that was to be chosen in it, or `None` if there is none: in
+    /// some dialogs, a double click and Enter press the button that cancels.
+    fn missing_file(&self, cursor: &mut ClauseCursor) -> Option<ClauseDecision> {
+        let file = cursor.work.chosen_file.as_deref()?;
+        let windows = &self.request.frame.windows;
+        let is_open = windows
+            .iter()
+            .any(|window| cursor.work.windows.contains(&window.id));
+        let is_named = !file.is_empty();
+        let mut titles = windows.iter().map(|window| &window.title);
+        let is_seen = is_named
+            && (titles.any(|title| title.contains(file)) || self.screen.find_text(file).is_some());
+        let mut no_file = NO_FILE_TEXTS.iter();
+        let no_file = no_file.find_map(|text| self.screen.find_text(text));
+        if is_open || is_seen || !is_named && no_file.is_none() {
+            return None;
+        }
+        if cursor.work.file_looks < MAX_LOOKS_FOR_FILE {
+            cursor.work.file_looks += 1;
+            return Some(ClauseDecision::Wait);
+        }
+        Some(match no_file {
+            Some(shown) if is_named => ClauseDecision::Fail {
+                reason: self.voice.not_chosen(self.words, file, shown),
+            },
+            _ => ClauseDecision::AskWhetherDone,
+        })
+    }
+
+    /// Remembers the file that a click is for, if it is in a dialog that chooses one. A double click is to choose it.
+    fn note_file(
+        &self,
+        cursor: &mut ClauseCursor,
+        aim: &TargetPhrase,
+        hits: &[ElementMatch],
+        is_double: bool,
+    ) {
+        use ElementKind::{Icon, Image, Label, ListItem, TableRow};
+        let is_entry =
+            |hit: &ElementMatch| matches!(hit.kind, ListItem | TableRow | Label | Icon | Image);
+        let dialog = self.open_dialog();
+        let Some(dialog) = dialog.filter(|dialog| has_title(dialog, OPEN_DIALOG_TITLES)) else {
+            return;
+        };
+        let Some(file) = aim.text.clone().filter(|_| hits.iter().all(is_entry)) else {
+            return;
+        };
+        if is_double {
+            cursor.work.windows = vec![dialog.id.clone(), dialog.title.clone()];
+            cursor.work.chosen_file = Some(file.clone());
+        }
+        cursor.clicked_file = Some(file);
+    }
+
+    /// Returns whether the clicked row is selected, so that a click on it changes nothing. A row of a dialog that chooses a file is
+    /// unless it is seen not to be: clicking there does nothing else.
+    fn is_on_selected_row(&self, cursor: &ClauseCursor) -> bool {
+        let dialog = self.open_dialog();
+        let chooses = dialog.is_some_and(|dialog| has_title(dialog, OPEN_DIALOG_TITLES));
+        let mut clicked = cursor.work.tried.iter().copied();
+        clicked.any(|point| match self.screen.row_selection_at(point.into()) {
+            Some(selected) => selected.unwrap_or(chooses),
+            None => false,
         })
     }
 
@@ -278,7 +342,8 @@ impl ClausePlanner<'_> {
             if let Some(dialog) = self.open_dialog().filter(|_| accepts) {
                 cursor.work.windows = vec![dialog.id.clone(), dialog.title.clone()];
                 let chooses = has_title(dialog, OPEN_DIALOG_TITLES);
-                cursor.work.chosen_file = self.entered_file().filter(|_| chooses);
+                let file = self.entered_file().or(cursor.clicked_file.take());
+                cursor.work.chosen_file = chooses.then(|| file.unwrap_or_default());
             }
             return Ok(chord());
         }
@@ -432,7 +497,13 @@ impl ClausePlanner<'_> {
         if cursor.work.stage > 0 && (purpose == Interaction::EnterText || !self.nothing_changed()) {
             return Ok(ClauseDecision::Done);
         }
+        if cursor.work.stage > 0 && count == 1 && self.is_on_selected_row(cursor) {
+            return Ok(ClauseDecision::AlreadySo);
+        }
         let hits = self.clickable(cursor, aim, purpose)?;
+        if button == Button::Left {
+            self.note_file(cursor, aim, &hits, count > 1);
+        }
         let words = self.intent(cursor);
         Ok(ClauseDecision::Act(
             hits.into_iter()
@@ -450,7 +521,8 @@ impl ClausePlanner<'_> {
         }
     }
 
-    /// Returns the elements to click: first the best match, and once, if that had no effect, the next best.
+    /// Returns the elements to click: first the best match, and once, if that had no effect, the next best. A control is what was
+    /// meant: another one, such as `Delete all` after `Delete`, is not clicked in its place.
     fn clickable(
         &self,
         cursor: &mut ClauseCursor,
@@ -462,9 +534,13 @@ impl ClausePlanner<'_> {
         }
         let hits = match cursor.work.stage {
             0 => self.locate_all(cursor, aim, purpose)?,
-            1 if !aim.all => vec![self.alternative(cursor, aim, purpose)?],
+            1 if !aim.all && cursor.work.clicked_text => {
+                vec![self.alternative(cursor, aim, purpose)?]
+            }
             _ => return self.fail(self.voice.nothing_changed(self.words)),
         };
+        let is_text = |hit: &ElementMatch| matches!(hit.kind, ElementKind::Label);
+        cursor.work.clicked_text = hits.iter().all(is_text);
         cursor
             .work
             .tried
@@ -700,27 +776,74 @@ impl ClausePlanner<'_> {
                 return Ok(ClauseDecision::AlreadySo);
             }
             cursor.work.add_field(slider.bounds);
+            cursor.work.slider.from = self.screen.number_beside(slider.bounds);
             let set = values::set_slider(&slider, value, self.words);
             return Ok(ClauseDecision::Act(set));
         };
         // Its own box is known: near the end of its track, a slider need not be found again.
-        let shown = self.screen.number_beside(bounds);
-        let off = shown.map(|shown| i64::from(value) - shown);
-        match (cursor.work.stage, shown, off) {
-            (_, _, Some(-1..=1)) => Ok(ClauseDecision::Done),
-            (1, Some(shown), Some(off)) if shown > 0 && value > 0 => {
-                // So many presses moved it to the number that is shown.
-                let steps = off * i64::from(value) / shown;
-                match values::move_slider(steps, self.words) {
+        let Some(shown) = self.screen.number_beside(bounds) else {
+            return match self.nothing_changed() {
+                true => self.fail(self.voice.nothing_changed(self.words)),
+                false => Ok(ClauseDecision::Done),
+            };
+        };
+        self.slid(&mut cursor.work.slider, i64::from(value), shown)
+    }
+
+    /// Decides what follows the number that a slider shows: if its keys do not move it by one, its step is measured, and it is set by
+    /// that, or put back if it cannot take the value.
+    fn slid(
+        &self,
+        progress: &mut SliderProgress,
+        value: i64,
+        shown: i64,
+    ) -> Attempt<ClauseDecision> {
+        let press = |key| vec![actions::key_chord(vec![key], self.words)];
+        match progress.phase {
+            // The number beside a slider may be rounded.
+            SliderPhase::ByOne | SliderPhase::BySteps if (value - shown).abs() <= 1 => {
+                Ok(ClauseDecision::Done)
+            }
+            SliderPhase::ByOne => {
+                progress.phase = SliderPhase::ToMin;
+                Ok(ClauseDecision::Act(press(Key::Home)))
+            }
+            SliderPhase::ToMin => {
+                progress.phase = SliderPhase::OneStep;
+                progress.min = shown;
+                Ok(ClauseDecision::Act(press(Key::Right)))
+            }
+            SliderPhase::OneStep => {
+                progress.step = shown - progress.min;
+                let way = value - shown;
+                let is_reached = progress.step > 0 && way % progress.step == 0;
+                if !is_reached {
+                    return self.put_slider_back(progress, shown);
+                }
+                progress.phase = SliderPhase::BySteps;
+                match values::move_slider(way / progress.step, self.words) {
                     Some(action) => Ok(ClauseDecision::Act(vec![action])),
-                    None => self.fail(self.voice.slider_shows(self.words, shown)),
+                    None => Ok(ClauseDecision::Done),
                 }
             }
-            (_, Some(shown), _) => self.fail(self.voice.slider_shows(self.words, shown)),
-            (_, None, _) if self.nothing_changed() => {
-                self.fail(self.voice.nothing_changed(self.words))
-            }
-            (_, None, _) => Ok(ClauseDecision::Done),
+            SliderPhase::BySteps => self.put_slider_back(progress, shown),
+            SliderPhase::Back => self.fail(self.voice.slider_put_back(self.words, shown)),
+        }
+    }
+
+    /// Moves a slider that cannot take the value back to where it was, as near as its steps lead.
+    fn put_slider_back(
+        &self,
+        progress: &mut SliderProgress,
+        shown: i64,
+    ) -> Attempt<ClauseDecision> {
+        let back = progress.from.filter(|_| progress.step > 0);
+        let steps = back.map_or(0, |from| (from - shown) / progress.step);
+        progress.phase = SliderPhase::Back;
+        match values::move_slider(steps, self.words) {
+            Some(action) => Ok(ClauseDecision::Act(vec![action])),
+            None if back == Some(shown) => self.fail(self.voice.slider_put_back(self.words, shown)),
+            None => self.fail(self.voice.slider_shows(self.words, shown)),
         }
     }
 
@@ -887,11 +1010,15 @@ impl ClausePlanner<'_> {
             ScrollExtent::Default | ScrollExtent::Notches(_) | ScrollExtent::Pixels(_)
                 if turns > 0 =>
             {
-                return Ok(ClauseDecision::Done);
+                return match at_end && self.is_last {
+                    true => self.fail(self.voice.at_end(self.words)),
+                    false => Ok(ClauseDecision::Done),
+                };
             }
             ScrollExtent::Default => ScrollDistance::Notches(DEFAULT_NOTCHES),
             ScrollExtent::Notches(number) => ScrollDistance::Notches(*number),
             ScrollExtent::Pixels(number) => ScrollDistance::Pixels(*number),
+            ScrollExtent::End if at_end && turns == 1 => return Ok(ClauseDecision::AlreadySo),
             ScrollExtent::End if at_end => return Ok(ClauseDecision::Done),
             ScrollExtent::End => ScrollDistance::Notches(NOTCHES_TO_END),
             ScrollExtent::UntilShown(text) if self.shows(cursor, text) => {
@@ -932,10 +1059,21 @@ impl ClausePlanner<'_> {
         shown: bool,
         timeout: Duration,
     ) -> Attempt<ClauseDecision> {
-        if self.shows(cursor, text) == shown {
-            return Ok(ClauseDecision::Done);
-        }
-        if RETRY_INTERVAL * cursor.work.looks >= timeout {
+        let lines = self.screen.lines_with(text);
+        let is_met = lines.is_empty() != shown;
+        let is_over = RETRY_INTERVAL * cursor.work.looks >= timeout;
+        if is_met {
+            cursor
+                .evidence
+                .extend(lines.first().map(|line| (*line).to_owned()));
+            // A text that was there before the last action has not appeared by it.
+            if !shown || cursor.is_any_new(&lines) {
+                return Ok(ClauseDecision::Done);
+            }
+            if is_over || cursor.work.looks >= LOOKS_FOR_NEW_LINE {
+                return Ok(ClauseDecision::AlreadySo);
+            }
+        } else if is_over {
             return self.fail(self.voice.wait_timed_out(self.words, text, shown, timeout));
         }
         cursor.work.looks += 1;
@@ -1235,6 +1373,16 @@ const OPEN_DIALOG_TITLES: &[&str] = &[
     "文件上传",
     "选择文件",
     "选择文件夹",
+];
+
+/// Texts that browsers show beside a field for a file as long as none is chosen.
+const NO_FILE_TEXTS: &[&str] = &[
+    "No file chosen",
+    "No file selected",
+    "No files selected",
+    "未选择任何文件",
+    "未选择文件",
+    "未選擇任何檔案",
 ];
 
 fn is_file_dialog(window: &Window) -> bool {

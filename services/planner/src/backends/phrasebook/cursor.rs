@@ -1,6 +1,7 @@
 //! The phrasebook's position in a goal: its state between two calls, stored in `conversation`.
 //!
-//! It contains no screen text except the evidence to report, and no secrets: a `secret:NAME` is only a name.
+//! It contains no screen text except the evidence to report and the lines with awaited texts, and no secrets: a `secret:NAME` is
+//! only a name.
 
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,12 @@ pub(super) struct ClauseCursor {
     pub(super) added: Vec<String>,
     /// Visible texts that show that the goal was reached.
     pub(super) evidence: Vec<String>,
+    /// Lines with a text that the next clauses wait for, as they were before the last action.
+    #[serde(default)]
+    pub(super) shown_before: Vec<String>,
+    /// Name of the file that was last clicked in a dialog that chooses one.
+    #[serde(default)]
+    pub(super) clicked_file: Option<String>,
     /// Indices of the clauses whose result was there before them.
     pub(super) already_so: Vec<usize>,
     /// Lines in which opened pages say that their servers did not have them.
@@ -59,9 +66,18 @@ pub(super) struct ClauseProgress {
     pub(super) corrected: bool,
     /// Ids of the windows before an application was opened; or id and title of the dialog that a key has to close.
     pub(super) windows: Vec<String>,
-    /// Name of the file that was entered into a dialog that chooses a file, which a key is to accept.
+    /// Name of the file that a key or a double click is to accept in a dialog that chooses one; empty if it is not known.
     #[serde(default)]
     pub(super) chosen_file: Option<String>,
+    /// Number of looks for the chosen file after its dialog has closed.
+    #[serde(default)]
+    pub(super) file_looks: u32,
+    /// The clicked target is text and no control, so that another match may be meant.
+    #[serde(default)]
+    pub(super) clicked_text: bool,
+    /// Progress with a slider.
+    #[serde(default)]
+    pub(super) slider: SliderProgress,
     /// Number of looks at a field that shows nothing of its text.
     #[serde(default)]
     pub(super) field_looks: u32,
@@ -69,6 +85,36 @@ pub(super) struct ClauseProgress {
     pub(super) answer: Option<String>,
     /// Number of clauses that this one covers, because together they are one name.
     pub(super) covers: usize,
+}
+
+/// Progress of setting a slider by keys, with the numbers that it showed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SliderProgress {
+    /// Number before the clause.
+    pub(super) from: Option<i64>,
+    pub(super) phase: SliderPhase,
+    /// Number at the beginning of its track.
+    pub(super) min: i64,
+    /// Distance of one key press.
+    pub(super) step: i64,
+}
+
+/// Last keys that were sent to a slider.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SliderPhase {
+    /// As many presses as the value from the beginning of the track.
+    #[default]
+    ByOne,
+    /// To the beginning of the track, to read its number there.
+    ToMin,
+    /// One press from there, to read its step.
+    OneStep,
+    /// By its own steps.
+    BySteps,
+    /// Back to where it was.
+    Back,
 }
 
 /// A point in capture pixels.
@@ -83,6 +129,15 @@ pub(super) enum OpenQuestion {
     Which,
     /// Outcome of an interrupted action.
     WhetherDone,
+    /// Outcome of an action whose effect is not seen.
+    Unconfirmed,
+}
+
+impl OpenQuestion {
+    /// Returns whether it is answered with what became of an action.
+    pub(super) fn is_about_outcome(self) -> bool {
+        matches!(self, Self::WhetherDone | Self::Unconfirmed)
+    }
 }
 
 /// Error for a `conversation` that cannot be decoded.
@@ -101,6 +156,8 @@ impl Default for ClauseCursor {
             asked: None,
             added: Vec::new(),
             evidence: Vec::new(),
+            shown_before: Vec::new(),
+            clicked_file: None,
             already_so: Vec::new(),
             page_errors: Vec::new(),
             left_out: Vec::new(),
@@ -138,6 +195,14 @@ impl ClauseCursor {
         self.advance();
     }
 
+    /// Returns whether one of these lines was not there before the last action.
+    pub(super) fn is_any_new(&self, lines: &[&str]) -> bool {
+        lines.iter().any(|line| {
+            let before = self.shown_before.iter().map(String::as_str);
+            occurrences(line, lines.iter().copied()) > occurrences(line, before)
+        })
+    }
+
     /// Encodes the cursor as the conversation for the next call.
     pub(super) fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a cursor serialises to JSON")
@@ -148,6 +213,19 @@ impl ClauseCursor {
         self.clause += self.work.covers.max(1);
         self.work = ClauseProgress::default();
     }
+}
+
+fn occurrences<'a>(line: &str, among: impl Iterator<Item = &'a str>) -> usize {
+    let key = letters_of(line);
+    among.filter(|other| letters_of(other) == key).count()
+}
+
+/// Returns a line without what recognition reads now so and now otherwise: spaces, punctuation and case.
+fn letters_of(line: &str) -> String {
+    line.chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 impl From<CapturePoint> for FramePixel {

@@ -277,6 +277,27 @@ impl Messages {
         Message::PhrasebookSliderShows { words, shown }.text(self.0)
     }
 
+    /// Returns that a slider cannot take the wanted value and was put back.
+    pub(super) fn slider_put_back(self, words: &str, shown: i64) -> String {
+        Message::PhrasebookSliderPutBack { words, shown }.text(self.0)
+    }
+
+    /// Returns that a scroll has moved nothing.
+    pub(super) fn at_end(self, words: &str) -> String {
+        Message::PhrasebookAtEnd { words }.text(self.0)
+    }
+
+    /// Returns that a dialog has closed without the file that was to be chosen.
+    pub(super) fn not_chosen(self, words: &str, file: &str, shown: &str) -> String {
+        let (file, shown) = (self.quoted(file), self.quoted(shown));
+        Message::PhrasebookNotChosen {
+            words,
+            file: &file,
+            shown: &shown,
+        }
+        .text(self.0)
+    }
+
     /// Returns that a slider cannot be set to a value.
     pub(super) fn no_slider_value(self, words: &str, value: &str) -> String {
         let value = self.quoted(value);
@@ -324,6 +345,23 @@ impl Messages {
 
     pub(super) fn ask_whether_performed(self, words: &str) -> String {
         Message::PhrasebookWasPerformed { words }.text(self.0)
+    }
+
+    pub(super) fn ask_whether_effective(self, words: &str) -> String {
+        Message::PhrasebookWasEffective { words }.text(self.0)
+    }
+
+    /// Asks about the file of a dialog that has closed; its name is empty if it is not known.
+    pub(super) fn ask_whether_chosen(self, words: &str, file: &str) -> String {
+        let quoted = self.quoted(file);
+        match file.is_empty() {
+            true => Message::PhrasebookWasAnyChosen { words }.text(self.0),
+            false => Message::PhrasebookWasChosen {
+                words,
+                file: &quoted,
+            }
+            .text(self.0),
+        }
     }
 
     pub(super) fn ask_whether_hit(self, words: &str) -> String {

@@ -235,20 +235,20 @@ fn apply_user_messages(
                 cursor.asked = None;
                 cursor.advance();
             }
-            (Some(OpenQuestion::WhetherDone), Reply::GoOn) => {
+            (Some(asked), Reply::GoOn) if asked.is_about_outcome() => {
                 cursor.asked = None;
                 cursor.leave_out();
             }
-            (Some(OpenQuestion::WhetherDone), Reply::Retry) => {
+            (Some(asked), Reply::Retry) if asked.is_about_outcome() => {
                 cursor.asked = None;
                 cursor.work = cursor::ClauseProgress::default();
             }
             // No answer: the question is repeated.
-            (Some(OpenQuestion::WhetherDone), Reply::Other) => {
+            (Some(asked), Reply::Other) if asked.is_about_outcome() => {
                 unused.unclear_reply = Some(message.clone());
             }
             // A reply that names none of the matches repeats the question as well.
-            (Some(OpenQuestion::Which), _) => {
+            (Some(_), _) => {
                 cursor.asked = None;
                 cursor.work.answer = Some(message.clone());
             }
@@ -284,8 +284,10 @@ impl PlanCall<'_> {
     /// Decides what to do next: the first decision other than the end of a clause.
     fn next(&mut self) -> Result<Next, BackendError> {
         let spoken = self.spoken;
-        if self.cursor.asked == Some(OpenQuestion::WhetherDone) {
-            return Ok(self.ask_whether_done());
+        match self.cursor.asked {
+            Some(OpenQuestion::WhetherDone) => return Ok(self.ask_whether_done()),
+            Some(OpenQuestion::Unconfirmed) => return Ok(self.ask_unconfirmed()),
+            Some(OpenQuestion::Which) | None => {}
         }
         // Without an answer the clause is located again, which repeats the question if it is still open.
         self.cursor.asked = None;
@@ -324,7 +326,7 @@ impl PlanCall<'_> {
                         requires_manual_action: false,
                     });
                 }
-                ClauseDecision::AskWhetherDone => return Ok(self.ask_whether_done()),
+                ClauseDecision::AskWhetherDone => return Ok(self.ask_unconfirmed()),
                 ClauseDecision::Fail { reason } => return self.give_up(words, reason),
             }
         }
@@ -340,10 +342,40 @@ impl PlanCall<'_> {
         self.cursor.work.looks = 0;
         // Opening has finished as soon as an action inside could be decided.
         self.cursor.opening &= !was_opening;
-        self.cursor.touched |= actions
+        let changes = actions
             .iter()
             .any(|action| action.action.kind() != ActionKind::Wait);
+        if changes {
+            self.cursor.touched = true;
+            self.cursor.shown_before = self.awaited_lines();
+        }
         Next::Act(actions)
+    }
+
+    /// Returns the lines on the screen with a text whose appearance the next clauses wait for.
+    fn awaited_lines(&self) -> Vec<String> {
+        let next = self.cursor.clause + self.cursor.work.covers.max(1);
+        let following = self.spoken.iter().skip(next);
+        let looks = following
+            .map(|parsed| &parsed.clause.instruction)
+            .take_while(|instruction| {
+                matches!(
+                    instruction,
+                    Instruction::Wait { .. }
+                        | Instruction::WaitForText { .. }
+                        | Instruction::Verify { .. }
+                )
+            });
+        let awaited = looks.filter_map(|instruction| match instruction {
+            Instruction::WaitForText {
+                text, shown: true, ..
+            } => Some(text),
+            _ => None,
+        });
+        awaited
+            .flat_map(|text| self.screen.lines_with(text))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Fails, or declines while nothing was changed, so that another backend can take the goal.
@@ -402,6 +434,11 @@ impl PlanCall<'_> {
             ActionResult::Failed | ActionResult::Performed => Next::Fail {
                 reason: self.voice.failed(words, &outcome.detail),
             },
+            // Nothing that could be done twice has happened.
+            ActionResult::Unknown | ActionResult::Cancelled if may_simply_redo(step, outcome) => {
+                self.cursor.work = cursor::ClauseProgress::default();
+                return None;
+            }
             ActionResult::Unknown | ActionResult::Cancelled => self.ask_whether_done(),
         })
     }
@@ -428,6 +465,20 @@ impl PlanCall<'_> {
         let question = match &self.unclear_reply {
             Some(reply) => self.voice.reply_unclear(reply, &question),
             None => question,
+        };
+        Next::Ask {
+            question,
+            requires_manual_action: true,
+        }
+    }
+
+    /// Asks about an action whose effect is not seen.
+    fn ask_unconfirmed(&mut self) -> Next {
+        self.cursor.asked = Some(OpenQuestion::Unconfirmed);
+        let file = self.cursor.work.chosen_file.as_deref();
+        let question = match file {
+            Some(file) => self.voice.ask_whether_chosen(self.words(), file),
+            None => self.voice.ask_whether_effective(self.words()),
         };
         Next::Ask {
             question,
@@ -526,6 +577,17 @@ fn says_to_go_on(step: &PastStep, request: &PlanRequest) -> bool {
     user_messages
         .into_iter()
         .any(|message| messages::meaning(message) == Reply::GoOn)
+}
+
+/// Returns whether an interrupted step can be performed again without asking: nothing of it was sent, or it only waited.
+fn may_simply_redo(step: &PastStep, interrupted: &ActionOutcome) -> bool {
+    let mut actions = step.actions.iter();
+    if actions.all(|action| action.planned.action.kind() == ActionKind::Wait) {
+        return true;
+    }
+    let mut outcomes = step.actions.iter().map(|action| &action.outcome);
+    let is_first = outcomes.all(|outcome| outcome.result != ActionResult::Performed);
+    is_first && interrupted.result == ActionResult::Cancelled && interrupted.sent_nothing
 }
 
 fn detail(outcome: &ActionOutcome) -> String {
