@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack advisories lint fmt docs bench load chaos effects soak doctor
+.PHONY: help demo test attack advisories lint fmt docs bench load memory chaos effects soak doctor
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,11 @@ load: ## Measure many tasks at once on one orchestrator, and on two
 	@tools/setup test
 	cargo measure --bench load
 
+memory: ## Measure the memory of the services under each of their limits
+	@tools/setup test
+	cargo programs
+	MOTORIUM_PROGRAMS=target/debug target/debug/memory-limits
+
 chaos: ## Carry tasks through while everything that can break is broken
 	@tools/setup test
 	cargo programs
@@ -63,6 +68,7 @@ soak: ## Run for long what `make test` runs for seconds: damaged responses, page
 	cargo programs
 	MOTORIUM_CASES=200 MOTORIUM_PROGRAMS=$(CURDIR)/target/debug cargo t --test e2e misleading -- --nocapture
 	TASKS=300 MOTORIUM_PROGRAMS=target/debug target/debug/motorium-chaos
+	SOAK_SECONDS=3600 TASKS=100000 STORES=sqlite MOTORIUM_PROGRAMS=target/debug target/debug/motorium-chaos
 
 doctor: ## Say what of this machine is ready for Motorium
 	@tools/setup

@@ -31,7 +31,7 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: "unit", include: ["tests/unit/**/*.test.{ts,tsx}"] } },
       { extends: true, test: { name: "images", include: ["tests/images/**/*.test.ts"] } },
-      { extends: true, test: { name: "page", include: ["tests/page/**/*.test.ts"], maxWorkers: 2, testTimeout: 20_000, hookTimeout: 60_000, expect: { poll: { timeout: 8_000 } } } },
+      { extends: true, test: { name: "page", include: ["tests/page/**/*.test.ts"], maxWorkers: 2, sequence: { groupOrder: 1 }, testTimeout: 20_000, hookTimeout: 60_000, expect: { poll: { timeout: 8_000 } } } },
     ],
   },
 });

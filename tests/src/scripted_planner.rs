@@ -17,6 +17,7 @@ use motorium_proto::domain::decision::{
     Decision, Next, PlannedAction, SafetyCheck, SuspectedInjection, Usage,
 };
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::key::Key;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
     BackendInfo, ExtractRequest, Extraction, PlanRequest, PlannedDecision, Planner, PlannerClient,
@@ -309,6 +310,20 @@ pub fn scroll_down(over: &str) -> PlannedAction {
         intent: format!("scroll down at \"{over}\""),
         verify_pointer: false,
         repeatable: true,
+    }
+}
+
+/// Returns a press of these keys together.
+#[must_use]
+pub fn chord(keys: &[Key]) -> PlannedAction {
+    PlannedAction {
+        action: Action::KeyChord {
+            keys: keys.to_vec(),
+            repeat: 1,
+        },
+        intent: "press keys".to_owned(),
+        verify_pointer: false,
+        repeatable: false,
     }
 }
 

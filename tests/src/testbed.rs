@@ -37,7 +37,7 @@ pub struct Testbed {
 pub struct TaskRun {
     /// Resource name, `tasks/{task}`.
     pub task: String,
-    /// Its events.
+    /// Events of the task.
     pub events: EventLog,
     /// Requests to the planner, in order.
     pub plan_requests: Vec<PlanRequest>,

@@ -163,6 +163,7 @@ conversions! {
         epoch: number(DesktopEpoch),
         action_id: required_id(ActionId),
         journal_checkpoint: text,
+        last_action_id: optional_id(ActionId),
     }
 
     wire::ReadPageResponse => PageText {

@@ -151,6 +151,8 @@ pub struct FenceRequest {
     pub action_id: ActionId,
     /// Checkpoint of the lease under which the action was sent; `None` to trust the journal as it is.
     pub journal_checkpoint: Option<String>,
+    /// An action of the same lease that was performed before this one; the journal has it unless it is an older copy.
+    pub last_action_id: Option<ActionId>,
 }
 
 /// Progress of an action.

@@ -37,7 +37,9 @@ use crate::error::Error;
 use crate::files::Files;
 use crate::guard::Refusal;
 use crate::guard::StateFolder;
-use crate::guard::journal::{BeginOutcome, Digest, EntryProgress, Journal, Retention};
+use crate::guard::journal::{
+    BeginOutcome, Digest, EntryProgress, ExpectedEntries, Journal, Retention,
+};
 use crate::guard::lease::{self, LeaseState};
 use crate::guard::named_hosts::NamedHosts;
 use crate::guard::rules::FORBIDDEN_CHORDS;
@@ -97,6 +99,7 @@ impl Desktop {
         let clock = MonotonicClock::start();
         let lease_state = lease::load(&folder, clock.now())?;
         let journal = Journal::open(folder.clone(), parts.retention, clock.now())?;
+        folder.confirm()?;
         let (lease_ends, ends) = watch::channel(lease_state.expires_at());
         let desktop = Arc::new(Self {
             display: parts.display,
@@ -469,8 +472,11 @@ impl Desktop {
         self.check_lease(request.epoch).await?;
         let (desktop, now) = (self.clone(), self.clock.now());
         let fenced = blocking(move || {
-            let checkpoint = request.journal_checkpoint.as_deref();
-            lock(&desktop.journal).fence(&request.action_id, checkpoint, now)
+            let known = ExpectedEntries {
+                checkpoint: request.journal_checkpoint.as_deref(),
+                last_action: request.last_action_id.as_ref(),
+            };
+            lock(&desktop.journal).fence(&request.action_id, known, now)
         });
         Ok(match fenced.await?? {
             EntryProgress::NotStarted | EntryProgress::Fenced => ActionProgress::NotStarted,
@@ -552,11 +558,11 @@ impl Desktop {
             true => page.text.chars().count().saturating_sub(masks.longest()),
             false => usize::MAX,
         };
-        let text = masks.hide(page.text.chars().take(kept).collect());
+        let text = masks.mask(page.text.chars().take(kept).collect());
         let end = text.char_indices().nth(max_characters);
         Ok(PageText {
             url: without_secrets(&page.url, &masks),
-            title: masks.hide(page.title),
+            title: masks.mask(page.title),
             truncated: page.truncated || end.is_some(),
             text: end
                 .map_or(text.as_str(), |(end, _)| &text[..end])
@@ -768,7 +774,7 @@ fn refused(refusal: Refusal) -> ActionOutcome {
 fn without_secrets(url: &str, masks: &SecretMasks) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let (place, rest) = url.split_at(end);
-    format!("{place}{}", masks.hide(rest.to_owned()))
+    format!("{place}{}", masks.mask(rest.to_owned()))
 }
 
 fn performed_outcome(performed: DriverOutcome) -> ActionOutcome {

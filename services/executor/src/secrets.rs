@@ -162,9 +162,9 @@ impl SecretMasks {
 
     /// Replaces each value in a text by the name of its secret.
     #[must_use]
-    pub fn hide(&self, text: String) -> String {
+    pub fn mask(&self, text: String) -> String {
         let masked = |text: String, (name, value): &(String, SecretString)| {
-            hide_value(
+            mask_value(
                 &text,
                 value.expose_secret().trim(),
                 &format!("[secret {name}]"),
@@ -175,7 +175,7 @@ impl SecretMasks {
 }
 
 /// Replaces a value in a text. A short value is replaced where it stands alone: a letter of it is in every word.
-fn hide_value(text: &str, value: &str, mask: &str) -> String {
+fn mask_value(text: &str, value: &str, mask: &str) -> String {
     let is_short = value.chars().count() < MIN_CHARS_WITHIN_WORDS;
     let mut hidden = String::with_capacity(text.len());
     let mut rest = text;
@@ -339,7 +339,7 @@ mod tests {
             ("7 items", "7 items"),
             ("", ""),
         ] {
-            assert_eq!(masks.hide(text.to_owned()), expected);
+            assert_eq!(masks.mask(text.to_owned()), expected);
         }
         assert_eq!(masks.longest(), 14);
     }

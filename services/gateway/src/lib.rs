@@ -17,6 +17,7 @@ mod browser_sessions;
 mod caller;
 mod chat;
 mod config;
+mod connections;
 mod error;
 mod files;
 mod guard;

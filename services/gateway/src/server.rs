@@ -16,6 +16,7 @@ use axum::routing::{get, post};
 use axum::serve::ListenerExt as _;
 use motorium_kit::clock::SystemClock;
 use motorium_kit::config::Secret;
+use motorium_kit::limits::Limits;
 use motorium_kit::shutdown::Shutdown;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -25,6 +26,8 @@ use crate::address::{self, PageAddress};
 use crate::browser_sessions::BrowserSessions;
 use crate::chat;
 use crate::config::{Config, LocalAccess, Services};
+
+use crate::connections::ConnectionSlots;
 use crate::files;
 use crate::guard::{MCP, RequestRules, check_request};
 use crate::json::MAX_JSON_BYTES;
@@ -268,11 +271,12 @@ impl Listeners {
     }
 
     async fn serve(self, router: Router, shutdown: &Shutdown) -> Result<(), StartError> {
-        let first = serve_listener(self.listener, router.clone(), shutdown);
+        let slots = ConnectionSlots::new(Limits::default().connections);
+        let first = serve_listener(self.listener, slots.clone(), router.clone(), shutdown);
         let Some(twin) = self.twin else {
             return first.await;
         };
-        let served = tokio::try_join!(first, serve_listener(twin, router, shutdown));
+        let served = tokio::try_join!(first, serve_listener(twin, slots, router, shutdown));
         served.map(|_| ())
     }
 }
@@ -287,11 +291,12 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
 
 async fn serve_listener(
     listener: TcpListener,
+    slots: ConnectionSlots,
     router: Router,
     shutdown: &Shutdown,
 ) -> Result<(), StartError> {
     // Otherwise the system would hold small messages back, such as acknowledgements of input.
-    let listener = listener.tap_io(|connection| {
+    let listener = slots.limit(listener).tap_io(|connection| {
         if let Err(error) = connection.set_nodelay(true) {
             tracing::debug!(%error, "a connection cannot send without delay");
         }

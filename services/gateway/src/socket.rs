@@ -15,7 +15,7 @@ use crate::upstream::Upstream;
 /// Maximum size of the reason in a close frame, in bytes: a frame has at most 125, two of which are the code.
 const MAX_CLOSE_REASON: usize = 123;
 
-/// What the handlers of streams use: services, limits and the end of the server.
+/// Parts that all handlers of streams use: services, limits and the end of the server.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamContext {
     pub(crate) upstream: Arc<Upstream>,

@@ -32,7 +32,7 @@ pub enum Error {
     OtherUser {
         /// Address of the server.
         server: SocketAddr,
-        /// Its user.
+        /// User of the server's process.
         uid: u32,
     },
     /// The user of the server is not known.
@@ -54,7 +54,7 @@ pub enum ConnectError {
     /// There is no connection.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// There is one to a server that must not receive the token.
+    /// The connection leads to a server that must not receive the token.
     #[error(transparent)]
     Owner(#[from] Error),
 }

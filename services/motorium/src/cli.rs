@@ -92,7 +92,7 @@ pub(crate) enum Command {
     DesktopSession(DesktopSession),
     /// Replay an exported task from its recording and report differences; exits with 0 only if there are none
     Replay(Replay),
-    /// Ask a service whether it can work; exits with 0 only if it can
+    /// Check that a service can work; exits with 0 only if it can
     Health(Health),
     /// Check this machine for missing requirements and show how to install them
     Doctor,
@@ -133,8 +133,7 @@ pub(crate) struct Up {
     /// Size of the virtual desktop
     #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "1920x1080", value_parser = size)]
     pub(crate) size: (u16, u16),
-    /// Kind of environment that models are told of, also where a display shows another machine. With `browser`, a virtual
-    /// desktop starts with its browser open [default: the platform of this machine]
+    /// Kind of environment that models are told of; `browser` opens one on a virtual desktop [default: this machine's]
     #[arg(long, value_enum, value_name = "KIND")]
     pub(crate) platform: Option<PlatformKind>,
 }
@@ -193,9 +192,8 @@ pub(crate) struct Run {
     pub(crate) resume: Option<String>,
     #[command(flatten)]
     pub(crate) specification: Specification,
-    /// Policy for questions and approvals: fail (exit code 3), wait until they are answered elsewhere, or approve (your own
-    /// decision in advance: it also approves safety checks of the model's provider, and says so; a question still fails)
-    /// [default: ask at a terminal, otherwise fail]
+    /// Handling of questions and approvals: fail with exit code 3, wait for an answer from elsewhere, or approve in advance,
+    /// safety checks of the model's provider included [default: ask at a terminal, otherwise fail]
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(crate) on_approval: Option<OnApproval>,
     /// Create the task, print its name and leave it running. Without this, a command that is ended by Ctrl-C, SIGTERM
@@ -380,7 +378,7 @@ pub(crate) struct Delete {
 /// `motorium purge`.
 #[derive(Debug, Args)]
 pub(crate) struct Purge {
-    /// Age: tasks that ended before, for example 30d or 12h
+    /// Minimum age of the tasks to delete, for example 30d or 12h
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) older_than: Duration,
     #[command(flatten)]
@@ -412,7 +410,7 @@ pub(crate) struct Backup {
 pub(crate) struct Restore {
     /// Folder with the backup
     pub(crate) folder: PathBuf,
-    /// Move the tasks that are there aside
+    /// Replace existing tasks, which are moved aside
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -509,7 +507,7 @@ pub(crate) enum TasksCommand {
         /// Message to the planner: what you have done, or what to do next
         message: Option<String>,
     },
-    /// Send a message to a task; one that waits for an answer takes it for that and continues
+    /// Send a message to a task, or the answer that it waits for
     Tell {
         /// Name of the task, as `tasks list` prints it
         name: String,

@@ -376,6 +376,7 @@ impl Settings {
                 capture_each_action: true,
                 find_arrivals: true,
                 fence_actions: true,
+                fences_name_actions: true,
                 names_hosts: true,
                 names_ports: true,
                 last_look: true,

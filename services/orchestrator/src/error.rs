@@ -12,6 +12,7 @@ pub mod reason {
     pub const DESKTOP_CONFIGURED: &str = "DESKTOP_CONFIGURED";
     pub const DESKTOP_BUSY: &str = "DESKTOP_BUSY";
     pub const DESKTOP_ADDRESS_DENIED: &str = "DESKTOP_ADDRESS_DENIED";
+    pub const RUNS_ELSEWHERE: &str = "RUNS_ELSEWHERE";
     pub const NOT_DEPLOYMENT_ADMIN: &str = "NOT_DEPLOYMENT_ADMIN";
     pub const TOO_MANY_UPLOADS: &str = "TOO_MANY_UPLOADS";
     pub const TOO_MANY_WATCHES: &str = "TOO_MANY_WATCHES";
@@ -34,6 +35,14 @@ pub enum Error {
         task: TaskName,
         state: &'static str,
         needed: &'static str,
+    },
+    #[error(
+        "{task} is carried out by the orchestrator `{orchestrator}`, which alone has its desktop; make the call there, with \
+         the address of that orchestrator"
+    )]
+    RunsElsewhere {
+        task: TaskName,
+        orchestrator: String,
     },
     #[error("there is no desktop {name}; known desktops: {known}")]
     DesktopNotFound { name: String, known: String },
@@ -135,6 +144,11 @@ impl Error {
                     .with("task", task)
                     .with("state", state)
             }
+            Error::RunsElsewhere { task, orchestrator } => {
+                ErrorReport::new(Code::FailedPrecondition, reason::RUNS_ELSEWHERE, message)
+                    .with("task", task)
+                    .with("orchestrator", orchestrator)
+            }
             Error::DesktopNotFound { name, .. } => {
                 ErrorReport::new(Code::NotFound, reason::DESKTOP_NOT_FOUND, message)
                     .with("desktop", name)
@@ -210,7 +224,15 @@ impl Error {
                 tracing::error!(%error, "the audit log cannot be written; calls that change something fail");
                 ErrorReport::new(error.report().code, reason::AUDIT_UNWRITABLE, message)
             }
-            Error::Store(error) => error.report(),
+            Error::Store(error) => {
+                let cause = error.to_string();
+                let report = error.report();
+                // The caller learns only the kind of it, and is sent here.
+                if matches!(report.code, Code::Internal | Code::DataLoss) {
+                    tracing::error!(cause, "the store failed");
+                }
+                report
+            }
         }
     }
 }

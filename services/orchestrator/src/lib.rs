@@ -51,6 +51,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 pub use config::{Config, Settings};
+use desktops::task_files::TaskFiles;
 use desktops::{DesktopPool, probe};
 use edge::{Edge, UploadSlots, WatchSlots};
 pub use error::{Error, reason};
@@ -144,7 +145,12 @@ impl Orchestrator {
         } = storage;
         let wake = Arc::new(Notify::new());
         let operators = Operators::default();
+        let owner = instance
+            .as_ref()
+            .map_or(config.name.as_str(), |instance| instance.owner())
+            .to_owned();
         let edge = Edge {
+            owner: owner.clone(),
             store: store.clone(),
             blobs: blobs.clone(),
             notifier: notifier.clone(),
@@ -169,10 +175,6 @@ impl Orchestrator {
             policy: config.retention.clone(),
             audit: audit.clone(),
         };
-        let owner = instance
-            .as_ref()
-            .map_or(config.name.as_str(), |instance| instance.owner())
-            .to_owned();
         let dispatcher = Dispatcher {
             store,
             blobs,
@@ -235,10 +237,19 @@ impl Orchestrator {
             self.dispatcher.desktops.clone(),
             self.dispatcher.wake.clone(),
         );
+        let files = TaskFiles {
+            store: self.dispatcher.store.clone(),
+            desktops: desktops.clone(),
+        };
+        let recovered = Arc::new(Notify::new());
+        tokio::spawn(files.retry_until(recovered.clone(), self.shutdown.clone()));
         let rules = self.dispatcher.run_config.policy.clone();
         tokio::spawn(rules.watch(self.shutdown.clone()));
         tokio::spawn(self.sweeper.run(self.shutdown.clone()));
-        let on_recovery = move || wake.notify_one();
+        let on_recovery = move || {
+            wake.notify_one();
+            recovered.notify_one();
+        };
         tokio::spawn(probe::run(
             desktops,
             self.desktop_probe_interval,

@@ -105,6 +105,20 @@ impl BlobStore {
         })
     }
 
+    /// Checks that content can be stored: that the folder can be written, and that its disk has room.
+    ///
+    /// # Errors
+    /// `Full` or `Unwritable`.
+    pub async fn check(&self) -> Result<(), Error> {
+        self.run_on_disk_pool(|backend| async move {
+            match backend.is_folder {
+                true => folder::check_room(&backend.place),
+                false => Ok(()),
+            }
+        })
+        .await
+    }
+
     /// Stores content, unless it is already stored, and returns its identifier.
     ///
     /// # Errors

@@ -20,19 +20,33 @@ pub enum Durability {
     Full,
 }
 
+/// Number of bytes that are written to find out whether a disk has room.
+// More than a page of a database and its log take, so that this fails before they do.
+const PROBE_BYTES: usize = 64 * 1024;
+
 /// Creates the folder if needed and checks that it is writable.
 pub(crate) fn prepare(path: &Path) -> Result<(), Error> {
-    let unusable = |error: io::Error| from_io_error(path, &error);
-    create_private(path).map_err(unusable)?;
+    create_private(path).map_err(|error| from_io_error(path, &error))?;
+    write_probe(path, &[])
+}
 
-    let probe = path.join(format!(".writable-{}", std::process::id()));
-    OpenOptions::new()
+/// Checks that a folder can be written, and that its disk has room.
+pub(crate) fn check_room(path: &Path) -> Result<(), Error> {
+    write_probe(path, &[0; PROBE_BYTES])
+}
+
+fn write_probe(folder: &Path, content: &[u8]) -> Result<(), Error> {
+    let unusable = |error: io::Error| from_io_error(folder, &error);
+    let probe = folder.join(format!(".writable-{}", std::process::id()));
+    let written = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .open(&probe)
-        .map_err(unusable)?;
-    fs::remove_file(&probe).map_err(unusable)
+        .and_then(|mut file| io::Write::write_all(&mut file, content));
+    // Also of a disk that became full midway.
+    let removed = fs::remove_file(&probe);
+    written.and(removed).map_err(unusable)
 }
 
 /// Creates a folder, and those above it, for this user alone: screenshots and typed text are private. One that is there is left

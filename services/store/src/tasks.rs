@@ -314,6 +314,8 @@ pub enum Collection {
     Desktops,
     /// Uploads by tenant and content.
     Uploads,
+    /// Files that deleted tasks have left on desktops, by the tasks.
+    FileDeletions,
 }
 
 impl Collection {
@@ -324,6 +326,7 @@ impl Collection {
             Self::Sessions => "sessions",
             Self::Desktops => "desktops",
             Self::Uploads => "uploads",
+            Self::FileDeletions => "file-deletions",
         }
     }
 }

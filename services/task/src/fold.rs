@@ -74,6 +74,8 @@ pub struct Task {
     pub desktop: Option<(DesktopName, DesktopEpoch)>,
     /// Position in the Executor's journal at which the lease begins; `None` from an Executor without fences.
     pub journal_checkpoint: Option<String>,
+    /// The last action of the lease that the Executor's journal has.
+    pub journal_action: Option<ActionId>,
     /// Other tasks may use the desktop while this one waits for an answer.
     pub desktop_released: bool,
     /// The wait for a desktop that was recorded last.
@@ -162,6 +164,7 @@ impl Task {
             lifecycle: Lifecycle::Pending,
             desktop: None,
             journal_checkpoint: None,
+            journal_action: None,
             desktop_released: false,
             desktop_wait: None,
             steps: Vec::new(),
@@ -336,6 +339,7 @@ impl Task {
             } => {
                 self.acquired(desktop, *epoch);
                 self.journal_checkpoint.clone_from(journal_checkpoint);
+                self.journal_action = None;
             }
             Event::DesktopReleased { .. } => self.desktop_released = true,
             Event::DesktopAwaited { wait, .. } => self.desktop_wait = Some(wait.clone()),

@@ -105,10 +105,14 @@ fn done_before<'a>(task: &'a Task, failed: Option<&str>) -> Vec<DoneLine<'a>> {
             }
         }
     }
-    if lines
-        .last()
-        .is_some_and(|last| failed == Some(last.text.as_str()))
-    {
+    let mut acting = task.steps.iter().rev();
+    let acting = acting.find(|step| !step.planned().is_empty());
+    let last_announced = acting.and_then(|step| step.decision.as_ref());
+    let is_failed = |last: &DoneLine<'_>| {
+        failed == Some(last.text.as_str())
+            && last_announced.is_some_and(|decision| decision.progress == last.announced)
+    };
+    if lines.last().is_some_and(is_failed) {
         lines.pop();
     }
     lines
@@ -242,7 +246,7 @@ mod tests {
             vec![],
             unanswered,
             Some(
-                "Stopped: no person is available to answer: which one do you mean. Nothing was done. The rest of the task remains: click \"a\".",
+                "Stopped: no person is available to answer: which one do you mean. Nothing was done. The task was: click \"a\".",
             ),
         );
         check(
@@ -343,6 +347,31 @@ mod tests {
                 r#"`type "Ada" into "Name"`: the field did not take the text."#
             ),
             r#"Not done: `type "Ada" into "Name"`: the field did not take the text. Done so far: open http://a.example. What remains: type "Ada" into "Name", and then click "Save"."#
+        );
+        // A clause that is there twice, of which the second one failed.
+        let twice = |step, number: &str, verdict| {
+            let mut events = clause(step, "press Tab", 1, verdict);
+            for event in &mut events {
+                if let Event::Decided { decision, .. } = event {
+                    decision.progress += number;
+                }
+            }
+            events
+        };
+        let mut task = with_limits(
+            Limits::default(),
+            [
+                vec![started()],
+                twice(1, " (1/2)", Verdict::Confirmed),
+                twice(2, " (2/2)", Verdict::NoEffect),
+            ]
+            .concat(),
+        );
+        task.spec.goal = "press Tab, press Tab".to_owned();
+        let failure = Failure::new("PLANNER_GAVE_UP", "`press Tab` changed nothing");
+        assert_eq!(
+            summarise(&task, &Event::Failed(failure)).unwrap(),
+            "Not done: `press Tab` changed nothing. Done so far: press Tab. What remains: press Tab."
         );
         // A limit ends a task after a clause.
         assert_eq!(

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::fleet::{Fleet, Program};
 use crate::link::LinkCondition;
+use crate::proxy::ProxyCondition;
 use crate::schedule::{FaultKind, ScheduledFault};
 
 /// Added delay of a slow link.
@@ -21,6 +22,7 @@ enum FaultTarget {
     Planner,
     Sight(usize),
     Link(usize),
+    Proxy(usize),
     Database,
 }
 
@@ -52,17 +54,31 @@ impl FaultInjector {
             | FaultKind::OrchestratorFrozen
             | FaultKind::OrchestratorEnded
             | FaultKind::DiskFull => FaultTarget::Orchestrator(which(fleet.orchestrators.len())),
-            FaultKind::ExecutorKilled | FaultKind::ExecutorFrozen | FaultKind::ExecutorDiskFull => {
-                FaultTarget::Executor(which(fleet.executors.len()))
-            }
+            FaultKind::ExecutorKilled
+            | FaultKind::ExecutorFrozen
+            | FaultKind::ExecutorDiskFull
+            | FaultKind::JournalLost
+            | FaultKind::JournalOlder => FaultTarget::Executor(which(fleet.executors.len())),
             FaultKind::PerceptionRestarted => FaultTarget::Sight(which(fleet.perceptions.len())),
             FaultKind::PlannerKilled => FaultTarget::Planner,
-            FaultKind::LinkCut | FaultKind::LinkSlow | FaultKind::LinkStalled => {
-                FaultTarget::Link(which(fleet.links.len()))
-            }
+            FaultKind::LinkCut
+            | FaultKind::LinkSlow
+            | FaultKind::LinkStalled
+            | FaultKind::LinkRequestsDropped
+            | FaultKind::LinkResponsesDropped => FaultTarget::Link(which(fleet.links.len())),
+            FaultKind::RequestsLate
+            | FaultKind::RequestsDuplicated
+            | FaultKind::RequestsReordered
+            | FaultKind::ResponsesLost => FaultTarget::Proxy(which(fleet.proxies.len())),
             FaultKind::DatabaseKilled => FaultTarget::Database,
         };
         if self.broken.iter().any(|broken| broken.part == part) {
+            return;
+        }
+        if fault.kind == FaultKind::JournalOlder
+            && let FaultTarget::Executor(number) = part
+            && !fleet.journals[number].has_older_copy(&fleet.applications[number])
+        {
             return;
         }
         *self.counts.entry(fault.kind.name()).or_default() += 1;
@@ -74,9 +90,13 @@ impl FaultInjector {
         match part {
             FaultTarget::Orchestrator(_) | FaultTarget::Executor(_) | FaultTarget::Planner => {
                 inject(program(fleet, part), fault.kind);
+                if let FaultTarget::Executor(number) = part {
+                    change_journal(fleet, number, fault.kind);
+                }
             }
             FaultTarget::Sight(number) => fleet.perceptions[number].stop().await,
             FaultTarget::Link(number) => fleet.links[number].set(condition(fault.kind)),
+            FaultTarget::Proxy(number) => fleet.proxies[number].set(treatment(fault.kind)),
             FaultTarget::Database => fleet
                 .database
                 .as_mut()
@@ -108,6 +128,7 @@ async fn recover_faults(all: Vec<ActiveFault>, fleet: &mut Fleet) {
             }
             FaultTarget::Sight(number) => fleet.perceptions[number].restart().await,
             FaultTarget::Link(number) => fleet.links[number].set(LinkCondition::Open),
+            FaultTarget::Proxy(number) => fleet.proxies[number].set(ProxyCondition::Forward),
             FaultTarget::Database => fleet
                 .database
                 .as_mut()
@@ -141,6 +162,16 @@ fn inject(program: &mut Program, kind: FaultKind) {
     }
 }
 
+/// Takes the journal of a killed executor away, or puts an older copy in its place.
+fn change_journal(fleet: &mut Fleet, number: usize, kind: FaultKind) {
+    let journal = &mut fleet.journals[number];
+    match kind {
+        FaultKind::JournalLost => journal.lose(),
+        FaultKind::JournalOlder => journal.restore_older(&fleet.applications[number]),
+        _ => {}
+    }
+}
+
 fn recover(program: &mut Program, kind: FaultKind) {
     match kind {
         FaultKind::OrchestratorFrozen | FaultKind::ExecutorFrozen => program.signal(Signal::CONT),
@@ -153,6 +184,17 @@ fn condition(kind: FaultKind) -> LinkCondition {
     match kind {
         FaultKind::LinkSlow => LinkCondition::Slow(LINK_DELAY),
         FaultKind::LinkStalled => LinkCondition::Stalled,
+        FaultKind::LinkRequestsDropped => LinkCondition::RequestsDropped,
+        FaultKind::LinkResponsesDropped => LinkCondition::ResponsesDropped,
         _ => LinkCondition::Cut,
+    }
+}
+
+fn treatment(kind: FaultKind) -> ProxyCondition {
+    match kind {
+        FaultKind::RequestsLate => ProxyCondition::Late,
+        FaultKind::RequestsDuplicated => ProxyCondition::Duplicated,
+        FaultKind::RequestsReordered => ProxyCondition::Reordered,
+        _ => ProxyCondition::ResponseLost,
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Ended programs are restarted, as a supervisor does, unless a fault keeps them down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +30,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::RunOptions;
 use crate::application::Application;
+use crate::journal_copies::JournalCopies;
 use crate::link::NetworkLink;
+use crate::proxy::{LateDeliveries, RequestProxy};
 use crate::simulated_perception::{DISPLAY, SimulatedPerception};
 
 /// Task lease: time until another orchestrator takes a task over after a crash.
@@ -42,6 +44,12 @@ const ORCHESTRATORS: usize = 2;
 /// Grace period for programs to end before they are killed.
 const GRACE: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Settings of the retention in a soak: the shortest interval that the Orchestrator accepts.
+const SOAK_RETENTION: [&str; 3] = [
+    "orchestrator.retention.tasks=60s",
+    "orchestrator.retention.interval=1m",
+    "orchestrator.retention.unused_files=1h",
+];
 /// Page size for reading events.
 const BATCH: u32 = 1000;
 
@@ -227,6 +235,10 @@ pub(crate) struct Fleet {
     pub(crate) planner: Program,
     pub(crate) perceptions: Vec<PerceptionNode>,
     pub(crate) applications: Vec<Arc<Application>>,
+    /// Proxies in front of the executors, one for each orchestrator.
+    pub(crate) proxies: Vec<RequestProxy>,
+    /// Copies of the journals of the executors.
+    pub(crate) journals: Vec<JournalCopies>,
     /// Links that can have faults: to the services, to the database, and from users to the orchestrators.
     pub(crate) links: Vec<NetworkLink>,
     /// URLs of the orchestrators for users.
@@ -242,13 +254,15 @@ pub(crate) struct Fleet {
 pub(crate) struct RunLogs {
     pub(crate) events: BTreeMap<String, Vec<RecordedEvent>>,
     pub(crate) applications: Vec<Arc<Application>>,
+    pub(crate) late_deliveries: LateDeliveries,
 }
 
 impl Fleet {
-    pub(crate) async fn start(scope: RunOptions, store: Store) -> Self {
+    pub(crate) async fn start(scope: &RunOptions, store: Store) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let planner = Program::start(setup(), "planner", vec![]).await;
         let (mut executors, mut sights, mut applications) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut proxies, mut journals) = (Vec::new(), Vec::new());
         for number in 0..scope.desktops {
             let file = folder.path().join(format!("desktop{number}.jsonl"));
             let settings = vec![
@@ -257,7 +271,9 @@ impl Fleet {
                 format!("executor.recording.file={}", file.display()),
                 format!("executor.recording.action_duration={ACTION_DURATION}"),
             ];
-            executors.push(Program::start(setup(), "executor", settings).await);
+            let setup = setup();
+            journals.push(JournalCopies::of(&setup.data()));
+            executors.push(Program::start(setup, "executor", settings).await);
             let application = Application::start(scope.seed, file);
             sights.push(PerceptionNode::start(application.clone()).await);
             applications.push(application);
@@ -276,15 +292,21 @@ impl Fleet {
                 format!("orchestrator.name=orchestrator{number}"),
                 format!("orchestrator.lease_duration={TASK_LEASE}"),
             ];
+            if scope.soak.is_some() {
+                settings.extend(SOAK_RETENTION.map(str::to_owned));
+            }
             let planner = NetworkLink::to(planner.address).await;
             settings.push(format!("orchestrator.planner={}", planner.url()));
             links.push(planner);
             for (desktop, (executor, sight)) in executors.iter().zip(&sights).enumerate() {
                 let desktop = format!("orchestrator.desktops.d{desktop}");
+                let seed = scope.seed ^ (proxies.len() as u64 + 1);
+                let proxy = RequestProxy::to(executor.address, seed).await;
                 let (to_sight, to_executor) = (
                     NetworkLink::to(sight.address).await,
-                    NetworkLink::to(executor.address).await,
+                    NetworkLink::to(proxy.address).await,
                 );
+                proxies.push(proxy);
                 settings.push(format!("{desktop}.perception={}", to_sight.url()));
                 settings.push(format!("{desktop}.executor={}", to_executor.url()));
                 settings.push(format!("{desktop}.display={DISPLAY}"));
@@ -309,6 +331,8 @@ impl Fleet {
             planner,
             perceptions: sights,
             applications,
+            proxies,
+            journals,
             links,
             user_urls: fronts,
             database,
@@ -321,6 +345,13 @@ impl Fleet {
         }
     }
 
+    /// Copies the journals that are due for it.
+    pub(crate) fn copy_journals(&mut self) {
+        for (journal, application) in self.journals.iter_mut().zip(&self.applications) {
+            journal.copy_if_due(application);
+        }
+    }
+
     /// Restarts programs that have ended by themselves.
     pub(crate) fn restart_ended(&mut self) {
         let all = self.orchestrators.iter_mut().chain(&mut self.executors);
@@ -329,8 +360,42 @@ impl Fleet {
         }
     }
 
-    /// Ends all programs and reads the event logs of these tasks.
-    pub(crate) async fn end(mut self, ids: impl Iterator<Item = String>) -> RunLogs {
+    /// Returns the data folder of the orchestrators.
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// Returns the processes of all programs with their names.
+    pub(crate) fn processes(&self) -> Vec<(String, u32)> {
+        let named = |(number, program): (usize, &Program)| {
+            (format!("{}{number}", program.service), program.process.id())
+        };
+        let orchestrators = self.orchestrators.iter().enumerate();
+        // Executors are alike.
+        let executors = self.executors.iter().take(1).enumerate();
+        let planner = std::iter::once((0, &self.planner));
+        orchestrators
+            .chain(executors)
+            .chain(planner)
+            .map(named)
+            .collect()
+    }
+
+    /// Returns the number of actions that a desktop has received more than once.
+    pub(crate) fn repeated_actions(&self) -> usize {
+        let received = self
+            .applications
+            .iter()
+            .flat_map(|application| application.received());
+        let mut seen = BTreeSet::new();
+        received
+            .filter_map(|input| input.action_id)
+            .filter(|id| !seen.insert(id.clone()))
+            .count()
+    }
+
+    /// Ends all programs.
+    pub(crate) async fn stop(&mut self) {
         for program in self.orchestrators.iter_mut().chain(&mut self.executors) {
             program.end().await;
         }
@@ -338,6 +403,11 @@ impl Fleet {
         for sight in &mut self.perceptions {
             sight.stop().await;
         }
+    }
+
+    /// Ends all programs and reads the event logs of these tasks.
+    pub(crate) async fn end(mut self, ids: impl Iterator<Item = String>) -> RunLogs {
+        self.stop().await;
         let storage = self.stores.open(&self.data, AuditLog::off()).await;
         let storage = storage.expect("the store opens");
         let mut events = BTreeMap::new();
@@ -345,9 +415,14 @@ impl Fleet {
             let name = TaskName::from_segment(&id).expect("a plain name");
             events.insert(id, read_log(&*storage.tasks, &name).await);
         }
+        let mut late_deliveries = LateDeliveries::default();
+        for proxy in &self.proxies {
+            late_deliveries.add(proxy.late_deliveries());
+        }
         RunLogs {
             events,
             applications: self.applications,
+            late_deliveries,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Network links: TCP proxies that can be cut, slowed down or stalled.
+//! Network links: TCP proxies that can be cut, slowed down or stalled, or lose what goes in one direction.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -23,6 +23,26 @@ pub(crate) enum LinkCondition {
     Slow(Duration),
     /// Nothing arrives, without an error.
     Stalled,
+    /// Requests are lost without an error, and responses to earlier ones arrive.
+    RequestsDropped,
+    /// Requests arrive, and responses are lost without an error.
+    ResponsesDropped,
+}
+
+/// Direction of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Requests,
+    Responses,
+}
+
+impl LinkCondition {
+    fn drops(self, direction: Direction) -> bool {
+        match direction {
+            Direction::Requests => self == Self::RequestsDropped,
+            Direction::Responses => self == Self::ResponsesDropped,
+        }
+    }
 }
 
 /// A link to one address.
@@ -80,16 +100,18 @@ async fn connect(near: TcpStream, far: TcpStream, condition: watch::Receiver<Lin
     let (far_in, far_out) = far.into_split();
     let mut cut = condition.clone();
     tokio::select! {
-        () = pass(near_in, far_out, condition.clone()) => {}
-        () = pass(far_in, near_out, condition) => {}
+        () = pass(near_in, far_out, Direction::Requests, condition.clone()) => {}
+        () = pass(far_in, near_out, Direction::Responses, condition) => {}
         _ = cut.wait_for(|condition| *condition == LinkCondition::Cut) => {}
     }
 }
 
-/// Forwards bytes until one side ends.
+/// Forwards bytes of one direction until one side ends. Once it has lost some it loses all, and breaks when the fault is
+/// over, as a connection does whose packets were not acknowledged.
 async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
+    direction: Direction,
     mut condition: watch::Receiver<LinkCondition>,
 ) {
     let mut buffer = vec![0; CHUNK];
@@ -101,6 +123,12 @@ async fn pass(
         let Ok(now) = stalled.await.map(|condition| *condition) else {
             return;
         };
+        if now.drops(direction) {
+            let _ = condition
+                .wait_for(|condition| !condition.drops(direction))
+                .await;
+            return;
+        }
         if let LinkCondition::Slow(delay) = now {
             sleep(delay).await;
         }

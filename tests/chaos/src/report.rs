@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::RunOptions;
 use crate::application::{ButtonPress, ReceivedInput, by_name};
 use crate::fleet::{RunLogs, Store};
+use crate::proxy::LateDeliveries;
 use crate::user::UserReport;
 
 /// Maximum number of printed characters per event.
@@ -23,6 +24,8 @@ pub(crate) struct ChaosReport {
     tasks: usize,
     seconds: u64,
     faults: BTreeMap<&'static str, usize>,
+    /// Requests that an executor received after their caller had given them up, or once more.
+    late_deliveries: LateDeliveries,
     actions: Actions,
     events: Events,
     states: BTreeMap<&'static str, usize>,
@@ -99,7 +102,7 @@ impl ChaosReport {
 
 /// Checks a run and counts the results.
 pub(crate) fn count(
-    scope: RunOptions,
+    scope: &RunOptions,
     store: Store,
     reports: &[UserReport],
     logs: &RunLogs,
@@ -111,6 +114,7 @@ pub(crate) fn count(
         tasks: scope.tasks,
         seconds: elapsed.as_secs(),
         faults,
+        late_deliveries: logs.late_deliveries,
         ..ChaosReport::default()
     };
     let received: Vec<ReceivedInput> = logs

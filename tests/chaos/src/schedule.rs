@@ -10,8 +10,6 @@ use rand::{Rng as _, SeedableRng as _};
 use crate::application::BUTTONS;
 use crate::fleet::Store;
 
-/// Average interval between two faults.
-const MEAN_FAULT_INTERVAL: Duration = Duration::from_millis(700);
 /// One in this many tasks is cancelled by its user.
 const CANCELLED_TASK_RATIO: u32 = 15;
 
@@ -65,13 +63,25 @@ pub(crate) enum FaultKind {
     LinkCut,
     LinkSlow,
     LinkStalled,
+    /// Nothing arrives in one direction.
+    LinkRequestsDropped,
+    LinkResponsesDropped,
+    /// Requests to an executor fail and are delivered later.
+    RequestsLate,
+    RequestsDuplicated,
+    RequestsReordered,
+    ResponsesLost,
+    /// An executor is killed and starts without its journal and lease.
+    JournalLost,
+    /// An executor is killed and starts with an older copy of its journal and lease.
+    JournalOlder,
     DiskFull,
     ExecutorDiskFull,
     DatabaseKilled,
 }
 
 impl FaultKind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 21] = [
         Self::OrchestratorKilled,
         Self::OrchestratorFrozen,
         Self::OrchestratorEnded,
@@ -82,10 +92,35 @@ impl FaultKind {
         Self::LinkCut,
         Self::LinkSlow,
         Self::LinkStalled,
+        Self::LinkRequestsDropped,
+        Self::LinkResponsesDropped,
+        Self::RequestsLate,
+        Self::RequestsDuplicated,
+        Self::RequestsReordered,
+        Self::ResponsesLost,
+        Self::JournalLost,
+        Self::JournalOlder,
         Self::DiskFull,
         Self::ExecutorDiskFull,
         Self::DatabaseKilled,
     ];
+
+    /// Parses `yes` (all faults), `no`, or names of faults separated by commas.
+    pub(crate) fn parse_list(text: &str) -> Result<Vec<Self>, String> {
+        let parse = |name: &str| {
+            let found = Self::ALL
+                .into_iter()
+                .find(|kind| kind.name() == name.trim());
+            let known = || Self::ALL.map(Self::name).join(", ");
+            found
+                .ok_or_else(|| format!("unknown fault {name}; use yes, no, or some of {}", known()))
+        };
+        match text.trim() {
+            "yes" => Ok(Self::ALL.to_vec()),
+            "no" => Ok(Vec::new()),
+            names => names.split(',').map(parse).collect(),
+        }
+    }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -99,6 +134,14 @@ impl FaultKind {
             Self::LinkCut => "link_cut",
             Self::LinkSlow => "link_slow",
             Self::LinkStalled => "link_stalled",
+            Self::LinkRequestsDropped => "link_requests_dropped",
+            Self::LinkResponsesDropped => "link_responses_dropped",
+            Self::RequestsLate => "requests_late",
+            Self::RequestsDuplicated => "requests_duplicated",
+            Self::RequestsReordered => "requests_reordered",
+            Self::ResponsesLost => "responses_lost",
+            Self::JournalLost => "journal_lost",
+            Self::JournalOlder => "journal_older",
             Self::DiskFull => "disk_full",
             Self::ExecutorDiskFull => "executor_disk_full",
             Self::DatabaseKilled => "database_killed",
@@ -109,7 +152,13 @@ impl FaultKind {
     fn lasts(self) -> std::ops::Range<u64> {
         match self {
             Self::OrchestratorFrozen => 1000..9000,
-            Self::LinkSlow | Self::LinkStalled => 500..6000,
+            Self::LinkSlow
+            | Self::LinkStalled
+            | Self::LinkRequestsDropped
+            | Self::LinkResponsesDropped => 500..6000,
+            // Long enough that each meets actions: a desktop has one or two in a second.
+            Self::RequestsDuplicated | Self::RequestsReordered => 1000..6000,
+            Self::RequestsLate | Self::ResponsesLost => 300..2500,
             Self::DiskFull | Self::ExecutorDiskFull => 500..4000,
             _ => 50..3000,
         }
@@ -132,32 +181,40 @@ pub(crate) struct ScheduledFault {
 pub(crate) struct FaultSchedule {
     random: StdRng,
     kinds: Vec<FaultKind>,
+    mean_interval: Duration,
     at: Duration,
 }
 
 impl FaultSchedule {
-    pub(crate) fn new(seed: u64, store: Store) -> Self {
+    /// Creates the schedule of these kinds of faults, as far as the store can have them.
+    pub(crate) fn new(
+        seed: u64,
+        store: Store,
+        kinds: &[FaultKind],
+        mean_interval: Duration,
+    ) -> Self {
         let has_database =
             |kind: &FaultKind| *kind != FaultKind::DatabaseKilled || store == Store::Postgres;
         Self {
             random: StdRng::seed_from_u64(seed),
-            kinds: FaultKind::ALL.into_iter().filter(has_database).collect(),
+            kinds: kinds.iter().copied().filter(has_database).collect(),
+            mean_interval,
             at: Duration::ZERO,
         }
     }
 
-    pub(crate) fn next(&mut self) -> ScheduledFault {
-        self.at += MEAN_FAULT_INTERVAL.mul_f64(self.random.random_range(0.2..1.8));
-        let kind = *self
-            .kinds
-            .choose(&mut self.random)
-            .expect("the list is not empty");
-        ScheduledFault {
+    /// Returns the next fault; `None` without kinds of faults.
+    pub(crate) fn next(&mut self) -> Option<ScheduledFault> {
+        self.at += self
+            .mean_interval
+            .mul_f64(self.random.random_range(0.2..1.8));
+        let kind = *self.kinds.choose(&mut self.random)?;
+        Some(ScheduledFault {
             at: self.at,
             kind,
             which: self.random.random(),
             duration: Duration::from_millis(self.random.random_range(kind.lasts())),
-        }
+        })
     }
 }
 
@@ -168,7 +225,8 @@ mod tests {
     #[test]
     fn same_seed_gives_the_same_schedule() {
         let faults = || {
-            let mut faults = FaultSchedule::new(7, Store::Sqlite);
+            let interval = Duration::from_millis(700);
+            let mut faults = FaultSchedule::new(7, Store::Sqlite, &FaultKind::ALL, interval);
             let line = move |_| format!("{:?}", faults.next());
             (0..50).map(line).collect::<Vec<_>>()
         };

@@ -56,11 +56,12 @@ pub(crate) struct UserReport {
 pub(crate) struct Users {
     users: Vec<JoinHandle<()>>,
     reports: Vec<Arc<std::sync::Mutex<UserReport>>>,
+    turns: Arc<Semaphore>,
 }
 
 impl Users {
     /// Starts the users, at most `at_a_time` concurrently.
-    pub(crate) fn start(scope: RunOptions, fleet: &Fleet, at_a_time: usize) -> Self {
+    pub(crate) fn start(scope: &RunOptions, fleet: &Fleet, at_a_time: usize) -> Self {
         let turns = Arc::new(Semaphore::new(at_a_time));
         let channels: Vec<Service> = fleet.user_urls.iter().map(|url| service(url)).collect();
         let (mut users, mut reports) = (Vec::new(), Vec::new());
@@ -83,11 +84,27 @@ impl Users {
             };
             let turns = turns.clone();
             users.push(tokio::spawn(async move {
-                let _turn = turns.acquire().await;
-                user.run().await;
+                // No more turns are given at the end of a soak.
+                if let Ok(_turn) = turns.acquire().await {
+                    user.run().await;
+                }
             }));
         }
-        Self { users, reports }
+        Self {
+            users,
+            reports,
+            turns,
+        }
+    }
+
+    /// Lets the users end that have begun, and none begin any more. Returns the reports of all.
+    pub(crate) async fn end_after_current(mut self) -> Vec<UserReport> {
+        self.turns.close();
+        let all = futures::future::join_all(self.users.iter_mut());
+        // Those that have not ended by then are aborted.
+        let _ = timeout(WATCH_IDLE_TIMEOUT, all).await;
+        self.users.retain(|user| !user.is_finished());
+        self.end().await
     }
 
     pub(crate) fn has_finished(&self) -> bool {

@@ -6,7 +6,8 @@ import httpx2
 import pytest
 import schemathesis
 from conftest import Shop, Stack, token
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance, negative_data_rejection, response_schema_conformance, status_code_conformance,
@@ -14,31 +15,34 @@ from schemathesis.specs.openapi.checks import (
 
 OWNER = {"authorization": f"Bearer {token('owner')}"}
 
-schema = schemathesis.pytest.from_fixture("description")
+# Requests for each operation and each kind, chosen alike in every run.
+EXAMPLES = settings(
+    max_examples=5, deadline=None, phases=[Phase.generate], database=None, derandomize=True, suppress_health_check=list(HealthCheck),
+)
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance, negative_data_rejection]
+OPERATIONS = {
+    "/api/v1/tasks", "/api/v1/tasks/{task}", "/api/v1/tasks/{task}/steps", "/api/v1/tasks/{task}/approvals", "/api/v1/approvals",
+    "/api/v1/desktops", "/api/v1/sessions", "/api/v1/sessions/{session}",
+}
 
 
-@pytest.fixture(scope="session")
-def description(stack: Stack, shop: Shop):
-    """The description that the gateway serves, of a server that has something to list."""
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+def test_resources_are_as_described(stack: Stack, shop: Shop, mode: GenerationMode) -> None:
     with httpx2.Client(base_url=stack.gateway, headers=OWNER, timeout=30) as client:
+        # Something to list.
         sent = client.post("/api/chat/send", json={"session_id": "rest", "text": f"open {shop.url}"})
         assert sent.status_code == 200, sent.text
     described = schemathesis.openapi.from_url(f"{stack.gateway}/api/openapi.json", headers=OWNER)
-    return described.include(tag="resources")
+    operations = [result.ok() for result in described.include(tag="resources").get_all_operations()]
+    assert {operation.path for operation in operations} == OPERATIONS
+    for operation in operations:
 
+        @EXAMPLES
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def conforms(case) -> None:
+            case.call_and_validate(headers=OWNER, checks=CHECKS)
 
-@schema.parametrize()
-@settings(
-    max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate], database=None, derandomize=True,
-    suppress_health_check=list(HealthCheck),
-)
-def test_resources_are_as_described(case) -> None:
-    case.call_and_validate(
-        headers=OWNER,
-        checks=[
-            not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance, negative_data_rejection,
-        ],
-    )
+        conforms()
 
 
 def test_resources_are_those_of_the_calls(stack: Stack, shop: Shop) -> None:

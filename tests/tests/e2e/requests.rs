@@ -185,7 +185,7 @@ async fn run_without_a_terminal_ends_with_the_required_flags() {
         ])
         .await;
     assert_code(&limited, 1);
-    for part in ["TIME_LIMIT", "waiting for a person", "Lantern"] {
+    for part in ["the time limit of 12 s", "waiting for a person", "Lantern"] {
         assert!(limited.stdout.contains(part), "{part}: {limited:?}");
     }
     // The hint can be pasted.

@@ -7,9 +7,11 @@
 //! A fenced id and a checkpoint are entries that stand for no request: an Executor of an earlier version reads them as
 //! used ids of which nothing was sent, so a downgrade performs no fenced action either.
 //!
-//! Not recognised is a loss after the caller's checkpoint. A copy of the journal that was taken within the same lease has
-//! the checkpoint and may lack later actions. Without [`Retention::sync`] a power failure may lose them, too. An action that
-//! was performed and is lost in this way is fenced as not started, and its caller may repeat it.
+//! A journal that was lost or replaced by an older copy is recognised by the entries that the caller knows it to have: the
+//! checkpoint of its lease, and its last action. A folder that is a copy has no checkpoints ([`StateFolder::is_copy`]). Not
+//! recognised is the loss of an action alone: a snapshot of the machine from between the last known action and this one, or,
+//! without [`Retention::sync`], a power failure. An action that was performed and is
+//! lost in this way is fenced as not started, and its caller may repeat it.
 //!
 //! Bounded: finished entries are evicted by count and age, oldest first, and the file is rewritten when most of it is
 //! obsolete, and every hour if any of it is. "At most once" holds while an entry is kept. After that the caller's lease is no longer valid.
@@ -38,6 +40,8 @@ use super::storage::{StateFolder, StorageError, at};
 
 const FILE: &str = "journal";
 const KEY_FILE: &str = "journal.key";
+/// Beginning of the names of checkpoints.
+const CHECKPOINT: &str = "checkpoint/";
 
 /// The keyed hash of a request's body.
 pub type Digest = [u8; 32];
@@ -78,6 +82,15 @@ pub enum EntryProgress {
     Unknown,
     /// The action had not started, and never will.
     Fenced,
+}
+
+/// Entries that the caller of [`Journal::fence`] knows the journal to have, unless it was lost or is an older copy.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ExpectedEntries<'a> {
+    /// Checkpoint from before the action was sent.
+    pub checkpoint: Option<&'a str>,
+    /// An action from before this one.
+    pub last_action: Option<&'a ActionId>,
 }
 
 /// The journal of one desktop.
@@ -172,9 +185,24 @@ impl Journal {
         {
             entry.state = ActionState::Unknown;
         }
+        if journal.folder.is_copy()? {
+            journal.drop_checkpoints();
+        }
         journal.evict(now);
         journal.rewrite()?;
         Ok(journal)
+    }
+
+    /// Drops all checkpoints: a copy may lack what was recorded after them.
+    fn drop_checkpoints(&mut self) {
+        let entries = &mut self.entries;
+        self.order.retain(|id| {
+            let is_checkpoint = id.starts_with(CHECKPOINT);
+            if is_checkpoint {
+                entries.remove(id);
+            }
+            !is_checkpoint
+        });
     }
 
     /// The keyed hash of a request's body.
@@ -220,7 +248,7 @@ impl Journal {
     }
 
     /// Fences an action that has not started, so that [`Journal::begin`] refuses its id from now on, also after a
-    /// restart. Returns its progress. If the journal does not have the `checkpoint` from before the action was sent, the
+    /// restart. Returns its progress. If the journal does not have the `known` entries from before the action was sent, the
     /// action may have been performed and forgotten, and its progress is unknown instead of fenced.
     ///
     /// # Errors
@@ -228,11 +256,14 @@ impl Journal {
     pub fn fence(
         &mut self,
         id: &ActionId,
-        checkpoint: Option<&str>,
+        known: ExpectedEntries<'_>,
         now: SystemTime,
     ) -> Result<EntryProgress, StorageError> {
         // Before the fence is written, which may evict the checkpoint.
-        let is_complete = checkpoint.is_none_or(|name| self.is_reserved(name));
+        let is_complete = known.checkpoint.is_none_or(|name| self.is_reserved(name))
+            && known
+                .last_action
+                .is_none_or(|id| self.entries.contains_key(id.as_str()));
         if !self.entries.contains_key(id.as_str()) {
             self.reserve(id.as_str(), is_complete, now)?;
         }
@@ -248,7 +279,7 @@ impl Journal {
     /// If the checkpoint cannot be written.
     pub fn checkpoint(&mut self, now: SystemTime) -> Result<String, StorageError> {
         let number = u128::from_le_bytes(random(&self.folder.path(FILE))?);
-        let name = format!("checkpoint/{number:032x}");
+        let name = format!("{CHECKPOINT}{number:032x}");
         self.reserve(&name, true, now)?;
         Ok(name)
     }
@@ -765,8 +796,12 @@ mod tests {
     }
 
     fn fence(journal: &mut Journal, id: &str, checkpoint: Option<&str>) -> EntryProgress {
+        let known = ExpectedEntries {
+            checkpoint,
+            last_action: None,
+        };
         journal
-            .fence(&ActionId::new(id), checkpoint, at_second(10))
+            .fence(&ActionId::new(id), known, at_second(10))
             .unwrap()
     }
 
@@ -824,11 +859,6 @@ mod tests {
 
     #[test]
     fn journal_without_the_checkpoint_cannot_tell_what_was_not_started() {
-        let copy = |from: &Path, to: &Path, names: &[&str]| {
-            for name in names {
-                std::fs::copy(from.join(name), to.join(name)).unwrap();
-            }
-        };
         let folder = tempfile::tempdir().unwrap();
         let older = tempfile::tempdir().unwrap();
         drop(open(folder.path()));
@@ -856,6 +886,61 @@ mod tests {
                 assert_eq!(begin(&mut journal, "c", "click"), BeginOutcome::Fenced);
             }
         }
+    }
+
+    #[test]
+    fn copy_from_before_the_last_known_action_leaves_the_outcome_unknown() {
+        let (folder, older) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut journal = open(folder.path());
+        let checkpoint = journal.checkpoint(at_second(10)).unwrap();
+        // Within the same lease: the copy has its checkpoint.
+        copy(folder.path(), older.path(), &[FILE, KEY_FILE]);
+        for id in ["known", "lost"] {
+            begin(&mut journal, id, "click");
+            finish(&mut journal, id);
+        }
+        let last = ActionId::new("known");
+        let known = ExpectedEntries {
+            checkpoint: Some(&checkpoint),
+            last_action: Some(&last),
+        };
+        let fence = |journal: &mut Journal, id: &str| {
+            let id = ActionId::new(id);
+            journal.fence(&id, known, at_second(10)).unwrap()
+        };
+        assert_eq!(fence(&mut journal, "new"), EntryProgress::Fenced);
+        let mut restored = open(older.path());
+        assert_eq!(fence(&mut restored, "lost"), EntryProgress::Unknown);
+    }
+
+    fn copy(from: &Path, to: &Path, names: &[&str]) {
+        for name in names {
+            std::fs::copy(from.join(name), to.join(name)).unwrap();
+        }
+    }
+
+    #[test]
+    fn copied_folder_has_no_checkpoints() {
+        let (folder, copied) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut journal = open(folder.path());
+        let checkpoint = journal.checkpoint(at_second(10)).unwrap();
+        journal.folder.confirm().unwrap();
+        begin(&mut journal, "known", "click");
+        finish(&mut journal, "known");
+        // With everything that the caller knows it to have.
+        copy(
+            folder.path(),
+            copied.path(),
+            &[FILE, KEY_FILE, "lock", "identity"],
+        );
+        let kept = Some(checkpoint.as_str());
+        assert_eq!(fence(&mut journal, "new", kept), EntryProgress::Fenced);
+        let mut journal = open(copied.path());
+        assert_eq!(fence(&mut journal, "new", kept), EntryProgress::Unknown);
+        assert!(matches!(
+            journal.look_up(&ActionId::new("known")),
+            EntryProgress::Finished(_)
+        ));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Exclusive leases of a desktop: monotonically increasing epochs, and leases that expire unless they are renewed.
 //!
 //! [`LeaseState`] is pure: its methods take the current time. [`load`] and [`save`] persist it. Invariant: no epoch is
-//! issued twice, because it is on disk before a caller learns it.
+//! issued twice, because it is on disk before a caller learns it. Each process continues above the time of its start, so that
+//! this also holds after the state was lost or replaced by an older copy, unless the clock was set back as well: a late call of
+//! a holder from before is never taken for one of a new holder.
 
 use std::time::{Duration, SystemTime};
 
@@ -38,6 +40,9 @@ pub struct LeaseState {
     highest: u64,
     /// Lease of the highest epoch, until it is released.
     current: Option<CurrentLease>,
+    /// Lowest epoch that this process issues: the milliseconds from 1970 to its start. It issues fewer than one in a millisecond.
+    #[serde(skip)]
+    floor: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +74,7 @@ impl LeaseState {
                 remaining,
             });
         }
-        self.highest += 1;
+        self.highest = self.floor.max(self.highest + 1);
         self.current = Some(CurrentLease {
             holder: holder.to_owned(),
             ends_at: now + ttl,
@@ -151,19 +156,28 @@ fn remaining(current: &CurrentLease, now: SystemTime) -> Option<Duration> {
 const FILE: &str = "lease.json";
 
 /// Reads the lease state; an empty one if there is no file. The remaining time is capped at [`MAX_TTL`], in case the
-/// system clock was set back.
+/// system clock was set back. The lease in a copy has ended: a late call under it could be one that the copy has forgotten.
 ///
 /// # Errors
 /// If the file cannot be read or is damaged. Restarting at epoch 1 would accept an old holder again.
 pub fn load(folder: &StateFolder, now: SystemTime) -> Result<LeaseState, StorageError> {
-    let Some(content) = folder.read(FILE)? else {
-        return Ok(LeaseState::default());
+    let mut state = match folder.read(FILE)? {
+        None => LeaseState::default(),
+        Some(content) => {
+            let read = serde_json::from_slice(&content);
+            read.map_err(|error| StorageError::Damaged {
+                path: folder.path(FILE),
+                what: error.to_string(),
+            })?
+        }
     };
-    let read = serde_json::from_slice(&content);
-    let mut state: LeaseState = read.map_err(|error| StorageError::Damaged {
-        path: folder.path(FILE),
-        what: error.to_string(),
-    })?;
+    let since_1970 = now.duration_since(SystemTime::UNIX_EPOCH);
+    let floor = u64::try_from(since_1970.unwrap_or_default().as_millis());
+    state.floor = floor.unwrap_or_default();
+    if folder.is_copy()? {
+        state.current = None;
+        save(folder, &state)?;
+    }
     if let Some(current) = &mut state.current {
         current.ends_at = current.ends_at.min(now + MAX_TTL);
     }
@@ -289,6 +303,31 @@ mod tests {
         save(&folder, &state).unwrap();
         let again = load(&folder, at(0)).unwrap();
         assert_eq!(again.expires_at(), Some(at(0) + MAX_TTL));
+    }
+
+    #[test]
+    fn epochs_grow_although_the_state_was_lost_or_is_an_older_copy() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = StateFolder::open(parent.path()).unwrap();
+        let mut state = load(&folder, at(100)).unwrap();
+        acquire(&mut state, "a", 100).unwrap();
+        save(&folder, &state).unwrap();
+        let issued = [
+            acquire(&mut state, "a", 101).unwrap(),
+            acquire(&mut state, "a", 102).unwrap(),
+        ];
+        assert_eq!(issued[1], issued[0] + 1, "without a gap in one process");
+        let mut older = load(&folder, at(103)).unwrap();
+        assert!(acquire(&mut older, "b", 140).unwrap() > issued[1]);
+        folder
+            .replace(FILE, b"{\"highest\":0,\"current\":null}")
+            .unwrap();
+        let mut lost = load(&folder, at(103)).unwrap();
+        assert!(acquire(&mut lost, "b", 140).unwrap() > issued[1]);
+        for epoch in issued {
+            let late = lost.check(DesktopEpoch(epoch), at(140));
+            assert!(matches!(late, Err(Error::Superseded { .. })), "{late:?}");
+        }
     }
 
     #[test]

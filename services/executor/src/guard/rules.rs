@@ -459,7 +459,9 @@ mod tests {
         let plain = "http://example.com/".to_owned();
         check(open(&plain), refused);
         check(Action::GoToUrl { url: plain }, refused);
-        let Ok(Action::OpenUrl { url }) = rules().check(open("HTTPS://Example.com"), None) else {
+        let named = NamedHosts::default();
+        let checked = rules().check(open("HTTPS://Example.com"), None, &named);
+        let Ok(Action::OpenUrl { url }) = checked else {
             panic!("refused")
         };
         assert_eq!(url, "https://example.com/");

@@ -1,15 +1,21 @@
 //! Persistent state of a desktop's guard: a locked folder with atomic file replacement. Only this user has access: the files
 //! tell what was done on a desktop.
 //!
-//! It does not know what the files mean.
+//! A folder that was copied or restored from a copy is recognised by its lock file, which the folder names and whose copy is
+//! another file. Not recognised is a copy of the whole disk, such as a snapshot of a virtual machine. It does not know what the
+//! files mean.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use motorium_kit::private_file;
 use rustix::fs::{FlockOperation, flock};
+
+/// Name of the file that names the lock file.
+const IDENTITY_FILE: &str = "identity";
 
 /// Time for which a lock is waited for, and interval of the attempts. A killed Executor leaves its lock to a process that it was
 /// starting, which drops it when it begins: within a few milliseconds, and later on a busy machine.
@@ -35,7 +41,7 @@ pub enum StorageError {
 pub struct StateFolder {
     path: PathBuf,
     /// Holds the lock until the folder is dropped.
-    _lock: File,
+    lock: File,
 }
 
 impl StateFolder {
@@ -52,10 +58,44 @@ impl StateFolder {
             .open(&lock_path)
             .map_err(|source| at(&lock_path, source))?;
         match lock_soon(&lock) {
-            Ok(()) => Ok(Self { path, _lock: lock }),
+            Ok(()) => Ok(Self { path, lock }),
             Err(rustix::io::Errno::AGAIN) => Err(StorageError::Locked { path: lock_path }),
             Err(errno) => Err(at(&lock_path, errno.into())),
         }
+    }
+
+    /// Returns whether the folder is a copy of another one, or of itself at an earlier time. [`StateFolder::confirm`] ends it.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn is_copy(&self) -> Result<bool, StorageError> {
+        let named = self.read(IDENTITY_FILE)?;
+        // A new folder, or one of an earlier version, names none.
+        Ok(named.is_some_and(|named| self.identity().is_ok_and(|own| named != own.into_bytes())))
+    }
+
+    /// Makes the folder an original, once what a copy must not have is gone.
+    ///
+    /// # Errors
+    /// If the folder cannot be written.
+    pub fn confirm(&self) -> Result<(), StorageError> {
+        let identity = self.identity()?.into_bytes();
+        if self.read(IDENTITY_FILE)?.as_ref() == Some(&identity) {
+            return Ok(());
+        }
+        self.replace(IDENTITY_FILE, &identity)
+    }
+
+    /// Returns what tells the lock file from its copies: its number and the time of its creation, since which it is not changed.
+    fn identity(&self) -> Result<String, StorageError> {
+        let metadata = self.lock.metadata();
+        let metadata = metadata.map_err(|source| at(&self.path("lock"), source))?;
+        Ok(format!(
+            "{} {}.{}",
+            metadata.ino(),
+            metadata.ctime(),
+            metadata.ctime_nsec()
+        ))
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -133,6 +173,24 @@ mod tests {
         ));
         drop(folder);
         StateFolder::open(parent.path().join("a/b")).unwrap();
+    }
+
+    #[test]
+    fn a_copy_of_a_folder_is_recognised_until_it_is_confirmed() {
+        let (parent, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let original = StateFolder::open(parent.path()).unwrap();
+        assert!(!original.is_copy().unwrap(), "it is new");
+        original.confirm().unwrap();
+        drop(original);
+        assert!(!StateFolder::open(parent.path()).unwrap().is_copy().unwrap());
+        for name in ["lock", IDENTITY_FILE] {
+            fs::copy(parent.path().join(name), other.path().join(name)).unwrap();
+        }
+        for _ in 0..2 {
+            assert!(StateFolder::open(other.path()).unwrap().is_copy().unwrap());
+        }
+        StateFolder::open(other.path()).unwrap().confirm().unwrap();
+        assert!(!StateFolder::open(other.path()).unwrap().is_copy().unwrap());
     }
 
     #[test]

@@ -301,7 +301,7 @@ async fn the_files_of_a_task_are_read_under_its_lease_only() {
         (None, reason::LEASE_SUPERSEDED),
         (Some(0), reason::LEASE_SUPERSEDED),
         (lease, reason::LEASE_SUPERSEDED),
-        (Some(99), reason::LEASE_UNKNOWN),
+        (Some(former.0 + 99), reason::LEASE_UNKNOWN),
     ] {
         check_reason(service.get_file(under(epoch)).await, refusal);
         check_reason(service.stat_file(under(epoch)).await, refusal);

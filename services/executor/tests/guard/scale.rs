@@ -133,7 +133,7 @@ async fn clicks_land_on_the_monitor_that_shows_the_pixel() {
             (x, y),
             (x + to_pixels(700), y + to_pixels(460)),
         ];
-        let sent = clicks(&service, &file, &pixels).await;
+        let sent = clicks(service.as_ref(), &file, &pixels).await;
         assert_eq!(
             sent,
             [(-1280, -200), (-880, 200), (0, 0), (700, 460)],

@@ -11,81 +11,30 @@ use std::time::Duration;
 use motorium_messages::{Language, Message};
 use motorium_proto::v1::orchestrator as wire;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ElicitRequest, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ElicitationSchema, EnumSchema, ErrorData, InputRequest, InputRequiredResult,
-    ProtocolVersion, SealOptions, StringSchema,
+    CallToolResponse, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationSchema, EnumSchema, InputRequest, InputRequiredResult, ProtocolVersion,
+    StringSchema,
 };
-use serde::{Deserialize, Serialize};
 
-use super::server::{CallContext, McpServer};
-use crate::caller::Caller;
+use super::call::CallContext;
+use super::input::{Input, QUESTION, Question};
 use crate::error::Error;
 
 /// Time that a person has to answer. The approval may expire earlier.
 const ANSWER_TIME: Duration = Duration::from_secs(15 * 60);
-/// Name of the question.
-const QUESTION: &str = "approval";
 /// Decisions of the form.
 const APPROVE: &str = "approve";
 const DENY: &str = "deny";
 
-/// What a person said to an approval.
+/// Answer of the person at a client to an approval.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Resolution {
     Decided {
         approve: bool,
         reason: String,
     },
     /// Nobody was asked, or the person gave no decision.
     Undecided,
-}
-
-/// What a client of the protocol without sessions brings back.
-#[derive(Debug)]
-pub(super) struct Input {
-    question: Question,
-    answer: Option<ElicitResult>,
-}
-
-impl Input {
-    pub(super) fn task(&self) -> &str {
-        &self.question.task
-    }
-}
-
-/// The question that an answer belongs to. It travels sealed, through the client.
-#[derive(Debug, Serialize, Deserialize)]
-struct Question {
-    task: String,
-    approval: String,
-}
-
-impl McpServer {
-    /// Returns what the client brings back. A question that was not put to this caller is refused.
-    pub(super) fn input_of(
-        &self,
-        request: &CallToolRequestParams,
-        caller: &Caller,
-    ) -> Result<Option<Input>, ErrorData> {
-        let Some(sealed) = &request.request_state else {
-            return Ok(None);
-        };
-        let identity = caller.identity().to_text();
-        let question = self.sealed.open_json_with(sealed, identity.as_bytes());
-        let question = question.map_err(|error| {
-            tracing::debug!(%error, "a client of MCP brings a state back that it did not receive");
-            ErrorData::invalid_params(
-                "the request state is not one of this server, or has expired",
-                None,
-            )
-        })?;
-        let answers = request.input_responses.as_ref();
-        let answer = answers.and_then(|answers| answers.get(QUESTION));
-        Ok(Some(Input {
-            question,
-            answer: answer.and_then(|answer| serde_json::from_value(answer.clone()).ok()),
-        }))
-    }
 }
 
 impl CallContext<'_> {
@@ -95,17 +44,17 @@ impl CallContext<'_> {
         task: &wire::Task,
         approval: &str,
         input: Option<&Input>,
-    ) -> Result<Asked, Error> {
+    ) -> Result<Resolution, Error> {
         if let Some(input) = input {
             let is_answered = input.question.approval == approval;
             let answer = input.answer.as_ref().filter(|_| is_answered);
-            return Ok(answer.map_or(Asked::Undecided, decision));
+            return Ok(answer.map_or(Resolution::Undecided, decision));
         }
         if !self.can_ask() || self.is_without_session() {
-            return Ok(Asked::Undecided);
+            return Ok(Resolution::Undecided);
         }
         let Some(approval) = self.askable(task, approval).await? else {
-            return Ok(Asked::Undecided);
+            return Ok(Resolution::Undecided);
         };
         let asked = self
             .request
@@ -115,7 +64,7 @@ impl CallContext<'_> {
             Ok(answer) => Ok(decision(&answer)),
             Err(error) => {
                 tracing::debug!(%error, "a client of MCP did not answer");
-                Ok(Asked::Undecided)
+                Ok(Resolution::Undecided)
             }
         }
     }
@@ -141,12 +90,7 @@ impl CallContext<'_> {
             task: task.name.clone(),
             approval: approval.to_owned(),
         };
-        let identity = self.caller.identity().to_text();
-        let options = SealOptions::new()
-            .associated_data(identity.as_bytes())
-            .ttl(ANSWER_TIME);
-        let sealed = self.server.sealed.seal_json_with(&question, &options);
-        let sealed = sealed.expect("a question has text keys only");
+        let sealed = self.seal.close(&question, &self.caller, ANSWER_TIME);
         let request = InputRequest::Elicitation(ElicitRequest::new(form(task, &pending)));
         let requests = BTreeMap::from([(QUESTION.to_owned(), request)]);
         Ok(Some(
@@ -273,21 +217,21 @@ fn plain(text: &str) -> String {
 }
 
 /// Returns the decision of an answer. Everything but a clear one decides nothing.
-fn decision(answer: &ElicitResult) -> Asked {
+fn decision(answer: &ElicitResult) -> Resolution {
     let content = answer.content.as_ref();
     let field =
         |name: &str| content.and_then(|content| content.get(name)?.as_str().map(str::to_owned));
     let reason = field("reason").unwrap_or_default();
     match (&answer.action, field("decision").as_deref()) {
-        (ElicitationAction::Accept, Some(APPROVE)) => Asked::Decided {
+        (ElicitationAction::Accept, Some(APPROVE)) => Resolution::Decided {
             approve: true,
             reason: String::new(),
         },
-        (ElicitationAction::Accept, Some(DENY)) => Asked::Decided {
+        (ElicitationAction::Accept, Some(DENY)) => Resolution::Decided {
             approve: false,
             reason,
         },
-        _ => Asked::Undecided,
+        _ => Resolution::Undecided,
     }
 }
 
@@ -299,29 +243,37 @@ mod tests {
 
     #[test]
     fn only_a_clear_decision_decides() {
-        let check = |action: ElicitationAction, content: Option<Value>, expected: Asked| {
+        let check = |action: ElicitationAction, content: Option<Value>, expected: Resolution| {
             let mut answer = ElicitResult::new(action);
             answer.content = content.clone();
             assert_eq!(decision(&answer), expected, "{content:?}");
         };
-        let approved = || Asked::Decided {
+        let approved = || Resolution::Decided {
             approve: true,
             reason: String::new(),
         };
-        let denied = |reason: &str| Asked::Decided {
+        let denied = |reason: &str| Resolution::Decided {
             approve: false,
             reason: reason.to_owned(),
         };
         let yes = Some(json!({"decision": "approve"}));
         check(ElicitationAction::Accept, yes.clone(), approved());
-        check(ElicitationAction::Decline, yes.clone(), Asked::Undecided);
-        check(ElicitationAction::Cancel, yes, Asked::Undecided);
-        check(ElicitationAction::Accept, None, Asked::Undecided);
-        check(ElicitationAction::Accept, Some(json!({})), Asked::Undecided);
+        check(
+            ElicitationAction::Decline,
+            yes.clone(),
+            Resolution::Undecided,
+        );
+        check(ElicitationAction::Cancel, yes, Resolution::Undecided);
+        check(ElicitationAction::Accept, None, Resolution::Undecided);
+        check(
+            ElicitationAction::Accept,
+            Some(json!({})),
+            Resolution::Undecided,
+        );
         check(
             ElicitationAction::Accept,
             Some(json!({"decision": true})),
-            Asked::Undecided,
+            Resolution::Undecided,
         );
         let no = json!({"decision": "deny", "reason": "not this one"});
         check(ElicitationAction::Accept, Some(no), denied("not this one"));

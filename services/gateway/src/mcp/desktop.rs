@@ -16,7 +16,7 @@ use motorium_proto::v1::perception::perception_service_client::PerceptionService
 use rmcp::model::ContentBlock;
 use uuid::Uuid;
 
-use super::server::{Answered, CallContext, structured};
+use super::call::{Answered, CallContext, structured};
 use super::tools::{Act, Action, ActionReport, Button, ElementReport, Look, ScreenReport};
 use crate::error::Error;
 use crate::upstream::DesktopService;

@@ -1,7 +1,8 @@
 //! Motorium as a tool of other agents: a server of the Model Context Protocol, at `/mcp`.
 //!
 //! - `tools`: the tools and their arguments
-//! - `server`: from calls of tools to calls of the services
+//! - `server`: lists the tools and passes calls on
+//! - `call`, `input`: a call with its results; the answers that clients without sessions bring back
 //! - `tasks`: runs, follows, answers and stops tasks; extracts data
 //! - `approvals`: asks the person at the client
 //! - `desktop`: looks at a desktop, and acts on it
@@ -12,7 +13,9 @@
 //! only a client that can ask one has it.
 
 mod approvals;
+mod call;
 mod desktop;
+mod input;
 mod server;
 mod session;
 mod tasks;

@@ -4,21 +4,18 @@
 
 use std::sync::Arc;
 
-use motorium_kit::config::Secret;
-use motorium_proto::error::ErrorReport;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    Implementation, ListToolsResult, PaginatedRequestParams, RequestStateCodec, ServerCapabilities,
-    ServerConfig,
+    CallToolRequestParams, CallToolResponse, ErrorData, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
-use serde::Serialize;
 
+use super::call::{Answered, CallContext, failure, problem};
+use super::input::Seal;
 use super::tools::{CallError, ToolCall, declared};
-use crate::caller::{Caller, random_secret};
-use crate::error::Error;
-use crate::upstream::{OrchestratorClient, Upstream};
+use crate::caller::Caller;
+use crate::upstream::Upstream;
 
 /// Advice for the model, beside the descriptions of the tools.
 const INSTRUCTIONS: &str = "Motorium operates a real desktop. Give run_task a whole goal rather than single clicks. A task that waits \
@@ -30,7 +27,7 @@ const INSTRUCTIONS: &str = "Motorium operates a real desktop. Give run_task a wh
 pub(crate) struct McpServer {
     upstream: Arc<Upstream>,
     direct_actions: bool,
-    pub(super) sealed: Arc<RequestStateCodec>,
+    seal: Seal,
 }
 
 impl std::fmt::Debug for McpServer {
@@ -39,39 +36,12 @@ impl std::fmt::Debug for McpServer {
     }
 }
 
-/// A call of a tool, with what it is carried out with.
-pub(super) struct CallContext<'a> {
-    pub(super) server: &'a McpServer,
-    pub(super) upstream: &'a Upstream,
-    pub(super) caller: Caller,
-    pub(super) request: RequestContext<RoleServer>,
-    /// What the client brings back for a call that needed a person.
-    pub(super) input: Option<super::approvals::Input>,
-}
-
-impl CallContext<'_> {
-    pub(super) fn orchestrator(&self) -> Result<OrchestratorClient, Error> {
-        self.upstream.orchestrator(&self.caller)
-    }
-
-    /// Name of the client's program, as it states it.
-    pub(super) fn client_name(&self) -> String {
-        let client = self.request.client_info();
-        client.map_or_else(|| "an MCP client".to_owned(), |client| client.name)
-    }
-}
-
-/// Outcome of a call: a result, or the error of a service as a result that the model reads.
-pub(super) type Answered = Result<CallToolResponse, Error>;
-
 impl McpServer {
     pub(super) fn new(upstream: Arc<Upstream>, direct_actions: bool) -> Self {
-        let key: Secret = random_secret();
-        let sealed = RequestStateCodec::try_new(key.expose().as_bytes());
         Self {
             upstream,
             direct_actions,
-            sealed: Arc::new(sealed.expect("a secret of this process is long enough for a key")),
+            seal: Seal::new(),
         }
     }
 
@@ -118,7 +88,7 @@ impl ServerHandler for McpServer {
         let Some(caller) = caller.cloned() else {
             return Err(ErrorData::internal_error("the request has no caller", None));
         };
-        let input = self.input_of(&request, &caller)?;
+        let input = self.seal.open(&request, &caller)?;
         let arguments = request.arguments.unwrap_or_default();
         let call = match ToolCall::parse(&request.name, arguments, self.direct_actions) {
             Ok(call) => call,
@@ -128,8 +98,8 @@ impl ServerHandler for McpServer {
             Err(error) => return Ok(problem(error.to_string()).into()),
         };
         let context = CallContext {
-            server: self,
             upstream: &self.upstream,
+            seal: &self.seal,
             caller,
             request: context,
             input,
@@ -137,25 +107,4 @@ impl ServerHandler for McpServer {
         let answered = self.call(call, &context).await;
         Ok(answered.unwrap_or_else(|error| failure(&error.report()).into()))
     }
-}
-
-/// Returns the error of a service, for the model.
-fn failure(report: &ErrorReport) -> CallToolResult {
-    problem(format!("{}: {}", report.reason, report.message))
-}
-
-pub(super) fn problem(text: String) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(text)])
-}
-
-/// Returns a result with a text, and the same for programs.
-pub(super) fn structured(text: String, value: &impl Serialize, is_error: bool) -> CallToolResult {
-    let content = vec![ContentBlock::text(text)];
-    let mut result = match is_error {
-        true => CallToolResult::error(content),
-        false => CallToolResult::success(content),
-    };
-    let value = serde_json::to_value(value);
-    result.structured_content = Some(value.expect("reports have text keys only"));
-    result
 }

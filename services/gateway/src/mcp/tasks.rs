@@ -13,8 +13,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tonic::Streaming;
 
-use super::approvals::Asked;
-use super::server::{Answered, CallContext, problem, structured};
+use super::approvals::Resolution;
+use super::call::{Answered, CallContext, problem, structured};
 use super::tools::{
     Answer, Cancel, Deny, Extract, Failure, GetTask, RunTask, TaskOnly, TaskReport, WaitSeconds,
     WaitsFor,
@@ -52,7 +52,7 @@ impl CallContext<'_> {
         let wait = run.wait_seconds;
         let name = match &self.input {
             // A client without a session brings the task back that it was asked about.
-            Some(input) => input.task().to_owned(),
+            Some(input) => input.question.task.clone(),
             None => self.create(task_of(run)).await?,
         };
         self.follow(&name, wait, true).await
@@ -130,7 +130,7 @@ impl CallContext<'_> {
             ..wire::Task::default()
         };
         let name = match &self.input {
-            Some(input) => input.task().to_owned(),
+            Some(input) => input.question.task.clone(),
             None => self.create(task).await?,
         };
         let mut followed = self.watch(&name, extract.wait_seconds, true).await?;
@@ -226,12 +226,12 @@ impl CallContext<'_> {
                 }
             };
             match asked {
-                Asked::Decided { approve, reason } => {
+                Resolution::Decided { approve, reason } => {
                     let person = self.person(&task);
                     self.resolve(&approval, approve, reason, person).await?;
                     followed.state = State::Running;
                 }
-                Asked::Undecided => return Ok(Waited::Settled),
+                Resolution::Undecided => return Ok(Waited::Settled),
             }
         }
     }

@@ -47,7 +47,7 @@ impl WaitSeconds {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RunTask {
-    /// What to do on the desktop, in natural language. Without a model, sentences of the phrasebook: `open editor, then type
+    /// Goal to carry out on the desktop, in natural language. Without a model, sentences of the phrasebook: `open editor, then type
     /// "Hello", then press ctrl+s`.
     pub(super) goal: String,
     /// Instructions beside the goal.
@@ -137,7 +137,7 @@ pub(super) struct Look {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Extract {
-    /// What to read from the screen.
+    /// Data to read from the screen, in natural language.
     pub(super) instruction: String,
     /// JSON Schema of the result.
     pub(super) json_schema: Map<String, Value>,

@@ -11,6 +11,7 @@ mod schema;
 
 use axum::Json;
 use axum::extract::Path;
+use motorium_proto::limits::MAX_PAGE_SIZE;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::{approval, task};
 use serde::Deserialize;
@@ -25,6 +26,22 @@ use crate::query::Query;
 use crate::upstream::Client;
 use json::{listed, resource};
 
+/// Maximum number of results. The calls cap higher numbers; here they are errors, as the description says.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(try_from = "u16")]
+struct PageSize(u16);
+
+impl TryFrom<u16> for PageSize {
+    type Error = String;
+
+    fn try_from(size: u16) -> Result<Self, String> {
+        match i32::from(size) <= MAX_PAGE_SIZE {
+            true => Ok(Self(size)),
+            false => Err(format!("page_size: at most {MAX_PAGE_SIZE}")),
+        }
+    }
+}
+
 /// Page of a list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -32,8 +49,8 @@ use json::{listed, resource};
 pub(crate) struct PageQuery {
     /// Maximum number of results, up to 1000. 0 is the default of 50.
     #[serde(default)]
-    #[param(minimum = 0, maximum = 1000)]
-    page_size: u16,
+    #[param(value_type = u16, minimum = 0, maximum = 1000)]
+    page_size: PageSize,
     /// `next_page_token` of the previous response. All other parameters must be unchanged.
     #[serde(default)]
     page_token: String,
@@ -46,8 +63,8 @@ pub(crate) struct PageQuery {
 pub(crate) struct TasksQuery {
     /// Maximum number of results, up to 1000. 0 is the default of 50.
     #[serde(default)]
-    #[param(minimum = 0, maximum = 1000)]
-    page_size: u16,
+    #[param(value_type = u16, minimum = 0, maximum = 1000)]
+    page_size: PageSize,
     /// `next_page_token` of the previous response. All other parameters must be unchanged.
     #[serde(default)]
     page_token: String,
@@ -64,8 +81,8 @@ pub(crate) struct TasksQuery {
 pub(crate) struct ApprovalsQuery {
     /// Maximum number of results, up to 1000. 0 is the default of 50.
     #[serde(default)]
-    #[param(minimum = 0, maximum = 1000)]
-    page_size: u16,
+    #[param(value_type = u16, minimum = 0, maximum = 1000)]
+    page_size: PageSize,
     /// `next_page_token` of the previous response. All other parameters must be unchanged.
     #[serde(default)]
     page_token: String,
@@ -137,7 +154,7 @@ pub(crate) async fn list_tasks(
     let session = session.map(|session| segment("session", session));
     let session = session.transpose()?;
     let request = wire::ListTasksRequest {
-        page_size: query.page_size.into(),
+        page_size: query.page_size.0.into(),
         page_token: query.page_token,
         states: query
             .state
@@ -176,7 +193,7 @@ pub(crate) async fn list_steps(
 ) -> Answer {
     let request = wire::ListStepsRequest {
         parent: format!("tasks/{}", segment("task", &task)?),
-        page_size: query.page_size.into(),
+        page_size: query.page_size.0.into(),
         page_token: query.page_token,
     };
     let response = client.list_steps(request).await?.into_inner();
@@ -215,7 +232,7 @@ async fn approvals(
     let state = query.state.map(approval::State::from);
     let request = wire::ListApprovalsRequest {
         parent: format!("tasks/{task}"),
-        page_size: query.page_size.into(),
+        page_size: query.page_size.0.into(),
         page_token: query.page_token,
         states: state.into_iter().map(Into::into).collect(),
     };
@@ -232,7 +249,7 @@ pub(crate) async fn list_desktops(
     Query(query): Query<PageQuery>,
 ) -> Answer {
     let request = wire::ListDesktopsRequest {
-        page_size: query.page_size.into(),
+        page_size: query.page_size.0.into(),
         page_token: query.page_token,
         ..Default::default()
     };
@@ -249,7 +266,7 @@ pub(crate) async fn list_sessions(
     Query(query): Query<PageQuery>,
 ) -> Answer {
     let request = wire::ListSessionsRequest {
-        page_size: query.page_size.into(),
+        page_size: query.page_size.0.into(),
         page_token: query.page_token,
     };
     let response = client.list_sessions(request).await?.into_inner();

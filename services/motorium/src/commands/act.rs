@@ -1,9 +1,9 @@
 //! `motorium act`: performs one action on a display, under the same rules and leases as a task.
 //!
 //! A running Executor is used if there is one, so a desktop that is leased by a task is refused, unless its user has taken the
-//! task over. A person who means the display of this session is told if it acts on another one. Otherwise the action is performed in this process; a folder
-//! lock prevents two such commands at the same time. Pressing a button without releasing it is not available, because it
-//! would have to outlive the command.
+//! task over. A person who means the display of this session is told if it acts on another one. Otherwise the action is
+//! performed in this process; a folder lock prevents two such commands at the same time. Pressing a button without releasing it
+//! is not available, because it would have to outlive the command.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use std::sync::Arc;
 use motorium_executor::config::Settings;
 use motorium_executor::drivers::clipboard_content::ClipboardContent;
 use motorium_executor::{ExecutorService, InProcessExecutor};
-use motorium_kit::client::{self, Channel};
 use motorium_kit::config::{LayeredConfig, ListenAddress};
 use motorium_kit::shutdown::Shutdown;
 use motorium_messages::{Language, Message};

@@ -100,12 +100,14 @@ pub(crate) struct TaskProgress {
 /// Successive steps that only wait for the same thing. They become one line when another step follows.
 #[derive(Debug)]
 struct Wait {
-    /// Its first step.
+    /// Number of its first step.
     number: u32,
     began: Duration,
     text: String,
     looks: u32,
     ended: Duration,
+    /// The line of another wait has still to be printed before this one's.
+    is_second: bool,
 }
 
 impl TaskProgress {
@@ -346,6 +348,10 @@ impl TaskProgress {
             self.step.others += 1;
             self.step.calls.clone_from(&functions.calls);
         }
+        // The failure says the same, and follows.
+        if let Some(Next::Fail(_)) = next {
+            return ProgressUpdate::Nothing;
+        }
         // Another backend has decided.
         match self.take_skipped() {
             lines if lines.is_empty() => ProgressUpdate::Nothing,
@@ -495,12 +501,17 @@ impl TaskProgress {
             text: step.text,
             looks: 1,
             ended,
+            is_second: before.is_some(),
         });
         before.map_or(ProgressUpdate::Status(status), ProgressUpdate::Line)
     }
 
-    /// Returns the line of a wait that has ended.
+    /// Returns the line of a wait that has ended. It precedes every other line.
     fn take_wait(&mut self) -> Option<String> {
+        let pending = self.wait.as_mut()?;
+        if std::mem::take(&mut pending.is_second) {
+            return None;
+        }
         let wait = self.wait.take()?;
         let looks = match wait.looks {
             1 => String::new(),
@@ -815,6 +826,18 @@ mod tests {
             progress.apply(&event(1, 0, skipped("\"X\" is not on the screen."))),
             ProgressUpdate::Nothing
         );
+        let failing = common::Decision {
+            next: Some(common::decision::Next::Fail(common::FailDecision::default())),
+            ..common::Decision::default()
+        };
+        let decided = Kind::Decided(wire::Decided {
+            decision: Some(failing),
+            ..wire::Decided::default()
+        });
+        assert_eq!(
+            progress.apply(&event(1, 1, decided)),
+            ProgressUpdate::Nothing
+        );
         let failure = wire::Failure {
             reason: "PLANNER_GAVE_UP".to_owned(),
             message: "\"X\" is not on the screen.".to_owned(),
@@ -905,7 +928,10 @@ mod tests {
                 Kind::Observed(wire::Observed::default()),
             ));
             let added = wire::ProgressAdded { text };
-            progress.apply(&event(number, at, Kind::ProgressAdded(added)));
+            progress.apply(&wire::Event {
+                sequence: number.into(),
+                ..event(number, at, Kind::ProgressAdded(added))
+            });
             progress.apply(&event(number, at, Kind::ActionIntended(intended)));
             let finished = Kind::StepFinished(wire::StepFinished::default());
             let shown = progress.apply(&event(number, at + 50, finished));
@@ -918,7 +944,7 @@ mod tests {
             let (shown, _) = step(number, "Waiting: X", wait());
             assert_eq!(shown, ProgressUpdate::Status("Waiting: X".into()));
         }
-        let (shown, before) = step(4, "click X", click);
+        let (shown, before) = step(4, "click X", click.clone());
         assert_eq!(
             before.as_deref(),
             Some("  …  1  Waiting: X (3 looks)  [250 ms]")
@@ -927,6 +953,13 @@ mod tests {
             shown,
             ProgressUpdate::Line("  ✓  4  click X  [50 ms]".into())
         );
+        // Two waits, one after the other.
+        step(5, "wait 5 seconds", wait());
+        let (shown, before) = step(6, "Waiting: Y", wait());
+        let first = ProgressUpdate::Line("  …  5  wait 5 seconds  [50 ms]".into());
+        assert_eq!((shown, before), (first, None));
+        let (_, before) = step(7, "click Y", click);
+        assert_eq!(before.as_deref(), Some("  …  6  Waiting: Y  [50 ms]"));
     }
 
     #[test]

@@ -318,11 +318,9 @@ mod tests {
             // Two borders, the header and its line.
             assert_eq!(listed.lines().count(), tasks.len() + 4, "{listed}");
             // Borders are as narrow as letters.
-            let columns_of = |letter: char| if is_wide(letter) { 2 } else { 1 };
-            let widths = listed
-                .lines()
-                .map(|line| line.chars().map(columns_of).sum());
-            let widest: usize = widths.max().unwrap_or_default();
+            let columns_of = |letter: char| -> usize { if is_wide(letter) { 2 } else { 1 } };
+            let width_of = |line: &str| line.chars().map(columns_of).sum::<usize>();
+            let widest = listed.lines().map(width_of).max().unwrap_or_default();
             assert!(widest <= width.max(70), "{widest} of {width}:\n{listed}");
             assert_eq!(listed.contains("answer"), width >= 100, "{listed}");
             assert!(

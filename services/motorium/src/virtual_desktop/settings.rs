@@ -25,10 +25,10 @@ pub(crate) struct Settings {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Isolation {
-    /// If the system allows it.
+    /// Isolated if the system allows it.
     #[default]
     Auto,
-    /// Without it there is no desktop.
+    /// Isolated, or no desktop is started.
     Required,
     /// The programs can do what this user can.
     Off,

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use motorium_kit::principal::{DEFAULT_TENANT, LOCAL, Principal};
+use motorium_kit::principal::{DEFAULT_TENANT, LOCAL};
 use motorium_messages::{Language, Message};
 use motorium_proto::domain::id::{EventSeq, SessionName, TaskName};
 use motorium_proto::error::FieldError;

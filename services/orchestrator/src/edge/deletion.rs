@@ -7,7 +7,7 @@ use motorium_proto::domain::id::SessionName;
 use motorium_proto::v1::orchestrator as wire;
 
 use super::Edge;
-use crate::desktops::task_files::{DeletedTask, delete_files};
+use crate::desktops::task_files::{DeletedTask, TaskFiles};
 use crate::error::Error;
 use motorium_task::view::ENDED_STATES;
 
@@ -18,13 +18,15 @@ impl Edge {
     ) -> Result<wire::DeleteTaskResponse, Error> {
         let deleted = async {
             let row = self.visible_row("name", &request.name).await?;
-            self.store.delete_task(&row.name, &ENDED_STATES).await?;
-            self.notifier.notify(&row.name);
             let task = DeletedTask {
                 name: row.name,
                 tenant: row.tenant,
             };
-            delete_files(&self.desktops, &[task]).await;
+            let files = self.task_files();
+            files.announce(&task).await?;
+            self.store.delete_task(&task.name, &ENDED_STATES).await?;
+            self.notifier.notify(&task.name);
+            files.delete(&[task]).await;
             Ok(())
         };
         match deleted.await {
@@ -64,7 +66,14 @@ impl Edge {
             name,
             tenant: tenant.clone(),
         });
-        delete_files(&self.desktops, &tasks.collect::<Vec<_>>()).await;
+        self.task_files().delete(&tasks.collect::<Vec<_>>()).await;
         Ok(())
+    }
+
+    fn task_files(&self) -> TaskFiles {
+        TaskFiles {
+            store: self.store.clone(),
+            desktops: self.desktops.clone(),
+        }
     }
 }

@@ -63,6 +63,8 @@ type ResponseStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 /// Implementation of `OrchestratorService`.
 #[derive(Clone)]
 pub struct Edge {
+    /// Name of this orchestrator in the leases of tasks.
+    pub owner: String,
     pub store: Arc<dyn TaskStore>,
     pub blobs: BlobStore,
     pub notifier: TaskNotifier,
@@ -132,10 +134,16 @@ impl Edge {
 }
 
 impl HealthCheck for Edge {
-    /// Checks that the store can be read.
+    /// Checks that the stores can be used: a task that starts on a full disk only fails.
     fn check(&self) -> BoxFuture<'_, Result<(), String>> {
-        let checked = self.store.check();
-        Box::pin(async move { checked.await.map_err(|error| error.to_string()) })
+        Box::pin(async move {
+            let checked = self.store.check().await;
+            let checked = match checked {
+                Ok(()) => self.blobs.check().await,
+                failed => failed,
+            };
+            checked.map_err(|error| error.to_string())
+        })
     }
 }
 

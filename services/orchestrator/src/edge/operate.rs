@@ -4,6 +4,7 @@
 //! their content.
 
 use std::fmt;
+use std::time::SystemTime;
 
 use futures::channel::mpsc::{self, Sender};
 use futures::{SinkExt as _, StreamExt as _};
@@ -24,6 +25,7 @@ use super::{Edge, ResponseStream, ownership};
 use crate::error::Error;
 use crate::operators::{OperatorInput, OperatorSender};
 use motorium_recording::log;
+use motorium_store::TaskRow;
 use motorium_task::view;
 
 /// Name of the call in the audit log.
@@ -31,7 +33,8 @@ const METHOD: &str = "OperateDesktop";
 /// Number of responses that a caller has not read yet. More make it wait for its own inputs.
 const PENDING_RESPONSES: usize = 16;
 /// Problem of a task whose desktop has no way for this caller.
-const NOT_TAKEN_OVER: &str = "take its desktop over first, at the server that runs it; it receives input from you until it is handed back";
+const NOT_TAKEN_OVER: &str =
+    "take its desktop over first; it receives input from you until it is handed back";
 
 impl Edge {
     /// Begins a period of input, and passes on what arrives until it ends.
@@ -80,15 +83,32 @@ impl Edge {
         &self,
         start: wire::OperateDesktopStart,
     ) -> Result<(wire::Task, OperatorSender), Error> {
-        let name = self.visible_task("start.name", &start.name).await?;
+        let row = self.visible_row("start.name", &start.name).await?;
+        let name = row.name.clone();
         let operator = taking_over(start.user)?;
         let task = log::load(self.store.as_ref(), &name).await?;
         if !task.is_taken_over() || task.operator != operator {
             return Err(wrong_state(&task, NOT_TAKEN_OVER));
         }
+        if let Some(orchestrator) = self.other_orchestrator(row) {
+            return Err(Error::RunsElsewhere {
+                task: name,
+                orchestrator,
+            });
+        }
         let way = self.operators.find(&name, &operator).await;
         let way = way.ok_or_else(|| wrong_state(&task, NOT_TAKEN_OVER))?;
         Ok((view::task(&task), way))
+    }
+}
+
+impl Edge {
+    /// Returns the orchestrator that runs a task, if it is not this one. Only that one reaches the desktop of the task.
+    fn other_orchestrator(&self, row: TaskRow) -> Option<String> {
+        let is_leased = row
+            .lease_until
+            .is_some_and(|until| SystemTime::now() < until);
+        row.owner.filter(|owner| is_leased && *owner != self.owner)
     }
 }
 

@@ -13,6 +13,7 @@ use std::time::SystemTime;
 use futures::StreamExt as _;
 use futures::future::{FutureExt as _, select_all};
 use futures::stream;
+use motorium_kit::principal::Principal;
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::id::{EventSeq, SessionName, TaskName};
 use motorium_proto::limits::DEFAULT_PAGE_SIZE;
@@ -41,6 +42,7 @@ struct WatchedTask {
 
 struct SessionWatch {
     edge: Edge,
+    caller: Principal,
     session: SessionName,
     position: SessionToken,
     /// Uids of all tasks found so far.
@@ -63,14 +65,16 @@ impl Edge {
         request: wire::WatchSessionRequest,
     ) -> Result<ResponseStream<wire::WatchSessionResponse>, Error> {
         let name = SessionName::parse("name", &request.name)?;
-        let session = self.session(&name).await?;
-        let slot = self.watches.take(ownership::caller()?.name())?;
+        let caller = ownership::caller()?;
+        let session = self.session_for(&caller, &name).await?;
+        let slot = self.watches.take(caller.name())?;
         let position = match request.resume_token.as_str() {
             "" => SessionToken::start(self.store.generation(), &name),
             token => SessionToken::parse(token)?,
         };
         let mut watch = SessionWatch {
             edge: self.clone(),
+            caller,
             subscription: self.notifier.subscribe_session(&name),
             session: name,
             position,
@@ -175,7 +179,7 @@ impl SessionWatch {
     /// Reads the next events of the first task that has any.
     async fn read(&mut self) -> Result<(), Error> {
         if std::mem::take(&mut self.may_have_tasks) || self.subscription.try_notified() {
-            self.edge.session(&self.session).await?;
+            self.edge.session_for(&self.caller, &self.session).await?;
             let rows = self.unknown_tasks().await?;
             self.add(rows);
         }

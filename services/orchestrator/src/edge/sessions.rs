@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use futures::StreamExt as _;
-use motorium_kit::principal::LOCAL;
+use motorium_kit::principal::{LOCAL, Principal};
 use motorium_proto::convert::wire_time;
 use motorium_proto::domain::id::SessionName;
 use motorium_proto::error::FieldError;
@@ -49,9 +49,17 @@ impl Edge {
 
     /// Returns a session that the caller may use.
     pub(super) async fn session(&self, name: &SessionName) -> Result<wire::Session, Error> {
-        let principal = ownership::caller()?;
+        self.session_for(&ownership::caller()?, name).await
+    }
+
+    /// Returns a session that a principal may use. For streams, which go on after the call that opened them.
+    pub(super) async fn session_for(
+        &self,
+        principal: &Principal,
+        name: &SessionName,
+    ) -> Result<wire::Session, Error> {
         match self.store.get_resource(&name.to_string()).await {
-            Ok(row) if ownership::sees(&principal, &row.tenant) => message_of(row),
+            Ok(row) if ownership::sees(principal, &row.tenant) => message_of(row),
             Ok(row) => Err(Error::SessionNotFound { name: row.name }),
             Err(motorium_store::Error::ResourceNotFound { name }) => {
                 Err(Error::SessionNotFound { name })

@@ -22,7 +22,7 @@ use motorium_task::view::ENDED_STATES;
 use tokio::time::Instant;
 
 use super::{DUTY_LEASE, Error, KeepTimes, SWEEP_DUTY, Sweeper, references};
-use crate::desktops::task_files::{DeletedTask, delete_files};
+use crate::desktops::task_files::{DeletedTask, TaskFiles};
 
 /// Number of tasks or sessions that are looked up at once.
 const BATCH_SIZE: u32 = 100;
@@ -170,21 +170,27 @@ impl Pass<'_> {
             if old.is_empty() {
                 return Ok(());
             }
+            let files = TaskFiles {
+                store: self.sweeper.store.clone(),
+                desktops: self.sweeper.desktops.clone(),
+            };
             let mut deleted = Vec::new();
             for name in old {
                 let row = match self.sweeper.store.get_task(&name).await {
                     Err(motorium_store::Error::TaskNotFound { .. }) => continue,
                     row => row?,
                 };
-                let removed = self.sweeper.store.delete_task(&name, &ENDED_STATES).await;
-                self.swept.tasks += u64::from(unless_gone(removed)?);
-                self.sweeper.notifier.notify(&name);
-                deleted.push(DeletedTask {
+                let task = DeletedTask {
                     name,
                     tenant: row.tenant,
-                });
+                };
+                files.announce(&task).await?;
+                let removed = self.sweeper.store.delete_task(&task.name, &ENDED_STATES);
+                self.swept.tasks += u64::from(unless_gone(removed.await)?);
+                self.sweeper.notifier.notify(&task.name);
+                deleted.push(task);
             }
-            delete_files(&self.sweeper.desktops, &deleted).await;
+            files.delete(&deleted).await;
         }
     }
 

@@ -332,7 +332,14 @@ fn fence_request(run: &RunContext, action_id: ActionId) -> RunResult<FenceReques
         epoch,
         action_id,
         journal_checkpoint: run.task().journal_checkpoint.clone(),
+        last_action_id: last_action(run),
     })
+}
+
+/// Returns the last action that the Executor's journal is known to have.
+pub(super) fn last_action(run: &RunContext) -> Option<ActionId> {
+    let is_sent = run.config.fences_name_actions;
+    run.task().journal_action.clone().filter(|_| is_sent)
 }
 
 pub(super) fn leased_display(run: &RunContext) -> RunResult<(DisplayId, DesktopEpoch)> {

@@ -187,6 +187,9 @@ pub struct RunConfig {
     pub find_arrivals: bool,
     /// Fence an action after a failed call, so that it cannot start later. False only in a replay of a recording from before.
     pub fence_actions: bool,
+    /// Tell the Executor the last action that its journal has when an action is fenced. False only in a replay of a recording from
+    /// before.
+    pub fences_name_actions: bool,
     /// Tell the Executor the private hosts that the user named. False only in a replay of a recording from before.
     pub names_hosts: bool,
     /// Tell the Executor their ports as well. False only in a replay of a recording from before.
@@ -236,6 +239,7 @@ impl Default for RunConfig {
             capture_each_action: true,
             find_arrivals: true,
             fence_actions: true,
+            fences_name_actions: true,
             names_hosts: true,
             names_ports: true,
             last_look: true,

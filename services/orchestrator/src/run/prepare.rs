@@ -11,7 +11,7 @@ use motorium_proto::error::reason::DESKTOP_LEASED;
 use motorium_proto::service::{AcquireRequest, ActionProgress, FenceRequest};
 use tonic::Code;
 
-use super::actuator::{Actuator, outcome_of, retry_due};
+use super::actuator::{Actuator, last_action, outcome_of, retry_due};
 use super::attachments::put_attachments;
 use super::context::RunContext;
 use super::decide::Planning;
@@ -221,6 +221,7 @@ async fn settled_progress(
         epoch: lease.epoch,
         action_id: action_id.clone(),
         journal_checkpoint: run.task().journal_checkpoint.clone(),
+        last_action_id: last_action(run),
     };
     let progress = match actuator.fence(run, request).await? {
         Some(progress) => progress,

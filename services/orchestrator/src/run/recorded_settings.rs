@@ -69,6 +69,9 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and look actions up instead.
     #[serde(default)]
     fence_actions: bool,
+    /// Recordings of earlier versions do not have it, and name no earlier action with a fence.
+    #[serde(default)]
+    fences_name_actions: bool,
     /// Recordings of earlier versions do not have it, and tell the Executor no hosts.
     #[serde(default)]
     names_hosts: bool,
@@ -150,6 +153,7 @@ impl RunSettings {
             capture_each_action: config.capture_each_action,
             find_arrivals: config.find_arrivals,
             fence_actions: config.fence_actions,
+            fences_name_actions: config.fences_name_actions,
             names_hosts: config.names_hosts,
             names_ports: config.names_ports,
             last_look: config.last_look,
@@ -246,6 +250,7 @@ impl RunSettings {
             capture_each_action: self.capture_each_action,
             find_arrivals: self.find_arrivals,
             fence_actions: self.fence_actions,
+            fences_name_actions: self.fences_name_actions,
             last_look: self.last_look,
             paste_known_text: self.paste_known_text,
             lease_files: self.lease_files,
@@ -309,6 +314,7 @@ mod tests {
                     config.tenant_files,
                     config.names_ports,
                     config.retry.spare_commands,
+                    config.fences_name_actions,
                 ),
             )
         };
@@ -320,7 +326,17 @@ mod tests {
             true,
             true,
             true,
-            (ClaimRules::Strict, true, true, true, true, true, true, true),
+            (
+                ClaimRules::Strict,
+                true,
+                true,
+                true,
+                true,
+                true,
+                true,
+                true,
+                true,
+            ),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut()
@@ -331,6 +347,7 @@ mod tests {
         members.remove("correct_progress");
         members.remove("summary_seconds");
         members.remove("fence_actions");
+        members.remove("fences_name_actions");
         members.remove("last_look");
         members.remove("paste_known_text");
         members.remove("lease_files");
@@ -353,6 +370,7 @@ mod tests {
             false,
             (
                 ClaimRules::Lenient,
+                false,
                 false,
                 false,
                 false,

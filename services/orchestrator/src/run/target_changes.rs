@@ -183,6 +183,7 @@ mod tests {
             },
             target,
             label: None,
+            is_risky: false,
         }
     }
 

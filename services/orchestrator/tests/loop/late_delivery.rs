@@ -173,6 +173,31 @@ async fn epoch_that_went_backwards_tells_of_a_lost_journal_without_fences() {
 }
 
 #[tokio::test]
+async fn action_is_not_repeated_after_a_copy_of_the_journal_from_the_same_lease_was_restored() {
+    let mut cluster = Cluster::start(two_clicks()).await;
+    cluster.world.hold("answer");
+    let name = cluster.create().await;
+    cluster.world.called("answer", 1).await;
+    cluster.world.hold("perform");
+    cluster.world.release("answer");
+    cluster.world.called("perform", 2).await;
+    cluster.world.hold("answer");
+    cluster.world.release("perform");
+    cluster.world.called("answer", 2).await;
+    cluster.services.go_away().await;
+    cluster.world.restore_journal_of_lease();
+    cluster.world.release("answer");
+    cluster.services.come_back().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(
+        story.results(),
+        [ActionResult::Performed, ActionResult::Unknown]
+    );
+    assert_eq!(performed(&cluster), ["1/0/0", "2/0/0"]);
+    replay::check(&cluster, &name).await;
+}
+
+#[tokio::test]
 async fn journal_that_is_lost_during_a_call_leaves_its_outcome_unknown() {
     let mut cluster = Cluster::start(two_clicks()).await;
     cluster.world.hold("answer");

@@ -1,6 +1,7 @@
 //! Input of a person who operates the desktop of a task from elsewhere.
 
 use futures::channel::mpsc::{self, UnboundedSender};
+use motorium_client::Client;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::v1::common::action::Action as ActionKind;
 use motorium_proto::v1::common::{
@@ -12,6 +13,8 @@ use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::operate_desktop_request::Part;
 use motorium_proto::v1::orchestrator::operate_desktop_response::Part as ResponsePart;
 use motorium_store::audit;
+use motorium_store::local_postgres::LocalPostgres;
+use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
 use crate::support::cluster::Cluster;
@@ -30,13 +33,17 @@ struct Operation {
 
 impl Operation {
     async fn open(cluster: &Cluster, task: &str, user: &str) -> Result<Self, Status> {
+        Self::open_at(&cluster.client(), task, user).await
+    }
+
+    async fn open_at(client: &Client<Channel>, task: &str, user: &str) -> Result<Self, Status> {
         let (inputs, requests) = mpsc::unbounded();
         let start = wire::OperateDesktopStart {
             name: task.to_owned(),
             user: user.to_owned(),
         };
         inputs.unbounded_send(request(Part::Start(start))).unwrap();
-        let opened = cluster.client().raw().operate_desktop(requests).await?;
+        let opened = client.raw().operate_desktop(requests).await?;
         let mut responses = opened.into_inner();
         let first = responses.message().await?.unwrap().part.unwrap();
         assert!(matches!(first, ResponsePart::Task(opened) if opened.name == task));
@@ -171,6 +178,36 @@ async fn only_the_person_who_took_over_operates_and_only_until_the_hand_back() {
     assert!(!cluster.world.clicks().contains(&(2, 2)));
     let again = Operation::open(&cluster, &name, OPERATOR).await;
     assert_eq!(again.err().unwrap().code(), Code::FailedPrecondition);
+}
+
+#[tokio::test]
+async fn another_orchestrator_names_the_one_that_has_the_desktop() {
+    let server = LocalPostgres::start();
+    let cluster = Cluster::start_two(vec![act([click(3)])], server.database().await).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    cluster.take_over(&name).await;
+    let (one, other) = (cluster.client(), cluster.other_client());
+    let mut refused = Vec::new();
+    let mut operated = 0;
+    for (own, client) in [("one", one), ("other", other)] {
+        match Operation::open_at(&client, &name, OPERATOR).await {
+            Ok(mut operation) => {
+                operation.perform(click_at(5, 6)).await.unwrap();
+                operated += 1;
+            }
+            Err(status) => refused.push((own, ErrorReport::from_status(&status))),
+        }
+    }
+    assert_eq!((operated, refused.len()), (1, 1), "{refused:?}");
+    let (own, report) = &refused[0];
+    assert_eq!(report.reason, "RUNS_ELSEWHERE");
+    let running = if *own == "one" { "other" } else { "one" };
+    assert_eq!(report.metadata["orchestrator"], running);
+    assert_eq!(cluster.world.clicks(), [(5, 6)]);
+    cluster.world.release("plan");
+    cluster.cancel(&name).await;
 }
 
 #[tokio::test]

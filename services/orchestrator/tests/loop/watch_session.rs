@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use motorium_client::SessionUpdate;
 use motorium_kit::client::Config as ClientConfig;
+use motorium_kit::principal::Principal;
 use motorium_kit::shutdown::Shutdown;
 use motorium_orchestrator::config::{LocalServices, channel, connector};
 use motorium_orchestrator::desktops::DesktopPool;
@@ -249,38 +250,41 @@ pub(crate) async fn edge(folder: &TempDir) -> Edge {
 
 #[tokio::test]
 async fn an_idle_watch_has_heartbeats_with_the_token_of_the_last_event() {
-    let folder = tempfile::tempdir().unwrap();
-    let edge = edge(&folder).await;
-    let session = wire::CreateSessionRequest {
-        session_id: "trip".to_owned(),
-        ..wire::CreateSessionRequest::default()
+    let calls = async {
+        let folder = tempfile::tempdir().unwrap();
+        let edge = edge(&folder).await;
+        let session = wire::CreateSessionRequest {
+            session_id: "trip".to_owned(),
+            ..wire::CreateSessionRequest::default()
+        };
+        edge.create_session(Request::new(session)).await.unwrap();
+        let task = wire::Task {
+            goal: "do it".to_owned(),
+            session: SESSION.to_owned(),
+            ..wire::Task::default()
+        };
+        let task = wire::CreateTaskRequest {
+            task: Some(task),
+            ..wire::CreateTaskRequest::default()
+        };
+        edge.create_task(Request::new(task)).await.unwrap();
+        let request = wire::WatchSessionRequest {
+            name: SESSION.to_owned(),
+            ..wire::WatchSessionRequest::default()
+        };
+        let watch = edge.watch_session(Request::new(request)).await.unwrap();
+        let messages = watch.into_inner().take(4).collect::<Vec<_>>();
+        let messages: Vec<_> = in_time("two heartbeats", messages).await;
+        let messages: Vec<_> = messages.into_iter().map(Result::unwrap).collect();
+        let [snapshot, event, heartbeats @ ..] = messages.as_slice() else {
+            panic!("{messages:?}");
+        };
+        assert!(matches!(snapshot.content, Some(Content::Snapshot(_))));
+        assert!(matches!(event.content, Some(Content::Event(_))));
+        for heartbeat in heartbeats {
+            assert!(matches!(heartbeat.content, Some(Content::Heartbeat(_))));
+            assert_eq!(heartbeat.resume_token, event.resume_token);
+        }
     };
-    edge.create_session(Request::new(session)).await.unwrap();
-    let task = wire::Task {
-        goal: "do it".to_owned(),
-        session: SESSION.to_owned(),
-        ..wire::Task::default()
-    };
-    let task = wire::CreateTaskRequest {
-        task: Some(task),
-        ..wire::CreateTaskRequest::default()
-    };
-    edge.create_task(Request::new(task)).await.unwrap();
-    let request = wire::WatchSessionRequest {
-        name: SESSION.to_owned(),
-        ..wire::WatchSessionRequest::default()
-    };
-    let watch = edge.watch_session(Request::new(request)).await.unwrap();
-    let messages = watch.into_inner().take(4).collect::<Vec<_>>();
-    let messages: Vec<_> = in_time("two heartbeats", messages).await;
-    let messages: Vec<_> = messages.into_iter().map(Result::unwrap).collect();
-    let [snapshot, event, heartbeats @ ..] = messages.as_slice() else {
-        panic!("{messages:?}");
-    };
-    assert!(matches!(snapshot.content, Some(Content::Snapshot(_))));
-    assert!(matches!(event.content, Some(Content::Event(_))));
-    for heartbeat in heartbeats {
-        assert!(matches!(heartbeat.content, Some(Content::Heartbeat(_))));
-        assert_eq!(heartbeat.resume_token, event.resume_token);
-    }
+    Principal::local().scope(calls).await;
 }

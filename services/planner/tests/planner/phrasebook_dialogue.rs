@@ -1149,7 +1149,9 @@ fn unclear_reply_repeats_the_question() {
         let mut task = Task::new(r#"click "Edit" then press Enter"#);
         let question = task.step(seen);
         task.says(reply);
-        assert_eq!(task.step(seen), question, "{reply}");
+        let again = task.step(seen);
+        let repeated = question.strip_prefix("ask: ").unwrap();
+        assert!(again.contains(repeated), "{reply}: {again}");
         task.says("2");
         assert_eq!(task.step(seen), "click #2", "{reply}");
     }
@@ -1165,7 +1167,9 @@ fn unclear_reply_repeats_the_question() {
         task.perform(&decision, ActionResult::Unknown, Verdict::Unknown);
         let question = task.step(FORM);
         task.says(reply);
-        assert_eq!(task.step(FORM), question, "{reply}");
+        let again = task.step(FORM);
+        let repeated = question.strip_prefix("ask: ").unwrap();
+        assert!(again.contains(repeated), "{reply}: {again}");
     }
 }
 

@@ -181,10 +181,9 @@ impl SqliteStore {
         self.writer.close().await;
     }
 
-    /// Starts a write transaction. Takes the write lock at once, because a later upgrade of a read lock could fail without
-    /// waiting.
+    /// Starts a write transaction.
     async fn write(&self) -> sqlx::Result<WriteTransaction> {
-        self.writer.begin_with("BEGIN IMMEDIATE").await
+        writer::begin(&self.writer).await
     }
 
     /// Runs a write on the write thread.

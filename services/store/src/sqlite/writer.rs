@@ -19,7 +19,7 @@ use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 
 use super::checkpoint::{WriteCounter, checkpoint_when_due};
-use super::{Connection, StatementError, append, failure, tasks};
+use super::{Connection, StatementError, WriteTransaction, append, failure, tasks};
 use crate::{Append, Appended, Error};
 
 /// Maximum number of appends in one transaction.
@@ -162,7 +162,7 @@ async fn append_together(
     pool: &SqlitePool,
     appends: &[PendingAppend],
 ) -> sqlx::Result<Vec<Result<Appended, Error>>> {
-    let mut writing = pool.begin_with("BEGIN IMMEDIATE").await?;
+    let mut writing = begin(pool).await?;
     let mut outcomes = Vec::with_capacity(appends.len());
     for PendingAppend { append, .. } in appends {
         outcomes.push(match add(&mut writing, append).await {
@@ -173,6 +173,19 @@ async fn append_together(
     }
     writing.commit().await?;
     Ok(outcomes)
+}
+
+/// Starts a write transaction. Takes the write lock at once, because a later upgrade of a read lock could fail without waiting.
+pub(super) async fn begin(pool: &SqlitePool) -> sqlx::Result<WriteTransaction> {
+    match pool.begin_with("BEGIN IMMEDIATE").await {
+        // SQLite ends the transaction itself on a full disk. The rollback that follows fails then, and the library would count
+        // the connection as within a transaction for ever.
+        Err(sqlx::Error::InvalidSavePointStatement) => {
+            pool.acquire().await?.close().await?;
+            pool.begin_with("BEGIN IMMEDIATE").await
+        }
+        begun => begun,
+    }
 }
 
 /// Handles a failed transaction. An error of the database or its disk applies to all appends. Any other error may be
@@ -192,7 +205,7 @@ async fn append_alone(pool: &SqlitePool, file: &Path, append: &Append) -> Result
         if is_one_statement(append) {
             return append::append_alone(&mut *pool.acquire().await?, append).await;
         }
-        let mut writing = pool.begin_with("BEGIN IMMEDIATE").await?;
+        let mut writing = begin(pool).await?;
         let appended = tasks::append_in_transaction(&mut writing, append).await?;
         writing.commit().await?;
         Ok(appended)

@@ -2,7 +2,7 @@
 
 use motorium_proto::domain::action::{Action, Text};
 use motorium_proto::domain::decision::Decision;
-use motorium_proto::domain::effect::{ActionOutcome, Effect};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Effect};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
 use motorium_proto::domain::key::Key;
@@ -72,6 +72,13 @@ impl Task {
     pub(super) fn performed(&mut self, action_id: &ActionId, outcome: &ActionOutcome) {
         if let Some(action) = self.last_action_mut(action_id) {
             action.outcome = Some(outcome.clone());
+        }
+        // Of other results the Executor may not have begun with the action.
+        if matches!(
+            outcome.result,
+            ActionResult::Performed | ActionResult::Unknown
+        ) {
+            self.journal_action = Some(action_id.clone());
         }
         if !outcome.sent_nothing && self.entered_secret(action_id) {
             let pointed_at = self.pointed_at();

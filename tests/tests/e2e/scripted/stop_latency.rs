@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use motorium_client::{Channel, Client};
 use motorium_proto::domain::decision::Next;
+use motorium_proto::domain::key::Key;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_tests::input::{InputListener, InputSummary};
-use motorium_tests::scripted_planner::{act, click, typing};
+use motorium_tests::scripted_planner::{act, chord, click, typing};
 use motorium_tests::testbed::Testbed;
 use motorium_tests::watched_task::WatchedTask;
 use motorium_tests::{tasks, until};
@@ -215,7 +216,18 @@ async fn measure(
     when: &str,
     interrupt: impl AsyncFn(&mut Testbed, StopKind) -> StopLatency,
 ) {
-    let mut all = StopKind::ALL.map(|how| (how, Attempts::of(format!("{} {when}", how.name()))));
+    measure_of(&StopKind::ALL, stage, when, interrupt).await;
+}
+
+/// Measures these kinds of a stop in turn.
+async fn measure_of(
+    kinds: &[StopKind],
+    stage: &mut Testbed,
+    when: &str,
+    interrupt: impl AsyncFn(&mut Testbed, StopKind) -> StopLatency,
+) {
+    let attempts = |how: &StopKind| (*how, Attempts::of(format!("{} {when}", how.name())));
+    let mut all: Vec<_> = kinds.iter().map(attempts).collect();
     for _ in 0..tries() {
         for (how, tries) in &mut all {
             tries.add(interrupt(stage, *how).await);
@@ -386,4 +398,56 @@ async fn interrupt_waiting(
 /// Returns a click that starts an endless animation.
 fn for_ever_moving() -> Next {
     act(click("Cradle"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_an_approval_is_asked_for_keys() {
+    let mut stage = Testbed::start().await;
+    let input = stage.desktop.listen();
+    let interrupt = async |stage: &mut Testbed, how| interrupt_approval(stage, &input, how).await;
+    // A task that waits for an approval is at rest, so it cannot be paused.
+    let kinds = [StopKind::TakeOver, StopKind::Cancel];
+    measure_of(
+        &kinds,
+        &mut stage,
+        "while an approval is asked for",
+        interrupt,
+    )
+    .await;
+}
+
+async fn interrupt_approval(
+    stage: &mut Testbed,
+    input: &InputListener,
+    how: StopKind,
+) -> StopLatency {
+    let before = input.summary().events;
+    let task = watched(stage).await;
+    // Sends a form or a message almost everywhere, so that it needs an approval.
+    let keys = chord(&[Key::Control, Key::Enter]);
+    stage.script.next_request().await.decide(act(keys));
+    task.wait_for("ApprovalRequested").await;
+    let took = stop(stage, &task, input, how).await;
+    approve_all(stage, &task).await;
+    end(stage, &task, how).await;
+    assert_eq!(wait_for_idle_input(input).await.events, before, "no keys");
+    took
+}
+
+/// Approves what the task has asked for, which may be too late.
+async fn approve_all(stage: &Testbed, task: &WatchedTask) {
+    let client = stage.client();
+    let request = wire::ListApprovalsRequest {
+        parent: task.name.clone(),
+        ..wire::ListApprovalsRequest::default()
+    };
+    let listed = client.raw().list_approvals(request).await.unwrap();
+    for approval in listed.into_inner().approvals {
+        let request = wire::ResolveApprovalRequest {
+            name: approval.name,
+            approve: true,
+            ..wire::ResolveApprovalRequest::default()
+        };
+        let _ = client.raw().resolve_approval(request).await;
+    }
 }

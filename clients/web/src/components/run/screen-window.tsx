@@ -173,7 +173,7 @@ function Screen({ task, step, position, moment, after, marks }: ScreenProps): Re
   );
 }
 
-/** What lies over the live screen: the hands of the person who has taken over, or the target that waits for approval. */
+/** The overlay of the live screen: the input of the person who has taken over, or the target that waits for approval. */
 function overlayOf(task: TaskView): ((width: number, height: number) => ReactNode) | undefined {
   if (task.takenOverBy !== undefined) return (width, height) => <OperateSurface task={task.name} width={width} height={height} />;
   // The pointer is still where it acted last, which would be taken for the target.

@@ -13,12 +13,15 @@ use motorium_kit::http_client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::timeout;
-use tokio_tungstenite::connect_async_with_config;
+use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+use url::Url;
 
+use super::frame_limit::{LimitedFrames, completed};
 use crate::drivers::Error;
 
 /// Timeout of connecting to the browser.
@@ -26,8 +29,10 @@ use crate::drivers::Error;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of a call. Bounds calls that the browser answers without waiting for a page.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
-type Socket =
-    tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>;
+/// Maximum size of a message of the browser. What is longer is cut ([`super::frame_limit`]).
+// The URL of a tab, in an event about it, must not be cut: Chromium allows 2 MiB, and JSON may double it.
+const MAX_MESSAGE_BYTES: u64 = 8 << 20;
+type Socket = tokio_tungstenite::WebSocketStream<LimitedFrames<TcpStream>>;
 type RawResponse = Result<Utf8Bytes, Error>;
 
 /// Destination of a call: the browser, or the session of a page.
@@ -207,16 +212,27 @@ async fn connect(endpoint: &str) -> Result<Socket, String> {
         .json()
         .await
         .map_err(text)?;
-    // No size limit: an event of a request contains its upload, several times as long. With a limit any page could
-    // break the connection.
+    let text = |error: std::io::Error| error.to_string();
+    let stream = TcpStream::connect(host_and_port(&version.web_socket_debugger_url)?).await;
+    let stream = stream.map_err(text)?;
+    stream.set_nodelay(true).map_err(text)?;
+    // No limit here: at a longer message the connection would end, and with it the filter of the page that has caused it.
     let config = WebSocketConfig::default()
         .max_message_size(None)
         .max_frame_size(None);
-    let (socket, _) =
-        connect_async_with_config(version.web_socket_debugger_url, Some(config), true)
-            .await
-            .map_err(|error| error.to_string())?;
+    let limited = LimitedFrames::new(stream, MAX_MESSAGE_BYTES);
+    let connected =
+        client_async_with_config(version.web_socket_debugger_url, limited, Some(config)).await;
+    let (socket, _) = connected.map_err(|error| error.to_string())?;
     Ok(socket)
+}
+
+fn host_and_port(address: &str) -> Result<(String, u16), String> {
+    let url = Url::parse(address).map_err(|error| error.to_string())?;
+    let named = url.host_str().zip(url.port_or_known_default());
+    let (host, port) = named.ok_or_else(|| format!("`{address}` names no host"))?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Ok((host.to_owned(), port))
 }
 
 /// Senders of events.
@@ -249,11 +265,7 @@ async fn serve(
             }
             message = socket.next() => {
                 let Some(Ok(message)) = message else { break };
-                let Message::Text(text) = message else { continue };
-                match serde_json::from_str(&text) {
-                    Ok(incoming) => dispatch(incoming, text, &mut waiting, &senders),
-                    Err(error) => tracing::warn!(%error, "a message of the browser cannot be parsed"),
-                }
+                receive(message, &mut waiting, &senders);
                 // Drop the entries of callers that stopped waiting.
                 waiting.retain(|_, answer| !answer.is_closed());
             }
@@ -267,6 +279,41 @@ fn text_of(id: u64, call: &Call) -> Message {
         message["sessionId"] = session.as_str().into();
     }
     Message::text(message.to_string())
+}
+
+fn receive(
+    message: Message,
+    waiting: &mut HashMap<u64, oneshot::Sender<RawResponse>>,
+    senders: &EventSenders,
+) {
+    let (text, is_cut) = match message {
+        Message::Text(text) => (text, false),
+        Message::Binary(cut) => match completed(&cut) {
+            Some(text) => (text.into(), true),
+            None => return tracing::warn!("a message of the browser is too long, and was ignored"),
+        },
+        _ => return,
+    };
+    let incoming: IncomingMessage = match serde_json::from_str(&text) {
+        Ok(incoming) => incoming,
+        Err(error) => {
+            return tracing::warn!(%error, "a message of the browser cannot be parsed");
+        }
+    };
+    let incoming = IncomingMessage {
+        error: match is_cut {
+            // Part of a result would be taken for all of it. The members of an event are needed one by one.
+            true => Some(ProtocolError {
+                message: format!(
+                    "its response is longer than {} MiB",
+                    MAX_MESSAGE_BYTES >> 20
+                ),
+            }),
+            false => incoming.error,
+        },
+        ..incoming
+    };
+    dispatch(incoming, text, waiting, senders);
 }
 
 fn dispatch(

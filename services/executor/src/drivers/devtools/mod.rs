@@ -1,6 +1,6 @@
 //! The browser driver: wraps another driver and uses the browser's DevTools for browser actions.
 //!
-//! Layers, lowest first: `connection` (calls and events), `protocol` (response types), `pages` (finding, navigating
+//! Layers, lowest first: `frame_limit` (cuts messages), `connection` (calls and events), `protocol` (response types), `pages` (finding, navigating
 //! and reading pages), `url_filter` (allowed URLs), this module (mapping of actions).
 //! Everything that is not about URLs and pages is done by the wrapped driver: clicks and keys are real input events.
 //!
@@ -32,6 +32,7 @@ use crate::guard::named_hosts::NamedHosts;
 use crate::guard::url_rules::UrlRules;
 
 mod connection;
+mod frame_limit;
 mod pages;
 mod protocol;
 mod url_filter;

@@ -528,6 +528,11 @@ impl SimulatedDesktop {
         }
     }
 
+    /// Replaces the Executor's journal by a copy from the same lease that has no actions yet.
+    pub(crate) fn restore_journal_of_lease(&self) {
+        self.state().journal.clear();
+    }
+
     /// Makes the Executor one of a version without fences.
     pub(crate) fn cannot_fence(&self) {
         self.state().cannot_fence = true;
@@ -1381,7 +1386,9 @@ impl Executor for FakeServices {
         }
         state.fenced.insert(id);
         let checkpoint = request.journal_checkpoint;
-        let is_complete = checkpoint.is_none_or(|name| state.checkpoints.contains(&name));
+        let last_action = request.last_action_id;
+        let is_complete = checkpoint.is_none_or(|name| state.checkpoints.contains(&name))
+            && last_action.is_none_or(|id| state.journal.contains_key(&id));
         Ok(match is_complete {
             true => ActionProgress::NotStarted,
             false => ActionProgress::Unknown,

@@ -232,8 +232,8 @@ impl ClausePlanner<'_> {
         let mut titles = windows.iter().map(|window| &window.title);
         let is_seen = is_named
             && (titles.any(|title| title.contains(file)) || self.screen.find_text(file).is_some());
-        let mut no_file = NO_FILE_TEXTS.iter();
-        let no_file = no_file.find_map(|text| self.screen.find_text(text));
+        let mut no_file = NO_FILE_TEXTS.iter().copied();
+        let no_file = no_file.find(|text| self.screen.find_text(text).is_some());
         if is_open || is_seen || !is_named && no_file.is_none() {
             return None;
         }

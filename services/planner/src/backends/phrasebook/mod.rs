@@ -480,6 +480,10 @@ impl PlanCall<'_> {
             Some(file) => self.voice.ask_whether_chosen(self.words(), file),
             None => self.voice.ask_whether_effective(self.words()),
         };
+        let question = match &self.unclear_reply {
+            Some(reply) => self.voice.reply_unclear(reply, &question),
+            None => question,
+        };
         Next::Ask {
             question,
             requires_manual_action: true,
