@@ -8,7 +8,7 @@ import { mkdirSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RequestKind, TaskState } from "../../src/model/task.ts";
 import { replay } from "../page/recording.ts";
 import { missing, Stack, type Tab } from "../page/stack.ts";
@@ -94,7 +94,6 @@ describe.skipIf(missing !== undefined)("images", () => {
   test("all views", async () => {
     const { wide, wideDark, phone, phoneDark } = VARIANTS;
     const writer = await open(wide);
-    onTestFailed(() => writer.page.screenshot({ path: "/tmp/w/s9/shots/fail.png" }).then(() => {}));
     await take("welcome", [wide], "#/");
     await writer.show("#/");
     await writer.send(`Open ${address}, then type "Ann Lee" into "Traveller", then type "Lisbon" into "Destination", then click "Preview", then wait 60 seconds, then wait 59 seconds`);
