@@ -38,9 +38,6 @@ PROGRAMS_AT_ONCE = 2
 DRIVES_APPLICATIONS = {"display", "e2e", "x11"}
 MAX_UNSTABLE_TESTS = 3
 SLOW_PROGRAMS = ["x11", "loop", "model", "planner"]
-# Threads of test programs whose tests mostly wait for times that pass; the others have as many as there are cores. On two cores
-# the loop's tests use half a core.
-THREADS = {"loop": 4}
 
 FAILED_TEST = re.compile(r"^test (\S+) \.\.\. FAILED\b.*$", re.MULTILINE)
 PASSED_ONE = re.compile(r"^test result: ok\. 1 passed", re.MULTILINE)
@@ -104,10 +101,9 @@ def run_program(program: Program, env: dict[str, str], tests: list[str]) -> Prog
     env = env | {
         "CARGO_MANIFEST_DIR": program.folder, "RUSTC_BOOTSTRAP": "1", "MOTORIUM_PROGRAMS": f"{target}/debug",
     }
-    threads = [f"--test-threads={THREADS[program.name]}"] if program.name in THREADS else []
     started = time.monotonic()
     process = subprocess.Popen(
-        [program.path, "-Zunstable-options", "--report-time", *threads, *(["--exact", *tests] if tests else [])],
+        [program.path, "-Zunstable-options", "--report-time", *(["--exact", *tests] if tests else [])],
         cwd=program.folder, env=env, text=True, errors="replace", start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )
