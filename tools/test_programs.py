@@ -33,9 +33,10 @@ RUNS_ALONE = {"display", "e2e"}
 # Other test programs that run at the same time: as many as the smallest machine has cores. Those of the X11 driver mostly
 # wait for applications.
 PROGRAMS_AT_ONCE = 2
-# Test programs that drive real applications on a display. A test of theirs that fails is run once more, alone: on a loaded
-# machine an application can take longer than any time that a test can reasonably wait. More failures than this are a fault.
-DRIVES_APPLICATIONS = {"display", "e2e", "x11"}
+# Test programs that drive real applications on a display, or the whole loop against times. A test of theirs that fails is run
+# once more, alone: on a loaded machine an application can take longer than any time that a test can reasonably wait. More
+# failures than this are a fault.
+DEPENDS_ON_TIMES = {"display", "e2e", "x11", "loop"}
 MAX_UNSTABLE_TESTS = 3
 SLOW_PROGRAMS = ["x11", "loop", "model", "planner"]
 
@@ -134,14 +135,14 @@ def run_all(
 
 
 def run_failed_again(results: list[ProgramResult], env: dict[str, str]) -> tuple[list[ProgramResult], list[str], str]:
-    """Runs the tests that failed once more, each alone, if they are few and drive real applications.
+    """Runs the tests that failed once more, each alone, if they are few and depend on times.
 
     Returns the results, in which a test that passed now is one that passed; the names of these tests; and the output of the runs.
     """
     failed = {result: FAILED_TEST.findall(result.output) for result in results if result.status}
     are_few = 0 < sum(map(len, failed.values())) <= MAX_UNSTABLE_TESTS
     # A program that failed without a failed test has crashed, and nothing is known about the rest of its tests.
-    if not are_few or not all(tests and result.program.name in DRIVES_APPLICATIONS for result, tests in failed.items()):
+    if not are_few or not all(tests and result.program.name in DEPENDS_ON_TIMES for result, tests in failed.items()):
         return results, [], ""
     unstable, output = [], ""
     for result, tests in failed.items():

@@ -3,7 +3,8 @@
  * and the bytes of an image. Each image is acknowledged once it is drawn, so that a slow page gets fewer of them instead of
  * old ones.
  */
-import { socketAddress } from "./socket.ts";
+import { isRefusal, problemOf, type Problem } from "./errors.ts";
+import { parseServerError, socketAddress } from "./socket.ts";
 
 export interface LiveHeader {
   readonly index: number;
@@ -21,10 +22,14 @@ export interface LiveFrame {
   readonly image: Blob;
 }
 
-/** `waiting`: the connection stands, but the desktop shows nothing; the server's words say why. */
+/**
+ * `waiting`: the connection stands, but the desktop shows nothing; the server's words say why. `refused`: the server does not
+ * show this desktop to this user, and is not asked again.
+ */
 export type LiveState =
   | { readonly kind: "connecting" | "open" | "lost" }
-  | { readonly kind: "waiting"; readonly message: string };
+  | { readonly kind: "waiting"; readonly message: string }
+  | { readonly kind: "refused"; readonly problem: Problem };
 
 export interface LiveConnection {
   /** Asks for images of another size. */
@@ -48,6 +53,8 @@ export interface LiveHandlers {
 }
 
 const RETRY_MS = 1_000;
+/** Longest time between two attempts: a server that is away for long is not asked each second. */
+const MAX_RETRY_MS = 10_000;
 
 export function parseLiveMessage(data: ArrayBuffer): LiveFrame | undefined {
   if (data.byteLength < 4) return undefined;
@@ -68,6 +75,7 @@ export function openLive(desktop: string, size: { width: number; height: number 
   let current = size;
   let socket: WebSocket | undefined;
   let retry: ReturnType<typeof setTimeout> | undefined;
+  let pause = RETRY_MS;
   const meter = new Meter();
   const report = setInterval(() => handlers.onStatistics(meter.read()), 1_000);
   const tell = (target: WebSocket | undefined, message: unknown): void => {
@@ -77,11 +85,14 @@ export function openLive(desktop: string, size: { width: number; height: number 
   const connect = (): void => {
     handlers.onState({ kind: "connecting" });
     const opened = new WebSocket(liveAddress(desktop, current));
+    let refusal: Problem | undefined;
     socket = opened;
     opened.binaryType = "arraybuffer";
     opened.onopen = () => handlers.onState({ kind: "open" });
     opened.onmessage = (message: MessageEvent<unknown>) => {
+      pause = RETRY_MS;
       if (typeof message.data === "string") {
+        refusal = refusalOf(message.data);
         const state = parseLiveState(message.data);
         if (state) handlers.onState(state);
         return;
@@ -94,8 +105,13 @@ export function openLive(desktop: string, size: { width: number; height: number 
     };
     opened.onclose = () => {
       if (closed) return;
+      if (refusal) {
+        handlers.onState({ kind: "refused", problem: refusal });
+        return;
+      }
       handlers.onState({ kind: "lost" });
-      retry = setTimeout(connect, RETRY_MS);
+      retry = setTimeout(connect, pause);
+      pause = Math.min(2 * pause, MAX_RETRY_MS);
     };
   };
   connect();
@@ -118,6 +134,14 @@ export function openLive(desktop: string, size: { width: number; height: number 
 function liveAddress(desktop: string, { width, height }: { width: number; height: number }): string {
   const id = encodeURIComponent(desktop.replace(/^desktops\//, ""));
   return socketAddress(`/api/desktops/${id}/live?width=${width}&height=${height}`);
+}
+
+/** Returns the answer of a server that does not show the desktop; undefined if it may do so later. */
+function refusalOf(text: string): Problem | undefined {
+  const failure = parseServerError(text);
+  const problem = failure && problemOf(failure);
+  // A desktop that is busy or not registered yet may be there soon.
+  return problem && isRefusal(problem) && !["busy", "notFound", "wrongState"].includes(problem.kind) ? problem : undefined;
 }
 
 function parseLiveState(text: string): LiveState | undefined {

@@ -64,7 +64,8 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
     await writer.page.getByRole("button", { name: /wait 4 seconds/ }).waitFor();
     const { page } = await open({}, BLANK);
     await page.goto(`${network.address}/${new URL(writer.page.url()).hash}`);
-    await page.getByRole("button", { name: /wait 4 seconds/ }).waitFor();
+    // On a slow machine the task has gone on until this tab is open.
+    await page.getByRole("button", { name: /wait [46] seconds|press ctrl\+a/ }).waitFor();
 
     const cutAt = Date.now();
     await network.cut();

@@ -92,9 +92,11 @@ async fn secret_field_is_redacted_after_entry() {
     // The second observation is for the policy: the secret goes to what the click opened.
     assert_eq!(looks, [0, 0, 1, 1]);
     // The screen is captured before and after each action, for its screenshot if another one follows, and to verify that the
-    // secret was entered.
+    // secret was entered; once more where an effect is late.
     let captures: Vec<usize> = cluster.world.captures().iter().map(hidden).collect();
-    assert_eq!(captures, [0, 0, 0, 0, 0, 1, 1]);
+    let redacted = captures.iter().filter(|areas| **areas == 1).count();
+    assert!(captures.is_sorted() && captures.len() >= 7, "{captures:?}");
+    assert_eq!(redacted, 2, "{captures:?}");
 }
 
 #[tokio::test]

@@ -71,7 +71,7 @@ export function LiveScreen({ desktop, label, className, aspect = 16 / 10, overla
     if (visible) connection.current?.resize(width, height);
   }, [width, height, visible]);
 
-  const trouble = state.kind === "lost" || state.kind === "waiting";
+  const trouble = state.kind === "lost" || state.kind === "waiting" || state.kind === "refused";
   return (
     <ScreenBox ratio={ratio} className={className ?? ""}>
       <canvas
@@ -84,12 +84,21 @@ export function LiveScreen({ desktop, label, className, aspect = 16 / 10, overla
       {(!drawn || trouble) && (
         <div className="absolute inset-0 flex items-center justify-center">
           <span className="rounded-full bg-card/90 px-3.5 py-1.5 text-sm text-muted-foreground shadow-card">
-            {state.kind === "waiting" ? state.message || t("live.waiting") : state.kind === "lost" ? t("live.lost") : t("live.connecting")}
+            {wordsOf(state, t)}
           </span>
         </div>
       )}
     </ScreenBox>
   );
+}
+
+function wordsOf(state: LiveState, t: ReturnType<typeof useText>): string {
+  switch (state.kind) {
+    case "waiting": return state.message || t("live.waiting");
+    case "lost": return t("live.lost");
+    case "refused": return t(`problem.${state.problem.kind}`);
+    default: return t("live.connecting");
+  }
 }
 
 function useRequestedWidth(element: React.RefObject<HTMLElement | null>): number {
