@@ -1,6 +1,6 @@
 //! Classes of characters that several services ask for.
 //!
-//! What a character means in a text is not decided here.
+//! It does not interpret texts: callers decide how a class of characters is treated.
 
 use unicode_normalization::char::is_combining_mark;
 

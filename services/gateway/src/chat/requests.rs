@@ -1,6 +1,6 @@
 //! Messages to a session: send, stop, acknowledge.
 //!
-//! Whether a message is the answer to a task is decided by the state of the session, not by its words.
+//! The state of the session decides if a message is the answer to a task; its words are not read.
 
 use axum::Json;
 use base64::Engine as _;

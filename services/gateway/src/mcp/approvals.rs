@@ -33,7 +33,7 @@ pub(super) enum Resolution {
         approve: bool,
         reason: String,
     },
-    /// Nobody was asked, or the person gave no decision.
+    /// The client cannot ask a person, or the person gave no decision.
     Undecided,
 }
 

@@ -5,7 +5,7 @@
 //! the WebSocket, before they are in memory: a cut text arrives as a binary message, which browsers do not send here.
 //! [`completed`] makes JSON of it again.
 //!
-//! Of a message in several frames each frame is cut by itself; browsers send each message in one.
+//! The limit is per frame, not per message: browsers send each message in one frame.
 
 use std::io;
 use std::pin::Pin;
@@ -101,12 +101,12 @@ struct FrameCutter {
 /// Position in the bytes from the server.
 #[derive(Debug)]
 enum Position {
-    /// In the HTTP response; so much of its end has come.
+    /// Before the end of the HTTP response, of whose last four bytes `matched` have arrived.
     Head {
         matched: usize,
     },
     FrameHeader(Vec<u8>),
-    /// In the payload of a frame: so many bytes are kept, and so many after them are not.
+    /// In the payload of a frame. Numbers of bytes that are still to be kept, and to be dropped after them.
     Payload {
         kept: u64,
         dropped: u64,
