@@ -122,6 +122,11 @@ pub fn crop(frame: &RgbaImage, region: CaptureRect) -> Result<RgbaImage, ResizeE
     Ok(image::imageops::crop_imm(frame, x as u32, y as u32, width, height).to_image())
 }
 
+/// Copies an image into a frame, with its upper left corner at a pixel. What would lie outside the frame is left out.
+pub fn place(frame: &mut RgbaImage, image: &RgbaImage, corner: CapturePoint) {
+    image::imageops::replace(frame, image, corner.x.into(), corner.y.into());
+}
+
 fn frame_bounds(frame: &RgbaImage) -> CaptureRect {
     CaptureRect::from_size(size_of(frame))
 }
@@ -145,6 +150,23 @@ mod tests {
 
     use super::*;
     use crate::space::ImageSize;
+
+    #[test]
+    fn a_placed_image_is_cut_at_the_edges_of_the_frame() {
+        let (grey, red) = (Rgba([90, 90, 90, 255]), Rgba([200, 0, 0, 255]));
+        let mut frame = RgbaImage::from_pixel(4, 3, grey);
+        place(
+            &mut frame,
+            &RgbaImage::from_pixel(2, 2, red),
+            CapturePoint::new(3, 2),
+        );
+        let placed: Vec<_> = frame
+            .enumerate_pixels()
+            .filter(|(.., pixel)| **pixel == red)
+            .map(|(x, y, _)| (x, y))
+            .collect();
+        assert_eq!(placed, [(3, 2)]);
+    }
 
     fn region(x1: i32, y1: i32, x2: i32, y2: i32) -> CaptureRect {
         CaptureRect::new(CapturePoint::new(x1, y1), CapturePoint::new(x2, y2))

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
 use image::RgbaImage;
-use image::imageops::replace;
 use motorium_imaging::codec;
-use motorium_imaging::resize::{FilterType, ResizeAlg, ResizeOptions, RgbaResizer};
+use motorium_imaging::resize::{FilterType, ResizeAlg, ResizeOptions, RgbaResizer, place};
 use motorium_kit::blocking;
 use motorium_proto::domain::frame::ImageContent;
+use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::ImageFormat;
-use motorium_proto::v1::common::{Image, PixelBox, image::Content};
+use motorium_proto::v1::common::{Image, image::Content};
 use motorium_proto::v1::perception::StreamFramesResponse;
 use serde::Serialize;
 use tokio::sync::OnceCell;
@@ -95,7 +95,8 @@ impl Snapshot {
                 continue;
             }
             let canvas = pixels.as_mut().ok_or(UpdateError::Tile)?;
-            place(Arc::make_mut(canvas), &decoded, bounds);
+            let corner = CapturePoint::new(bounds.x1, bounds.y1);
+            place(Arc::make_mut(canvas), &decoded, corner);
         }
         let cursor = frame.cursor.as_ref().and_then(|cursor| cursor.position);
         Ok(Self {
@@ -162,10 +163,6 @@ fn bytes(image: &Image) -> Option<&[u8]> {
     }
 }
 
-fn place(canvas: &mut RgbaImage, tile: &RgbaImage, bounds: PixelBox) {
-    replace(canvas, tile, bounds.x1.into(), bounds.y1.into());
-}
-
 /// Returns the smallest size that is not smaller than what a viewer shows.
 fn image_size(screen: Size, wanted: Option<Size>) -> Size {
     let Some(wanted) = wanted else {
@@ -194,7 +191,7 @@ fn scaled(pixels: &RgbaImage, size: Size) -> RgbaImage {
 #[cfg(test)]
 mod tests {
     use image::Rgba;
-    use motorium_proto::v1::common::{Frame, PixelPoint, PixelSize};
+    use motorium_proto::v1::common::{Frame, PixelBox, PixelPoint, PixelSize};
     use motorium_proto::v1::perception::FrameTile;
 
     use super::*;
