@@ -14,6 +14,7 @@ import { ApprovalsView } from "./components/views/approvals-view.tsx";
 import { DesktopsView } from "./components/views/desktops-view.tsx";
 import { DiagnosticsView } from "./components/views/diagnostics-view.tsx";
 import { useText } from "./i18n/index.ts";
+import { keepPageOnDrop } from "./lib/use-file-drop.ts";
 import { useMedia } from "./lib/use-media.ts";
 import { closeConversation } from "./store/conversation.ts";
 import { startRefreshing, useLists } from "./store/lists.ts";
@@ -32,6 +33,7 @@ export function App(): ReactNode {
   useShortcuts({ onHelp: openHelp, onSearch: search });
   useEffect(startRefreshing, []);
   useEffect(keepSession, []);
+  useEffect(keepPageOnDrop, []);
   useEffect(() => {
     if (route.view === "new") closeConversation();
   }, [route]);

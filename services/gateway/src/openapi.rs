@@ -38,6 +38,15 @@ use crate::{chat, files, session_api};
         resources::description::list_desktops,
         resources::description::list_sessions,
         resources::description::get_session,
+        resources::description::cancel_task,
+        resources::description::pause_task,
+        resources::description::resume_task,
+        resources::description::take_over,
+        resources::description::hand_back,
+        resources::description::send_message,
+        resources::description::approve,
+        resources::description::deny,
+        resources::description::drain_desktop,
     ),
     modifiers(&ContractSchemas)
 )]

@@ -405,6 +405,27 @@ fn router(config: &Config, app: App) -> Router {
             "/api/v1/tasks/{task}/approvals",
             get(resources::list_approvals_of_task),
         )
+        .route("/api/v1/tasks/{task}/cancel", post(resources::cancel_task))
+        .route("/api/v1/tasks/{task}/pause", post(resources::pause_task))
+        .route("/api/v1/tasks/{task}/resume", post(resources::resume_task))
+        .route("/api/v1/tasks/{task}/take-over", post(resources::take_over))
+        .route("/api/v1/tasks/{task}/hand-back", post(resources::hand_back))
+        .route(
+            "/api/v1/tasks/{task}/messages",
+            post(resources::send_message),
+        )
+        .route(
+            "/api/v1/tasks/{task}/approvals/{approval}/approve",
+            post(resources::approve),
+        )
+        .route(
+            "/api/v1/tasks/{task}/approvals/{approval}/deny",
+            post(resources::deny),
+        )
+        .route(
+            "/api/v1/desktops/{desktop}/drain",
+            post(resources::drain_desktop),
+        )
         .route("/api/v1/approvals", get(resources::list_approvals))
         .route("/api/v1/desktops", get(resources::list_desktops))
         .route("/api/v1/sessions", get(resources::list_sessions))

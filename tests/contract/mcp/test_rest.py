@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import httpx2
 import pytest
 import schemathesis
@@ -22,7 +24,9 @@ EXAMPLES = settings(
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance, negative_data_rejection]
 OPERATIONS = {
     "/api/v1/tasks", "/api/v1/tasks/{task}", "/api/v1/tasks/{task}/steps", "/api/v1/tasks/{task}/approvals", "/api/v1/approvals",
-    "/api/v1/desktops", "/api/v1/sessions", "/api/v1/sessions/{session}",
+    "/api/v1/desktops", "/api/v1/sessions", "/api/v1/sessions/{session}", "/api/v1/desktops/{desktop}/drain",
+    *(f"/api/v1/tasks/{{task}}/{command}" for command in ("cancel", "pause", "resume", "take-over", "hand-back", "messages")),
+    *(f"/api/v1/tasks/{{task}}/approvals/{{approval}}/{decision}" for decision in ("approve", "deny")),
 }
 
 
@@ -64,3 +68,50 @@ def test_resources_are_those_of_the_calls(stack: Stack, shop: Shop) -> None:
     for caller, status in [("watcher", 200), ("nobody", 401)]:
         answer = httpx2.get(f"{stack.gateway}/api/v1/tasks", headers={"authorization": f"Bearer {token(caller)}"})
         assert answer.status_code == status, caller
+
+
+def test_a_program_with_only_http_commands_tasks_and_decides_approvals(stack: Stack, shop: Shop) -> None:
+    with httpx2.Client(base_url=stack.gateway, headers=OWNER, timeout=30) as client:
+
+        def command(path: str, body: dict | None = None, status: int = 200, **headers: str) -> dict:
+            answer = client.post(f"/api/v1/{path}", json=body or {}, headers=headers)
+            assert answer.status_code == status, (path, answer.text)
+            return answer.json()
+
+        def create(goal: str) -> str:
+            return f"tasks/{client.post('/task', json={'instruction': goal}).json()['task_id']}"
+
+        def wait_for(task: str, *states: str) -> dict:
+            deadline = time.monotonic() + 20
+            while (found := client.get(f"/api/v1/{task}").json())["state"] not in states:
+                assert time.monotonic() < deadline, found
+                time.sleep(0.1)
+            return found
+
+        task = create("wait 40 seconds")
+        wait_for(task, "STATE_RUNNING")
+        assert command(f"{task}/pause")["state"] == "STATE_PAUSED"
+        assert command(f"{task}/resume")["state"] == "STATE_RUNNING"
+        assert command(f"{task}/messages", {"text": "hurry"})["name"] == task
+        assert command(f"{task}/take-over")["state"] == "STATE_AWAITING_USER"
+        command(f"{task}/hand-back", {"message": "logged in"})
+        key = {"idempotency-key": "stop-1"}
+        assert command(f"{task}/cancel", {"reason": "enough"}, **key) == command(f"{task}/cancel", {"reason": "enough"}, **key)
+        wait_for(task, "STATE_CANCELLED")
+        assert command(f"{task}/pause", status=400)["error"]["reason"] == "TASK_ENDED"
+        assert command("tasks/none/cancel", status=404)["error"]["reason"] == "TASK_NOT_FOUND"
+        assert command(f"{task}/messages", {}, status=400)["error"]["reason"] == "INVALID_FIELD"
+
+        shop.pressed.clear()
+        for decision, state, pressed in [("deny", "STATE_DENIED", []), ("approve", "STATE_APPROVED", ["/delete"])]:
+            task = create(f'open {shop.url}, then click "Delete"')
+            approval = wait_for(task, "STATE_AWAITING_USER")["user_request"]["approval"]
+            agent = {"authorization": f"Bearer {token('agent')}"}
+            assert command(f"{approval}/{decision}", status=403, **agent)["error"]["reason"] == "ROLE_MISSING"
+            assert command(f"{approval}/{decision}", status=403, origin="https://evil.example")["error"]["reason"] == "ORIGIN_DENIED"
+            plain = client.post(f"/api/v1/{approval}/{decision}", content="{}", headers={"content-type": "text/plain"})
+            assert plain.status_code == 400, plain.text
+            assert command(f"{approval}/{decision}", {"message": "by hand"})["state"] == state
+            wait_for(task, "STATE_SUCCEEDED", "STATE_FAILED")
+            assert shop.pressed == pressed
+            assert command(f"{approval}/{decision}", status=400)["error"]["reason"] == "APPROVAL_ENDED"

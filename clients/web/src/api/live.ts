@@ -52,6 +52,9 @@ export interface LiveHandlers {
   onStatistics(statistics: LiveStatistics): void;
 }
 
+// The server sends a heartbeat every 3 s. A connection that was cut without a word, or slept through, stays open in the browser.
+const MAX_SILENCE_MS = 9_000;
+const SILENCE_CHECK_MS = 1_000;
 const RETRY_MS = 1_000;
 /** Longest time between two attempts: a server that is away for long is not asked each second. */
 const MAX_RETRY_MS = 10_000;
@@ -75,6 +78,7 @@ export function openLive(desktop: string, size: { width: number; height: number 
   let current = size;
   let socket: WebSocket | undefined;
   let retry: ReturnType<typeof setTimeout> | undefined;
+  let watchdog: ReturnType<typeof setInterval> | undefined;
   let pause = RETRY_MS;
   const meter = new Meter();
   const report = setInterval(() => handlers.onStatistics(meter.read()), 1_000);
@@ -86,11 +90,24 @@ export function openLive(desktop: string, size: { width: number; height: number 
     handlers.onState({ kind: "connecting" });
     const opened = new WebSocket(liveAddress(desktop, current));
     let refusal: Problem | undefined;
+    let heardAt = Date.now();
     socket = opened;
+    const ended = (): void => {
+      clearInterval(watchdog);
+      if (closed) return;
+      if (refusal) {
+        handlers.onState({ kind: "refused", problem: refusal });
+        return;
+      }
+      handlers.onState({ kind: "lost" });
+      retry = setTimeout(connect, pause);
+      pause = Math.min(2 * pause, MAX_RETRY_MS);
+    };
     opened.binaryType = "arraybuffer";
     opened.onopen = () => handlers.onState({ kind: "open" });
     opened.onmessage = (message: MessageEvent<unknown>) => {
       pause = RETRY_MS;
+      heardAt = Date.now();
       if (typeof message.data === "string") {
         refusal = refusalOf(message.data);
         const state = parseLiveState(message.data);
@@ -103,16 +120,15 @@ export function openLive(desktop: string, size: { width: number; height: number 
       meter.count(frame.header, message.data.byteLength);
       void handlers.onFrame(frame).catch(() => {}).then(() => tell(opened, { ack: frame.header.index }));
     };
-    opened.onclose = () => {
-      if (closed) return;
-      if (refusal) {
-        handlers.onState({ kind: "refused", problem: refusal });
-        return;
-      }
-      handlers.onState({ kind: "lost" });
-      retry = setTimeout(connect, pause);
-      pause = Math.min(2 * pause, MAX_RETRY_MS);
-    };
+    clearInterval(watchdog);
+    watchdog = setInterval(() => {
+      if (Date.now() - heardAt < MAX_SILENCE_MS) return;
+      // Closing waits for the other end, which may never answer.
+      opened.onmessage = opened.onopen = opened.onclose = null;
+      opened.close();
+      ended();
+    }, SILENCE_CHECK_MS);
+    opened.onclose = ended;
   };
   connect();
 
@@ -125,6 +141,7 @@ export function openLive(desktop: string, size: { width: number; height: number 
     close: () => {
       closed = true;
       clearTimeout(retry);
+      clearInterval(watchdog);
       clearInterval(report);
       socket?.close();
     },

@@ -2,6 +2,7 @@
  * The person who has the desktop of a task. Events name the person who took it over, as the server knows them. The name of its own
  * session is unknown to the page, so it remembers the tasks that were taken over in this browser: those are "you".
  */
+import { create } from "zustand";
 import type { TaskView } from "@/model/task.ts";
 
 export type Actor =
@@ -17,6 +18,15 @@ export function actorOf(task: Pick<TaskView, "name" | "takenOverBy">): Actor {
   if (task.takenOverBy === undefined) return { kind: "agent" };
   if (remembered().includes(task.name)) return { kind: "you" };
   return { kind: "person", name: task.takenOverBy === UNNAMED ? "" : task.takenOverBy };
+}
+
+// Grows when the remembered tasks change, which draws those anew that ask for the actor.
+const useChanges = create<{ readonly count: number }>(() => ({ count: 0 }));
+
+/** The person who has the desktop of a task, also after this browser has taken it over. */
+export function useActor(task: Pick<TaskView, "name" | "takenOverBy">): Actor {
+  useChanges();
+  return actorOf(task);
 }
 
 export function rememberTakeOver(task: string): void {
@@ -48,4 +58,5 @@ function store(names: readonly string[]): void {
   } catch {
     // As above.
   }
+  useChanges.setState(({ count }) => ({ count: count + 1 }));
 }

@@ -133,8 +133,14 @@ export async function resume(task: string): Promise<void> {
 }
 
 export async function takeOver(task: string): Promise<void> {
-  await orchestrator.takeOver({ name: task, requestId: requestId() });
+  // Before the event that says so arrives: it would be taken for that of another person.
   rememberTakeOver(task);
+  try {
+    await orchestrator.takeOver({ name: task, requestId: requestId() });
+  } catch (error) {
+    if (isRefusal(problemOf(error))) forgetTakeOver(task);
+    throw error;
+  }
 }
 
 export async function handBack(task: string, note: string): Promise<void> {

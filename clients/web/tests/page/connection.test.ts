@@ -56,6 +56,27 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
     await page.getByText(/^(Stopped|Not done)$/).waitFor();
   });
 
+  test("a connection that is frozen, not closed, is never shown as live, and is opened anew", { timeout: 60_000 }, async () => {
+    const network = await Network.to(stack.address);
+    onTestFinished(() => network.cut());
+    const writer = await open();
+    await writer.send("wait 60 seconds");
+    await writer.page.getByRole("button", { name: "Pause" }).waitFor();
+    const { page } = await open({}, BLANK);
+    await page.goto(`${network.address}/${new URL(writer.page.url()).hash}`);
+    const run = page.getByRole("region", { name: "Run" });
+    const shown = (): Promise<number> => page.getByRole("img", { name: "Live screen" }).evaluate((canvas: HTMLCanvasElement) => canvas.width);
+    await expect.poll(shown).toBeGreaterThan(300);
+    network.freeze();
+    await page.getByText("The live screen is lost, reconnecting…").waitFor({ timeout: 15_000 });
+    await run.getByText("Lost", { exact: true }).waitFor();
+    // Connections that are made after the break go through.
+    await page.getByText("The live screen is lost, reconnecting…").waitFor({ state: "detached", timeout: 15_000 });
+    await run.getByText("Lost", { exact: true }).waitFor({ state: "detached", timeout: 40_000 });
+    await writer.page.getByRole("button", { name: "Stop" }).click();
+    await writer.page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
   test("a network that is cut for 20 seconds in mid-task loses nothing, and nothing is sent twice", { timeout: 60_000 }, async () => {
     const network = await Network.to(stack.address);
     onTestFinished(() => network.cut());

@@ -207,6 +207,73 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByRole("article").getByText("账单.txt").waitFor();
   });
 
+  test("a file that is dropped beside the prompt is attached, too, and the page stays", async () => {
+    const { page } = await open();
+    await page.locator("#prompt").waitFor();
+    const kept = await page.evaluate(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["total: 100"], "bill.txt"));
+      const events = ["dragover", "drop"].map((type) => new DragEvent(type, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+      return events.map((event) => !document.querySelector("aside")!.dispatchEvent(event));
+    });
+    expect(kept).toEqual([true, true]);
+    await page.getByRole("button", { name: "Remove bill.txt" }).waitFor();
+    await page.evaluate(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["x"], "x.txt"));
+      document.body.dispatchEvent(new DragEvent("dragover", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    });
+    await page.getByText("Drop files to attach them").waitFor();
+    // Where no view takes files, the browser does not leave the page for one either.
+    await page.goto(`${stack.address}/#/desktops`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    expect(await page.evaluate(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["x"], "x.txt"));
+      return document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    })).toBe(false);
+  });
+
+  test("in full screen, a task can be stopped, and an approval is decided", { timeout: 40_000 }, async () => {
+    const { page, send } = bound(await open());
+    await send('Open editor, type "Pay now", wait 3 seconds, then click "Pay now"');
+    await page.getByRole("button", { name: /wait 3 seconds/ }).waitFor();
+    await page.getByRole("button", { name: "Full screen" }).click();
+    await expect.poll(() => page.evaluate(() => document.fullscreenElement !== null)).toBe(true);
+    const inside = (selector: string): Promise<boolean> => page.evaluate((words) =>
+      [...document.querySelectorAll("button")].some((button) => button.textContent === words && document.fullscreenElement!.contains(button)), selector);
+    for (const name of ["Pause", "Take over", "Stop"]) expect(await inside(name)).toBe(true);
+    const stop = (await page.getByRole("button", { name: "Stop", exact: true }).boundingBox())!;
+    expect(stop.y + stop.height).toBeLessThanOrEqual(WIDE.height);
+    // Nothing lies over it.
+    await page.getByRole("button", { name: "Stop", exact: true }).click({ trial: true });
+    const card = page.getByRole("region", { name: "Approval needed" });
+    await card.waitFor();
+    expect(await inside("Approve")).toBe(true);
+    const approved = page.waitForResponse(/ResolveApproval/);
+    await card.getByRole("button", { name: "Approve" }).click();
+    expect((await approved).ok()).toBe(true);
+    expect(await page.evaluate(() => document.fullscreenElement !== null)).toBe(true);
+    await page.getByText(/^(Done|Not done)$/).waitFor();
+  });
+
+  test("a record in full screen has its speeds there", async () => {
+    const { page } = await open({}, BLANK);
+    await replay(page, endedLog(3));
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.getByRole("button", { name: "Show the run" }).click();
+    await page.getByRole("button", { name: "Full screen" }).click();
+    await expect.poll(() => page.evaluate(() => document.fullscreenElement !== null)).toBe(true);
+    await page.getByRole("button", { name: /^Speed/ }).click();
+    await page.getByRole("menuitemradio", { name: "4×" }).click();
+    await page.getByRole("button", { name: "Speed: 4×" }).waitFor();
+  });
+
+  test("frame rate, dropped frames and delay of the live screens are shown", async () => {
+    const { page } = await open({}, "#/diagnostics");
+    await page.getByText(/^\d+ frames\/s · \d+ dropped · .+ behind · .+\/s$/).waitFor();
+  });
+
   test("sent once, with its files, though the response to the first try was lost", async () => {
     const { page, send } = bound(await open());
     let tries = 0;
@@ -262,6 +329,10 @@ describe.skipIf(missing !== undefined)("the page", () => {
     };
     await show((log) => log.add({ case: "takenOver", value: { user: "ann@example.org" } }, 1, TaskState.AWAITING_USER));
     await page.getByRole("button", { name: /^ann@example\.org has the desktop/ }).waitFor();
+    // It is hers: others see it, and neither use it nor hand it back.
+    await page.getByText("Only the person who took the desktop over").waitFor();
+    expect(await page.getByRole("button", { name: "Hand back" }).count()).toBe(0);
+    expect(await page.locator("[data-state]").count()).toBe(0);
 
     await show((log) => log.add({ case: "userAsked", value: { request: { kind: RequestKind.QUESTION, message:
       "Interrupted while performing `press Save`; it is unknown whether it took effect. Check the screen, then answer `done` if it did or `retry` if it did not." } } }, 1, TaskState.AWAITING_USER));
@@ -448,6 +519,15 @@ describe.skipIf(missing !== undefined)("the page", () => {
       return after.filter((value, index) => Math.abs(value - (before[index] ?? 0)) > 40).length;
     }).toBeGreaterThan(100);
     expect(await page.getByRole("status").filter({ hasText: "ms" }).count()).toBe(1);
+    // A click with Shift selects from the caret to the pointer, which the editor draws.
+    const text = await pixels();
+    await page.keyboard.down("Shift");
+    await page.mouse.click(box.x + box.width / 3, box.y + box.height / 8);
+    await page.keyboard.up("Shift");
+    await expect.poll(async () => {
+      const after = await pixels();
+      return after.filter((value, index) => Math.abs(value - (text[index] ?? 0)) > 40).length;
+    }).toBeGreaterThan(50);
     await page.keyboard.press("Shift+Escape");
     await page.getByLabel("What you did").fill("wrote something");
     await page.getByRole("button", { name: "Hand back" }).click();

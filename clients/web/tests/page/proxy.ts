@@ -1,4 +1,4 @@
-/** A network between the browser and the gateway that can be cut: a TCP proxy on the loopback address. */
+/** A network between the browser and the gateway that can be cut or frozen: a TCP proxy on the loopback address. */
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 
 export class Network {
@@ -26,6 +26,11 @@ export class Network {
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     for (const socket of this.sockets) socket.destroy();
     await closed;
+  }
+
+  /** Lets nothing through any more and closes nothing, as a link that is gone or a laptop that sleeps: neither end is told. */
+  freeze(): void {
+    for (const socket of this.sockets) socket.unpipe().pause();
   }
 
   async restore(): Promise<void> {

@@ -74,3 +74,32 @@ test.each([
   expect(attempts).toBeGreaterThan(2);
   expect(states.some((state) => state.kind === "refused")).toBe(false);
 });
+
+test("a connection that falls silent without closing is lost, and opened anew; heartbeats keep it", () => {
+  vi.useFakeTimers();
+  const sockets: Silent[] = [];
+  class Silent {
+    static readonly OPEN = 1;
+    onopen: (() => void) | null = null;
+    onmessage: ((message: { readonly data: string }) => void) | null = null;
+    onclose: (() => void) | null = null;
+    constructor() {
+      sockets.push(this);
+      setTimeout(() => this.onopen?.());
+    }
+    close(): void {}
+  }
+  vi.stubGlobal("WebSocket", Silent);
+  vi.stubGlobal("window", { location: { protocol: "http:", host: "127.0.0.1" } });
+  const states: LiveState["kind"][] = [];
+  const live = openLive("desktops/local", { width: 800, height: 600 }, { onState: ({ kind }) => states.push(kind), onFrame: async () => {}, onStatistics: () => {} });
+  for (let beat = 0; beat < 20; beat++) {
+    vi.advanceTimersByTime(3_000);
+    sockets[0]!.onmessage?.({ data: '{"heartbeat":true}' });
+  }
+  expect([sockets.length, states]).toEqual([1, ["connecting", "open"]]);
+  vi.advanceTimersByTime(12_000);
+  expect(states).toEqual(["connecting", "open", "lost", "connecting", "open"]);
+  expect(sockets.length).toBe(2);
+  live.close();
+});

@@ -94,7 +94,7 @@ pub(crate) enum ChatRequest {
     Question,
     /// Something to do on the desktop: acknowledge it.
     ManualAction,
-    /// An approval: resolve it with ResolveApproval.
+    /// An approval: resolve it with `/api/v1/{approval}/approve` or `/deny`.
     Approval,
     /// A person has taken over: acknowledge to hand the desktop back.
     TakeOver,

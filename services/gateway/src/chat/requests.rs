@@ -306,7 +306,7 @@ fn attachment(file: ChatAttachment) -> Result<wire::Attachment, Error> {
 ///
 /// # Errors
 /// If the header is there and empty: the client expects a protection that it would not have.
-pub(super) fn request_id(headers: &HeaderMap) -> Result<String, Error> {
+pub(crate) fn request_id(headers: &HeaderMap) -> Result<String, Error> {
     let Some(key) = headers.get("idempotency-key") else {
         return Ok(String::new());
     };

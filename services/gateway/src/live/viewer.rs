@@ -29,6 +29,8 @@ use crate::socket::{StreamContext, close, fail};
 const MAX_UNACKNOWLEDGED: usize = 2;
 /// Interval of pings, which the viewer's browser answers.
 const PING_INTERVAL: Duration = Duration::from_secs(15);
+/// Interval of heartbeats. A page does not see pings, and without them it could not tell a still screen from a dead connection.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(3);
 /// Time without any message after which a viewer counts as gone.
 const SILENCE: Duration = Duration::from_secs(40);
 /// Maximum size of a message of a viewer, in bytes.
@@ -111,6 +113,9 @@ impl Viewer {
         let mut pings = interval(PING_INTERVAL);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         pings.reset();
+        let mut heartbeats = interval(HEARTBEAT_INTERVAL);
+        heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        heartbeats.reset();
         loop {
             let ended = tokio::select! {
                 changed = self.updates.changed() => match changed {
@@ -123,6 +128,9 @@ impl Viewer {
                 },
                 error = &mut revoked => self.fail(&error.report()).await,
                 _ = pings.tick() => self.ping().await,
+                _ = heartbeats.tick() => {
+                    self.send(Message::text(json!({"heartbeat": true}).to_string())).await
+                }
                 () = shutdown.draining() => {
                     self.close(close_code::AWAY, "the server is shutting down").await
                 }

@@ -1,11 +1,12 @@
-//! Resources over REST, to read: tasks, steps, approvals, desktops and sessions.
+//! Resources over REST: tasks, steps, approvals, desktops and sessions.
 //!
+//! - `commands`: what may be done with them
 //! - `json`: messages in the JSON form of the contracts
 //! - `schema`: the same, described for OpenAPI
 //!
-//! Each response is that of a call, unchanged. Nothing is changed here: programs change something over gRPC, and those that have
-//! only HTTP through the chat protocol.
+//! Each response is that of a call, unchanged. Tasks are created through the chat protocol.
 
+mod commands;
 mod json;
 mod schema;
 
@@ -18,6 +19,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
+pub(crate) use commands::{
+    approve, cancel_task, deny, drain_desktop, hand_back, pause_task, resume_task, send_message,
+    take_over,
+};
 pub(crate) use schema::ContractSchemas;
 
 use crate::error::Error;
@@ -287,6 +292,7 @@ pub(crate) async fn get_session(Client(mut client): Client, Path(session): Path<
 
 /// Handlers, for the description of the interface.
 pub(crate) mod description {
+    pub(crate) use super::commands::description::*;
     pub(crate) use super::{
         __path_get_session, __path_get_task, __path_list_approvals, __path_list_approvals_of_task,
         __path_list_desktops, __path_list_sessions, __path_list_steps, __path_list_tasks,

@@ -10,7 +10,7 @@ use utoipa::openapi::OpenApi;
 use super::json::CONTRACTS;
 
 /// Messages that responses have, and with them everything in these.
-const ROOTS: [&str; 7] = [
+const ROOTS: [&str; 8] = [
     "ListTasksResponse",
     "ListStepsResponse",
     "ListApprovalsResponse",
@@ -18,6 +18,7 @@ const ROOTS: [&str; 7] = [
     "ListSessionsResponse",
     "Task",
     "Session",
+    "Approval",
 ];
 
 /// Adds the schemas to a description.

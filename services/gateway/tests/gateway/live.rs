@@ -108,6 +108,21 @@ async fn a_viewer_sees_changes_in_its_size() {
 }
 
 #[tokio::test]
+async fn a_viewer_of_a_still_screen_hears_that_the_connection_stands() {
+    let gateway = TestGateway::start().await;
+    let mut socket = watch(&gateway, "").await;
+    loop {
+        let Some(Message::Text(text)) = next(&mut socket).await else {
+            continue;
+        };
+        let message: Value = serde_json::from_str(&text).unwrap();
+        if message["heartbeat"] == true {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
 async fn viewers_share_one_stream_and_a_slow_one_holds_nobody_up() {
     let gateway = TestGateway::start().await;
     let mut quick = watch(&gateway, "").await;

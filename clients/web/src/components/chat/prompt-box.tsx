@@ -1,11 +1,13 @@
 import { ArrowUp, Paperclip, Upload, X } from "lucide-react";
-import { useEffect, useRef, useState, type ClipboardEvent, type DragEvent, type KeyboardEvent, type ReactNode } from "react";
+import { useEffect, useRef, useState, type ClipboardEvent, type KeyboardEvent, type ReactNode } from "react";
+import { createPortal } from "react-dom";
 import { UPLOAD_LIMIT_BYTES } from "@/api/uploads.ts";
 import { Button } from "@/components/ui/button.tsx";
 import { Tooltip } from "@/components/ui/tooltip.tsx";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { formatBytes } from "@/lib/format.ts";
+import { useFileDrop } from "@/lib/use-file-drop.ts";
 import { addFiles, changeDraft, clearDraft, removeFile, useDraft } from "@/store/prompt.ts";
 
 interface PromptBoxProps {
@@ -23,7 +25,6 @@ export function PromptBox({ conversation, placeholder, disabled = false, onSend 
   const t = useText();
   const { text, files } = useDraft(conversation);
   const [refused, setRefused] = useState<string>();
-  const [dropping, setDropping] = useState(false);
   const area = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
   useGrowing(area, text);
@@ -53,23 +54,10 @@ export function PromptBox({ conversation, placeholder, disabled = false, onSend 
     event.preventDefault();
     take(event.clipboardData.files);
   };
-  const onDrop = (event: DragEvent): void => {
-    event.preventDefault();
-    setDropping(false);
-    take(event.dataTransfer.files);
-  };
+  const dropping = useFileDrop(take);
 
   return (
     <div
-      onDragOver={(event) => {
-        if (!event.dataTransfer.types.includes("Files")) return;
-        event.preventDefault();
-        setDropping(true);
-      }}
-      onDragLeave={(event) => {
-        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setDropping(false);
-      }}
-      onDrop={onDrop}
       className={cn(
         "relative rounded-2xl border border-input bg-card shadow-card transition-[border-color,box-shadow] focus-within:border-ring focus-within:shadow-raised",
         dropping && "border-primary",
@@ -120,10 +108,13 @@ export function PromptBox({ conversation, placeholder, disabled = false, onSend 
           </Button>
         </Tooltip>
       </div>
-      {dropping && (
-        <div className="pointer-events-none absolute inset-0 flex items-center justify-center gap-2.5 rounded-2xl bg-card/95 text-sm font-medium text-primary">
-          <Upload className="size-5" />{t("upload.drop")}
-        </div>
+      {dropping && createPortal(
+        <div className="pointer-events-none fixed inset-0 z-50 flex items-center justify-center bg-background/80 p-4 backdrop-blur-[2px]">
+          <span className="flex items-center gap-2.5 rounded-2xl border-2 border-dashed border-primary bg-card px-8 py-6 text-base font-medium text-primary shadow-raised">
+            <Upload className="size-5" />{t("upload.drop")}
+          </span>
+        </div>,
+        document.body,
       )}
     </div>
   );

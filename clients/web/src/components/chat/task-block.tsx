@@ -32,7 +32,7 @@ export const TaskBlock = memo(function TaskBlock({ task }: { readonly task: Task
         return <div key={String(message.sequence)} className="text-[0.9375rem]"><Markdown text={message.text} /></div>;
       })}
       <Notices notices={task.notices} />
-      <Body task={task} />
+      <div data-task-body className="fullscreen:overflow-y-auto fullscreen:bg-background"><Body task={task} /></div>
     </article>
   );
 });

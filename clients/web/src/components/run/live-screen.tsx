@@ -3,7 +3,7 @@ import { openLive, type LiveConnection, type LiveState } from "@/api/live.ts";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { ScreenBox } from "./screen-box.tsx";
-import { reportLive } from "@/store/live.ts";
+import { reportLive, reportLost } from "@/store/live.ts";
 
 interface LiveScreenProps {
   readonly desktop: string;
@@ -42,6 +42,8 @@ export function LiveScreen({ desktop, label, className, aspect = 16 / 10, overla
         // Another connection counts its frames anew.
         if (next.kind !== "open") newest = -1;
         setState(next);
+        // It is lost until it is shown again, not only until the next try.
+        if (next.kind !== "connecting") reportLost(desktop, next.kind !== "open");
       },
       onStatistics: (statistics) => reportLive(desktop, statistics),
       onFrame: async ({ header, image }) => {
@@ -65,6 +67,7 @@ export function LiveScreen({ desktop, label, className, aspect = 16 / 10, overla
     return () => {
       opened.close();
       reportLive(desktop, undefined);
+      reportLost(desktop, false);
     };
   }, [desktop, visible]);
   useEffect(() => {

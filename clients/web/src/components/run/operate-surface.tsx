@@ -4,6 +4,7 @@ import { operate, pointAt, type Operation, type OperationState } from "@/api/ope
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { meaningOf } from "@/model/keyboard.ts";
+import { clickOrDrag, modifiersOf } from "@/model/modified-press.ts";
 import { PressCounter } from "@/model/presses.ts";
 
 interface OperateSurfaceProps {
@@ -13,6 +14,15 @@ interface OperateSurfaceProps {
   readonly height: number;
 }
 
+/** A press with keys held, until its button is released. */
+interface Modified {
+  readonly modifiers: readonly string[];
+  readonly path: [number, number][];
+  readonly count: number;
+}
+
+// The contract has at most 1000; one is kept for the release.
+const MAX_DRAG_POINTS = 500;
 const BUTTONS = [MouseButton.LEFT, MouseButton.MIDDLE, MouseButton.RIGHT, MouseButton.BACK, MouseButton.FORWARD] as const;
 // The desktop scrolls in notches of 120 pixels; a touchpad sends a few pixels at a time.
 const SCROLL_STEP_PIXELS = 60;
@@ -26,6 +36,7 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
   const operation = useRef<Operation>(undefined);
   const scrolled = useRef({ x: 0, y: 0 });
   const presses = useRef(new PressCounter());
+  const modified = useRef<Modified>(undefined);
   const [state, setState] = useState<OperationState>({ kind: "connecting" });
   const [latency, setLatency] = useState<number>();
   const [failure, setFailure] = useState("");
@@ -42,8 +53,14 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
     return () => clearTimeout(timer);
   }, [failure]);
 
-  // Another person has the desktop: the screen is shown, and the card below says whose it is.
-  if (state.kind === "refused") return null;
+  if (state.kind === "refused") {
+    return (
+      <span role="alert" className="absolute right-2 bottom-2 left-2 mx-auto w-fit rounded-xl bg-card/95 px-3 py-1.5 text-sm shadow-card wrap-anywhere">
+        {t("operate.refused", { reason: t(`problem.${state.problem.kind}`) })}
+        {state.problem.detail !== "" && <span className="block text-xs text-muted-foreground">{state.problem.detail}</span>}
+      </span>
+    );
+  }
 
   const pointOf = (event: { clientX: number; clientY: number; currentTarget: Element }): [number, number] => {
     const box = event.currentTarget.getBoundingClientRect();
@@ -58,6 +75,10 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
     event.currentTarget.setPointerCapture(event.pointerId);
     keyboard.current?.focus({ preventScroll: true });
     const count = presses.current.count(event);
+    const modifiers = modifiersOf(event);
+    // A press alone carries no keys: what is done with them is sent whole, once the button is released.
+    modified.current = modifiers.length > 0 ? { modifiers, path: [pointOf(event)], count } : undefined;
+    if (modified.current !== undefined) return;
     const at = pointAt(...pointOf(event));
     // The desktop keeps presses apart that come one by one, so that they are no double click by chance.
     if (count > 1) operation.current?.send({ case: "click", value: { at, button, count } });
@@ -65,8 +86,19 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
   };
   const onPointerUp = (event: PointerEvent): void => {
     const button = BUTTONS[event.button];
-    if (button === undefined || presses.current.last > 1) return;
+    if (button === undefined) return;
+    if (modified.current !== undefined) {
+      const { modifiers, path, count } = modified.current;
+      modified.current = undefined;
+      operation.current?.send(clickOrDrag([...path, pointOf(event)], button, count, modifiers));
+      return;
+    }
+    if (presses.current.last > 1) return;
     operation.current?.send({ case: "mouseUp", value: { at: pointAt(...pointOf(event)), button } });
+  };
+  const onPointerMove = (event: PointerEvent): void => {
+    if (modified.current === undefined) operation.current?.move(...pointOf(event));
+    else if (modified.current.path.length < MAX_DRAG_POINTS) modified.current.path.push(pointOf(event));
   };
   const onWheel = (event: WheelEvent): void => {
     const scale = event.deltaMode === 0 ? 1 : LINE_PIXELS;
@@ -113,7 +145,7 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
       data-state={state.kind}
       onPointerDown={onPointerDown}
       onPointerUp={onPointerUp}
-      onPointerMove={(event) => operation.current?.move(...pointOf(event))}
+      onPointerMove={onPointerMove}
       onWheel={onWheel}
       onContextMenu={(event) => event.preventDefault()}
     >

@@ -7,6 +7,7 @@ import { formatClock } from "@/lib/format.ts";
 import { useCommand } from "@/lib/use-command.ts";
 import { useNow } from "@/lib/use-now.ts";
 import { TaskState, type TaskView } from "@/model/task.ts";
+import { useActor } from "@/store/actor.ts";
 import { handBack, pause, resume, stop, takeOver } from "@/store/commands.ts";
 import { DetailsButton } from "./run-details.tsx";
 import { useActorLine } from "./use-actor-line.ts";
@@ -20,12 +21,13 @@ export function RunControls({ task }: { readonly task: TaskView }): ReactNode {
   const taking = useCommand(takeOver);
   const now = useNow(1_000);
   const problem = stopping.problem ?? pausing.problem ?? resuming.problem ?? taking.problem;
-  const taken = task.takenOverBy !== undefined;
+  const actor = useActor(task);
   const begun = task.state !== TaskState.PENDING;
 
   return (
     <div className="border-t">
-      {taken && <HandBackForm task={task} />}
+      {actor.kind === "you" && <HandBackForm task={task} />}
+      {actor.kind === "person" && <OtherOperator task={task} />}
       <div className="flex flex-wrap items-center gap-2 px-3 py-2.5">
         {task.state === TaskState.RUNNING && (
           <Button size="small" disabled={pausing.busy} onClick={() => pausing.run(task.name)}><Pause />{t("pause")}</Button>
@@ -33,7 +35,7 @@ export function RunControls({ task }: { readonly task: TaskView }): ReactNode {
         {task.state === TaskState.PAUSED && (
           <Button size="small" variant="primary" disabled={resuming.busy} onClick={() => resuming.run(task.name)}><Play />{t("resume")}</Button>
         )}
-        {begun && !taken && (
+        {begun && actor.kind !== "you" && (
           <Button size="small" disabled={taking.busy} onClick={() => taking.run(task.name)}><Hand />{t("takeOver")}</Button>
         )}
         <Button size="small" variant="danger" disabled={stopping.busy || task.stopping} onClick={() => stopping.run(task.name)}>
@@ -45,6 +47,18 @@ export function RunControls({ task }: { readonly task: TaskView }): ReactNode {
         <span className="ml-auto sm:ml-0"><DetailsButton task={task} /></span>
       </div>
       {problem && <ProblemNotice problem={problem} className="mx-3 mb-3" />}
+    </div>
+  );
+}
+
+/** Says who has the desktop. Only that person uses it and hands it back. */
+function OtherOperator({ task }: { readonly task: TaskView }): ReactNode {
+  const t = useText();
+  const actorLine = useActorLine(task);
+  return (
+    <div className="border-b border-warning-line bg-warning-soft px-3.5 py-3">
+      <p className="flex items-center gap-2 text-sm font-medium"><Hand className="size-4 text-warning" />{actorLine}</p>
+      <p className="mt-0.5 text-[0.8125rem] text-muted-foreground">{t("takeOver.otherHint")}</p>
     </div>
   );
 }

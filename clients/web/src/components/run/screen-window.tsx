@@ -9,8 +9,10 @@ import { cn } from "@/lib/class-names.ts";
 import { plainDirection } from "@/lib/plain-direction.ts";
 import { boxOf } from "@/model/actions.ts";
 import { hasEnded, screenAfter, TaskState, type ScreenView, type StepView, type TaskView } from "@/model/task.ts";
+import { useActor } from "@/store/actor.ts";
 import { useConversation } from "@/store/conversation.ts";
 import { useLists } from "@/store/lists.ts";
+import { useLive } from "@/store/live.ts";
 import { fragmentOf } from "@/store/route.ts";
 import type { DesktopWait } from "@gen/orchestrator/v1/task_pb.ts";
 import { LiveScreen } from "./live-screen.tsx";
@@ -40,10 +42,10 @@ export function ScreenWindow({ task, position, children }: ScreenWindowProps): R
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "m" && step) setMarks(!marks);
-    else if (event.key === "f" && document.fullscreenEnabled) void toggleFullscreen(frame.current);
+    else if (event.key === "f" && document.fullscreenEnabled) void toggleFullscreen(task, frame.current);
   };
   return (
-    <div ref={frame} onKeyDown={onKeyDown} className="overflow-hidden bg-card fullscreen:flex fullscreen:flex-col">
+    <div ref={frame} onKeyDown={onKeyDown} className="overflow-hidden bg-card">
       <div className="flex h-10 items-center gap-3 border-y bg-muted/60 px-3.5">
         <span aria-hidden className="hidden gap-1.5 sm:flex">
           <i className="size-2.5 rounded-full bg-border" />
@@ -72,14 +74,14 @@ export function ScreenWindow({ task, position, children }: ScreenWindowProps): R
           <Tooltip label={t("screen.full")} keys={["F"]}>
             <Button
               variant="ghost" size="iconSmall" className="-ml-2 size-7.5" aria-label={t("screen.full")}
-              onClick={() => void toggleFullscreen(frame.current)}
+              onClick={() => void toggleFullscreen(task, frame.current)}
             >
               <Expand />
             </Button>
           </Tooltip>
         )}
       </div>
-      <div className="relative bg-screen in-[:fullscreen]:flex in-[:fullscreen]:flex-1 in-[:fullscreen]:items-center in-[:fullscreen]:bg-black in-[:fullscreen]:[--screen-height:calc(100dvh-9rem)]">
+      <div className={cn("relative bg-screen in-[:fullscreen]:bg-black", task.takenOverBy === undefined ? "in-[:fullscreen]:[--screen-height:max(12rem,calc(100dvh-14rem))]" : "in-[:fullscreen]:[--screen-height:max(12rem,calc(100dvh-21.5rem))]")}>
         <Screen task={task} step={step} position={position} moment={shownMoment} after={after} marks={marks} />
       </div>
       {step && <Verdict step={step} />}
@@ -88,9 +90,14 @@ export function ScreenWindow({ task, position, children }: ScreenWindowProps): R
   );
 }
 
-function toggleFullscreen(element: HTMLElement | null): Promise<void> {
+/**
+ * Shows the run in full screen, with its controls. While the task goes on, that is its whole place in the conversation: an approval or a
+ * question takes the place of the run there, and is answered in full screen, too.
+ */
+function toggleFullscreen(task: TaskView, element: HTMLElement | null): Promise<void> {
   if (document.fullscreenElement) return document.exitFullscreen();
-  return element?.requestFullscreen() ?? Promise.resolve();
+  const shown = element?.closest(hasEnded(task) ? "[data-run]" : "[data-task-body]");
+  return shown?.requestFullscreen() ?? Promise.resolve();
 }
 
 function Segment({ pressed, disabled = false, onPress, children }: {
@@ -114,7 +121,9 @@ function Segment({ pressed, disabled = false, onPress, children }: {
 
 function ScreenTitle({ task, step }: { readonly task: TaskView; readonly step: StepView | undefined }): ReactNode {
   const t = useText();
-  const lost = useConversation((state) => state.link.kind === "lost");
+  const unlinked = useConversation((state) => state.link.kind === "lost");
+  const frozen = useLive((live) => live.lost[task.desktop] ?? false);
+  const lost = unlinked || frozen;
   const shown = step ?? task.steps.at(-1);
   const desktop = task.desktop.replace(/^desktops\//, "");
   const title = shown?.screen?.title || (desktop ? t("desktop.name", { name: desktop }) : t("screen.title"));
@@ -141,6 +150,7 @@ interface ScreenProps {
 
 function Screen({ task, step, position, moment, after, marks }: ScreenProps): ReactNode {
   const t = useText();
+  const actor = useActor(task);
   if (step) {
     if (!step.screen) return <WaitingScreen text={t("step.looking")} busy />;
     const before = (marks ? step.annotated : undefined) ?? step.screen.image;
@@ -162,7 +172,7 @@ function Screen({ task, step, position, moment, after, marks }: ScreenProps): Re
   }
   if (task.state === TaskState.PENDING || task.desktop === "" || task.desktopReleased) return <WaitingForDesktop task={task} />;
   const size = task.steps.at(-1)?.screen;
-  const overlay = overlayOf(task);
+  const overlay = overlayOf(task, actor.kind === "you");
   return (
     <LiveScreen
       desktop={task.desktop}
@@ -174,7 +184,8 @@ function Screen({ task, step, position, moment, after, marks }: ScreenProps): Re
 }
 
 /** The overlay of the live screen: the input of the person who has taken over, or the target that waits for approval. */
-function overlayOf(task: TaskView): ((width: number, height: number) => ReactNode) | undefined {
+function overlayOf(task: TaskView, operates: boolean): ((width: number, height: number) => ReactNode) | undefined {
+  if (task.takenOverBy !== undefined && !operates) return undefined;
   if (task.takenOverBy !== undefined) return (width, height) => <OperateSurface task={task.name} width={width} height={height} />;
   // The pointer is still where it acted last, which would be taken for the target.
   const target = boxOf(task.approval?.context?.target);

@@ -1,11 +1,11 @@
 import { useText } from "@/i18n/index.ts";
 import type { TaskView } from "@/model/task.ts";
-import { actorOf } from "@/store/actor.ts";
+import { useActor } from "@/store/actor.ts";
 
 /** Says who has the desktop; undefined while it is the agent. */
 export function useActorLine(task: TaskView): string | undefined {
   const t = useText();
-  const actor = actorOf(task);
+  const actor = useActor(task);
   switch (actor.kind) {
     case "agent": return undefined;
     case "you": return t("takeOver.active");

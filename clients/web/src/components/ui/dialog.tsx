@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { Button } from "./button.tsx";
+import { useFullscreen } from "@/lib/use-fullscreen.ts";
 
 interface DialogProps {
   readonly open: boolean;
@@ -15,10 +16,11 @@ interface DialogProps {
 }
 
 export function Dialog({ open, onOpenChange, title, description, children, className }: DialogProps): ReactNode {
+  const container = useFullscreen();
   const t = useText();
   return (
     <Base.Root open={open} onOpenChange={onOpenChange}>
-      <Base.Portal>
+      <Base.Portal container={container}>
         <Base.Backdrop className="fixed inset-0 z-40 bg-black/40 backdrop-blur-[2px] transition-opacity data-ending-style:opacity-0 data-starting-style:opacity-0 dark:bg-black/60" />
         <Base.Popup
           className={cn(

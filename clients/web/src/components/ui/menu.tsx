@@ -1,6 +1,7 @@
 import { Menu as Base } from "@base-ui/react/menu";
 import { Check } from "lucide-react";
 import type { ReactElement, ReactNode } from "react";
+import { useFullscreen } from "@/lib/use-fullscreen.ts";
 
 interface MenuProps {
   readonly trigger: ReactElement;
@@ -10,10 +11,11 @@ interface MenuProps {
 }
 
 export function Menu({ trigger, children, side = "bottom", align = "end" }: MenuProps): ReactNode {
+  const container = useFullscreen();
   return (
     <Base.Root>
       <Base.Trigger render={trigger} />
-      <Base.Portal>
+      <Base.Portal container={container}>
         <Base.Positioner side={side} align={align} sideOffset={6} className="z-50 outline-none">
           <Base.Popup className="min-w-44 rounded-xl border bg-popover p-1 text-popover-foreground shadow-raised outline-none transition-[opacity,scale] duration-100 data-ending-style:scale-98 data-ending-style:opacity-0 data-starting-style:scale-98 data-starting-style:opacity-0">
             {children}

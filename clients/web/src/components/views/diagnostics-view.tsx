@@ -1,5 +1,6 @@
 import { LogOut } from "lucide-react";
 import { useEffect, useState, type ReactNode } from "react";
+import { LiveScreen } from "@/components/run/live-screen.tsx";
 import { Badge } from "@/components/ui/badge.tsx";
 import { Button } from "@/components/ui/button.tsx";
 import { useText, type Key } from "@/i18n/index.ts";
@@ -11,6 +12,9 @@ import { useLists } from "@/store/lists.ts";
 import { useLive } from "@/store/live.ts";
 import { useSettings } from "@/store/settings.ts";
 import { Page } from "./page.tsx";
+
+/** Screens that are measured at once: each costs what it costs to watch it. */
+const MAX_SCREENS = 4;
 
 /** The state of everything between this page and the desktops, in numbers. */
 export function DiagnosticsView(): ReactNode {
@@ -39,7 +43,7 @@ export function DiagnosticsView(): ReactNode {
         </Section>
         <Section title={t("diagnostics.screens")}>
           <Row name={t("diagnostics.desktops")}>{formatNumber(desktops.length, language)}</Row>
-          {live.length === 0 && <Row name={t("diagnostics.streams")}>{t("diagnostics.noLive")}</Row>}
+          {desktops.length === 0 && <Row name={t("diagnostics.streams")}>{t("diagnostics.noLive")}</Row>}
           {live.map(([desktop, statistics]) => (
             <Row key={desktop} name={desktop.slice("desktops/".length)}>
               {t("diagnostics.live", {
@@ -51,6 +55,14 @@ export function DiagnosticsView(): ReactNode {
             </Row>
           ))}
         </Section>
+        {/* A screen is measured while it is shown. */}
+        {desktops.length > 0 && (
+          <div className="flex flex-wrap gap-3">
+            {desktops.slice(0, MAX_SCREENS).map(({ name }) => (
+              <div key={name} className="w-56 overflow-hidden rounded-lg border"><LiveScreen desktop={name} label={t("desktop.live", { name: name.slice("desktops/".length) })} /></div>
+            ))}
+          </div>
+        )}
         <Button onClick={() => void logOut().then(() => window.location.reload())}><LogOut />{t("logOut")}</Button>
       </div>
     </Page>
