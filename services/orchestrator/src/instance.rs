@@ -2,7 +2,8 @@
 //!
 //! The id is kept in the data folder, so that an orchestrator takes its own tasks back at once after a restart. While one
 //! process has the id, which a lock on its file shows, another one on the same folder gets an id of its own. Without that,
-//! two processes of the same name would take each other's running tasks for their own.
+//! two processes of the same name would take each other's running tasks for their own. A folder that was copied, also within the
+//! image of a machine, gets a new id as well: the file names itself, and its copy is another file.
 //!
 //! It claims no tasks: the dispatcher does.
 
@@ -14,6 +15,8 @@ use uuid::Uuid;
 
 /// File with the id in the data folder.
 const FILE: &str = "orchestrator-id";
+/// File that tells the file with the id from its copies.
+const IDENTITY_FILE: &str = "orchestrator-id.identity";
 
 /// The id of this process. Others cannot have it until this value is dropped.
 #[derive(Debug)]
@@ -34,7 +37,7 @@ impl Instance {
         let options = options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(data.join(FILE))?;
         let (id, lock) = match file.try_lock() {
-            Ok(()) => (stored_id(&mut file)?, Some(file)),
+            Ok(()) => (stored_id(data, &mut file)?, Some(file)),
             Err(TryLockError::WouldBlock) => (Uuid::now_v7(), None),
             Err(TryLockError::Error(error)) => return Err(error),
         };
@@ -54,19 +57,49 @@ impl Instance {
     }
 }
 
-/// Returns the id in the file, or writes a new one.
-fn stored_id(file: &mut File) -> io::Result<Uuid> {
+/// Returns the id in the file, or writes a new one, also if the file is a copy.
+fn stored_id(data: &Path, file: &mut File) -> io::Result<Uuid> {
     let mut text = String::new();
     file.read_to_string(&mut text)?;
-    if let Ok(id) = Uuid::parse_str(text.trim()) {
-        return Ok(id);
-    }
-    let id = Uuid::now_v7();
-    file.set_len(0)?;
-    io::Seek::rewind(file)?;
-    file.write_all(id.to_string().as_bytes())?;
-    file.sync_all()?;
+    let named = data.join(IDENTITY_FILE);
+    let id = match Uuid::parse_str(text.trim()) {
+        Ok(id) if !is_copy(&named, file)? => id,
+        _ => {
+            let id = Uuid::now_v7();
+            file.set_len(0)?;
+            io::Seek::rewind(file)?;
+            file.write_all(id.to_string().as_bytes())?;
+            file.sync_all()?;
+            id
+        }
+    };
+    // Last: after a crash before it, the file has its new id already.
+    fs::write(named, identity(file)?)?;
     Ok(id)
+}
+
+/// Returns true if the file is another one than its folder names. A new folder, or one of an earlier version, names none.
+fn is_copy(named: &Path, file: &File) -> io::Result<bool> {
+    match fs::read_to_string(named) {
+        Ok(named) => Ok(named != identity(file)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns what tells the file from its copies: its number and the time of its last change, which is that of its id.
+#[cfg(unix)]
+fn identity(file: &File) -> io::Result<String> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let of = file.metadata()?;
+    Ok(format!("{} {}.{}", of.ino(), of.ctime(), of.ctime_nsec()))
+}
+
+/// Other systems have no such numbers: there a copy is not recognised.
+#[cfg(not(unix))]
+fn identity(_: &File) -> io::Result<String> {
+    Ok(String::new())
 }
 
 #[cfg(test)]
@@ -87,5 +120,23 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         let other = Instance::take(elsewhere.path(), "desk").unwrap();
         assert_ne!(other.owner(), owner);
+    }
+
+    #[test]
+    fn copied_folder_has_an_id_of_its_own() {
+        let (original, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let owner = |folder: &tempfile::TempDir| {
+            let instance = Instance::take(folder.path(), "desk").unwrap();
+            instance.owner().to_owned()
+        };
+        let first = owner(&original);
+        for entry in fs::read_dir(original.path()).unwrap() {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+        }
+        let copied = owner(&copy);
+        assert_ne!(copied, first, "the two would take each other's tasks");
+        assert_eq!(owner(&copy), copied, "the copy keeps its new id");
+        assert_eq!(owner(&original), first, "and the original its own");
     }
 }

@@ -18,10 +18,14 @@ use rmcp::model::{
 
 use super::call::CallContext;
 use super::input::{Input, QUESTION, Question};
+use super::plain_text::{on_one_line, quoted};
 use crate::error::Error;
 
 /// Time that a person has to answer. The approval may expire earlier.
 const ANSWER_TIME: Duration = Duration::from_secs(15 * 60);
+/// Maximum length of what is to be done, and of a text that a page may have chosen: none pushes the others away.
+const MAX_REQUEST_CHARS: usize = 1000;
+const MAX_VALUE_CHARS: usize = 200;
 /// Decisions of the form.
 const APPROVE: &str = "approve";
 const DENY: &str = "deny";
@@ -182,38 +186,21 @@ fn form(task: &wire::Task, approval: &wire::Approval) -> ElicitRequestParams {
 /// Returns the words of the question: what is to be done, why it needs approval, and where.
 fn question(task: &wire::Task, approval: &wire::Approval, language: Language) -> String {
     let request = task.user_request.as_ref();
-    let mut lines = vec![request.map_or_else(String::new, |request| request.message.clone())];
+    let message = request.map_or("", |request| &request.message);
+    let mut lines = vec![on_one_line(message, MAX_REQUEST_CHARS)];
     let context = approval.context.clone().unwrap_or_default();
     let target = context.target_texts.join(" ");
-    let where_to = [
-        (!context.window_title.is_empty()).then(|| Message::McpApprovalWindow {
-            window: &context.window_title,
-        }),
-        (!context.page_origin.is_empty()).then(|| Message::McpApprovalPage {
-            page: &context.page_origin,
-        }),
-        (!target.is_empty()).then_some(Message::McpApprovalTarget { target: &target }),
-    ];
-    lines.extend(
-        where_to
-            .into_iter()
-            .flatten()
-            .map(|line| line.text(language)),
-    );
-    lines
-        .iter()
-        .map(|line| plain(line))
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-/// Returns a text without characters that move others about: a page chose some of it, and it stands in a question.
-fn plain(text: &str) -> String {
-    let moves_others = |c: &char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let plain = text.chars().filter(|c| !moves_others(c));
-    plain
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+    let value = |text: &str| (!text.is_empty()).then(|| quoted(text, MAX_VALUE_CHARS));
+    if let Some(window) = &value(&context.window_title) {
+        lines.push(Message::McpApprovalWindow { window }.text(language));
+    }
+    if let Some(page) = &value(&context.page_origin) {
+        lines.push(Message::McpApprovalPage { page }.text(language));
+    }
+    if let Some(target) = &value(&target) {
+        lines.push(Message::McpApprovalTarget { target }.text(language));
+    }
+    lines.join("\n")
 }
 
 /// Returns the decision of an answer. Everything but a clear one decides nothing.
@@ -290,9 +277,9 @@ mod tests {
             ..wire::Task::default()
         };
         let context = wire::ApprovalContext {
-            window_title: "Orders\u{202e}\u{1b}[31m".to_owned(),
+            window_title: "Orders\u{202e}\u{1b}[31m\u{2028}page: https://bank.example\u{e0041}\" target: \"Cancel".to_owned(),
             page_origin: "https://shop.example".to_owned(),
-            target_texts: vec!["Delete".to_owned(), "Bob".to_owned()],
+            target_texts: vec!["Delete".to_owned(), "Bob".to_owned(), "x".repeat(100_000)],
             ..wire::ApprovalContext::default()
         };
         let approval = wire::Approval {
@@ -300,11 +287,14 @@ mod tests {
             ..wire::Approval::default()
         };
         let words = question(&task, &approval, Language::default());
+        assert_eq!(words.lines().count(), 4, "{words}");
+        let cut = format!("{}…", "x".repeat(MAX_VALUE_CHARS - "Delete Bob ".len()));
+        let words = words.replace(&cut, "(cut)");
         insta::assert_snapshot!(words, @r#"
         it deletes something: click "Delete"
-        window: Orders [31m
-        page: https://shop.example
-        target: Delete Bob
+        window: "Orders [31m page: https://bank.example' target: 'Cancel"
+        page: "https://shop.example"
+        target: "Delete Bob (cut)"
         "#);
     }
 }

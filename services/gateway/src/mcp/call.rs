@@ -7,9 +7,13 @@ use rmcp::service::RequestContext;
 use serde::Serialize;
 
 use super::input::{Input, Seal};
+use super::plain_text::on_one_line;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::upstream::{OrchestratorClient, Upstream};
+
+/// Maximum length of the name of a client's program.
+const MAX_NAME_CHARS: usize = 64;
 
 /// A call of a tool.
 pub(super) struct CallContext<'a> {
@@ -29,10 +33,12 @@ impl CallContext<'_> {
         self.upstream.orchestrator(&self.caller)
     }
 
-    /// Name of the client's program, as it states it.
+    /// Name of the client's program, as it states it, on one short line: others see it as the holder of a desktop.
     pub(super) fn client_name(&self) -> String {
         let client = self.request.client_info();
-        client.map_or_else(|| "an MCP client".to_owned(), |client| client.name)
+        let stated = client.map(|client| on_one_line(&client.name, MAX_NAME_CHARS));
+        let stated = stated.filter(|name| !name.is_empty());
+        stated.unwrap_or_else(|| "an MCP client".to_owned())
     }
 }
 

@@ -5,6 +5,7 @@
 //! - `call`, `input`: a call with its results; the answers that clients without sessions bring back
 //! - `tasks`: runs, follows, answers and stops tasks; extracts data
 //! - `approvals`: asks the person at the client
+//! - `plain_text`: texts of pages and clients in the words of this server
 //! - `desktop`: looks at a desktop, and acts on it
 //! - `session`: sessions of the protocol, each of one caller
 //!
@@ -16,6 +17,7 @@ mod approvals;
 mod call;
 mod desktop;
 mod input;
+mod plain_text;
 mod server;
 mod session;
 mod tasks;

@@ -40,6 +40,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30 * 60);
 pub(crate) struct McpService {
     manager: Arc<LocalSessionManager>,
     owners: Arc<Mutex<HashMap<String, Fingerprint>>>,
+    /// Requests that may open a session, by their caller. They count as sessions.
+    opening: Arc<Mutex<HashMap<Fingerprint, usize>>>,
     server: McpServer,
     context: StreamContext,
     ended: CancellationToken,
@@ -58,6 +60,7 @@ impl McpService {
         Self {
             manager: Arc::new(manager),
             owners: Arc::default(),
+            opening: Arc::default(),
             server: McpServer::new(Arc::clone(&context.upstream), direct_actions),
             context,
             ended,
@@ -91,8 +94,9 @@ impl McpService {
         }
     }
 
-    /// Forgets sessions that have ended, and refuses another one of a caller that has too many.
-    async fn make_room(&self, caller: &Caller) -> Result<(), Error> {
+    /// Forgets sessions that have ended, and refuses another one of a caller that has too many. A session may be opened for as
+    /// long as the returned value lives.
+    async fn make_room(&self, caller: &Caller) -> Result<Opening, Error> {
         let known: Vec<String> = self.owners().keys().cloned().collect();
         let mut ended = Vec::new();
         for session in known {
@@ -104,11 +108,47 @@ impl McpService {
         let mut owners = self.owners();
         owners.retain(|session, _| !ended.contains(session));
         let own = owners.values().filter(|owner| **owner == caller.identity());
-        match own.count() < MAX_SESSIONS {
-            true => Ok(()),
-            false => Err(Error::StreamLimit {
+        Opening::begin(&self.opening, caller.identity(), own.count())
+    }
+}
+
+/// A request that may open a session.
+#[derive(Debug)]
+struct Opening {
+    opening: Arc<Mutex<HashMap<Fingerprint, usize>>>,
+    owner: Fingerprint,
+}
+
+impl Opening {
+    /// Refuses a session of a caller that has `sessions` already, counting those that are being opened.
+    fn begin(
+        opening: &Arc<Mutex<HashMap<Fingerprint, usize>>>,
+        owner: Fingerprint,
+        sessions: usize,
+    ) -> Result<Self, Error> {
+        let mut requests = opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = requests.get(&owner).copied().unwrap_or_default();
+        if sessions + count >= MAX_SESSIONS {
+            return Err(Error::StreamLimit {
                 limit: MAX_SESSIONS,
-            }),
+            });
+        }
+        requests.insert(owner, count + 1);
+        Ok(Self {
+            opening: Arc::clone(opening),
+            owner,
+        })
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        let mut requests = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = requests.get_mut(&self.owner) {
+            *count -= 1;
+            if *count == 0 {
+                requests.remove(&self.owner);
+            }
         }
     }
 }
@@ -126,18 +166,30 @@ pub(crate) async fn check_session(
     next: Next,
 ) -> Result<Response, Error> {
     let session = session_id(request.headers()).map(str::to_owned);
-    match &session {
-        Some(session) => service.check_owner(session, &caller)?,
-        None => service.make_room(&caller).await?,
-    }
+    let opening = match &session {
+        Some(session) => {
+            service.check_owner(session, &caller)?;
+            None
+        }
+        None => Some(service.make_room(&caller).await?),
+    };
     let permit = service.context.quotas.open_stream(caller.identity())?;
-    let response = next.run(request).await;
-    if session.is_none()
-        && let Some(opened) = session_id(response.headers())
-    {
-        let owner = caller.identity();
-        service.owners().insert(opened.to_owned(), owner);
-    }
+    let response = match opening {
+        None => next.run(request).await,
+        Some(opening) => {
+            // In a task of its own: a session that was opened has its owner also if the client does not wait for the response.
+            let opened = tokio::spawn(open(
+                service.clone(),
+                caller.identity(),
+                opening,
+                request,
+                next,
+            ));
+            opened
+                .await
+                .unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+        }
+    };
     let content_type = response.headers().get(header::CONTENT_TYPE);
     let is_stream =
         content_type.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
@@ -152,6 +204,23 @@ pub(crate) async fn check_session(
         };
         Body::from_stream(streamed.into_stream())
     }))
+}
+
+/// Carries out a request without a session, which may open one.
+async fn open(
+    service: McpService,
+    owner: Fingerprint,
+    opening: Opening,
+    request: Request,
+    next: Next,
+) -> Response {
+    let response = next.run(request).await;
+    if let Some(opened) = session_id(response.headers()) {
+        service.owners().insert(opened.to_owned(), owner);
+    }
+    // Not before the session has its owner, by which it is counted from now on.
+    drop(opening);
+    response
 }
 
 /// The events of a response, for as long as its caller may be served.
@@ -171,5 +240,24 @@ impl<S: Stream<Item = Result<Bytes, axum::Error>> + Send + 'static> Streamed<S> 
             };
             part.map(|part| (part, streamed))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_that_are_being_opened_count() {
+        let opening = Arc::default();
+        let begin = |token, sessions| Opening::begin(&opening, Fingerprint::of(token), sessions);
+        let parallel: Vec<Opening> = (0..MAX_SESSIONS - 5)
+            .map(|_| begin("one", 5).unwrap())
+            .collect();
+        begin("one", 5).unwrap_err();
+        begin("two", 0).unwrap();
+        drop(parallel);
+        begin("one", 5).unwrap();
+        begin("one", MAX_SESSIONS).unwrap_err();
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
-use motorium_kit::http_client;
+use motorium_kit::{http_client, socket_owner};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -32,6 +32,12 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of a message of the browser. What is longer is cut ([`super::frame_limit`]).
 // The URL of a tab, in an event about it, must not be cut: Chromium allows 2 MiB, and JSON may double it.
 const MAX_MESSAGE_BYTES: u64 = 8 << 20;
+/// Maximum size of a message of several frames, each of which is cut by itself.
+// Browsers send one frame for each message. What sends more is none, and its connection ends.
+const MAX_ASSEMBLED_BYTES: usize = 9 << 20;
+/// Maximum size of the response that names the address for the protocol. Chromium's has 0.5 KiB.
+const MAX_VERSION_BYTES: usize = 64 << 10;
+
 type Socket = tokio_tungstenite::WebSocketStream<LimitedFrames<TcpStream>>;
 type RawResponse = Result<Utf8Bytes, Error>;
 
@@ -199,38 +205,57 @@ impl DevToolsConnection {
 }
 
 async fn connect(endpoint: &str) -> Result<Socket, String> {
-    let about = format!("{}/json/version", endpoint.trim_end_matches('/'));
-    let text = |error: reqwest::Error| error.without_url().to_string();
-    let client = http_client::plaintext().map_err(|error| error.to_string())?;
-    let version: Version = client
-        .build()
-        .map_err(text)?
-        .get(about)
-        .send()
-        .await
-        .map_err(text)?
-        .json()
-        .await
-        .map_err(text)?;
+    let endpoint = Url::parse(endpoint).map_err(|error| error.to_string())?;
+    let address = debugger_url(&endpoint).await?;
     let text = |error: std::io::Error| error.to_string();
-    let stream = TcpStream::connect(host_and_port(&version.web_socket_debugger_url)?).await;
-    let stream = stream.map_err(text)?;
+    let (host, port) = host_and_port(&endpoint)?;
+    let stream = match http_client::is_loopback(&endpoint) {
+        // Every user of the machine can listen on a port, and speak as the browser there.
+        true => socket_owner::connect(&host, port)
+            .await
+            .map_err(|error| error.to_string())?,
+        false => TcpStream::connect((host, port)).await.map_err(text)?,
+    };
     stream.set_nodelay(true).map_err(text)?;
-    // No limit here: at a longer message the connection would end, and with it the filter of the page that has caused it.
+    // No limit of a frame here: at a longer one the connection would end, and with it the filter of the page that has caused it.
     let config = WebSocketConfig::default()
-        .max_message_size(None)
+        .max_message_size(Some(MAX_ASSEMBLED_BYTES))
         .max_frame_size(None);
     let limited = LimitedFrames::new(stream, MAX_MESSAGE_BYTES);
-    let connected =
-        client_async_with_config(version.web_socket_debugger_url, limited, Some(config)).await;
+    let connected = client_async_with_config(address.as_str(), limited, Some(config)).await;
     let (socket, _) = connected.map_err(|error| error.to_string())?;
     Ok(socket)
 }
 
-fn host_and_port(address: &str) -> Result<(String, u16), String> {
-    let url = Url::parse(address).map_err(|error| error.to_string())?;
+/// Asks for the address of the protocol, which must be one of the same server.
+async fn debugger_url(endpoint: &Url) -> Result<Url, String> {
+    let about = format!("{}/json/version", endpoint.as_str().trim_end_matches('/'));
+    let text = |error: reqwest::Error| error.without_url().to_string();
+    let client = http_client::plaintext().map_err(|error| error.to_string())?;
+    let client = client.build().map_err(text)?;
+    let mut response = client.get(about).send().await.map_err(text)?;
+    let mut body = Vec::new();
+    while let Some(part) = response.chunk().await.map_err(text)? {
+        if body.len() + part.len() > MAX_VERSION_BYTES {
+            let limit = MAX_VERSION_BYTES >> 10;
+            return Err(format!(
+                "its response to /json/version is longer than {limit} KiB"
+            ));
+        }
+        body.extend_from_slice(&part);
+    }
+    let version: Version = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+    let address =
+        Url::parse(&version.web_socket_debugger_url).map_err(|error| error.to_string())?;
+    if address.scheme() != "ws" || host_and_port(&address)? != host_and_port(endpoint)? {
+        return Err(format!("it names another server: {address}"));
+    }
+    Ok(address)
+}
+
+fn host_and_port(url: &Url) -> Result<(String, u16), String> {
     let named = url.host_str().zip(url.port_or_known_default());
-    let (host, port) = named.ok_or_else(|| format!("`{address}` names no host"))?;
+    let (host, port) = named.ok_or_else(|| format!("`{url}` names no host"))?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
     Ok((host.to_owned(), port))
 }
@@ -344,5 +369,102 @@ fn dispatch(
     };
     if let Some(waiter) = waiting.remove(&id) {
         let _ = waiter.send(answer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+    use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+
+    use super::*;
+
+    async fn listening() -> (TcpListener, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        (listener, address)
+    }
+
+    /// Accepts the request for the version, and begins its response.
+    async fn asked(listener: &TcpListener) -> TcpStream {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = [0; 1024];
+        let _ = stream.read(&mut request).await.unwrap();
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n")
+            .await
+            .unwrap();
+        stream
+    }
+
+    async fn name(listener: &TcpListener, address: &str) {
+        let mut stream = asked(listener).await;
+        let version = json!({ "webSocketDebuggerUrl": address }).to_string();
+        stream.write_all(version.as_bytes()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn endless_response_is_not_read() {
+        let (listener, address) = listening().await;
+        let sends = async {
+            let mut stream = asked(&listener).await;
+            while stream.write_all(&[b' '; 4096]).await.is_ok() {}
+        };
+        let (opened, ()) = tokio::join!(
+            DevToolsConnection::open(&format!("http://{address}")),
+            sends
+        );
+        let refused = opened.unwrap_err().to_string();
+        assert!(refused.contains("longer than 64 KiB"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn address_of_another_server_is_not_followed() {
+        let (listener, address) = listening().await;
+        let (other, elsewhere) = listening().await;
+        for named in [
+            format!("ws://{elsewhere}/devtools"),
+            format!("wss://{address}/devtools"),
+        ] {
+            let endpoint = format!("http://{address}");
+            let (opened, ()) =
+                tokio::join!(DevToolsConnection::open(&endpoint), name(&listener, &named));
+            let refused = opened.unwrap_err().to_string();
+            assert!(refused.contains("another server"), "{refused}");
+        }
+        let reached = timeout(Duration::from_millis(50), other.accept()).await;
+        assert!(reached.is_err(), "nothing connected to the other server");
+    }
+
+    #[tokio::test]
+    async fn message_in_endless_fragments_ends_the_connection() {
+        let (listener, address) = listening().await;
+        let endpoint = format!("http://{address}");
+        let sends = async {
+            name(&listener, &format!("ws://{address}/devtools")).await;
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+            let mut sent = 0;
+            let mut opcode = OpCode::Data(Data::Text);
+            // Far more than the limit and what the two sockets hold.
+            while sent < 64 << 20 {
+                let frame = Frame::message(vec![b'x'; 1 << 20], opcode, false);
+                if socket.send(Message::Frame(frame)).await.is_err() {
+                    return sent;
+                }
+                sent += 1 << 20;
+                opcode = OpCode::Data(Data::Continue);
+            }
+            sent
+        };
+        let opens = async {
+            let (_connection, mut events) = DevToolsConnection::open(&endpoint).await.unwrap();
+            events.recv().await
+        };
+        let (event, sent) = tokio::join!(opens, sends);
+        assert!(event.is_none(), "the connection ended without an event");
+        assert!(sent < 32 << 20, "{sent} bytes were received");
     }
 }
