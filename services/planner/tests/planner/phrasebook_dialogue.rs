@@ -1010,6 +1010,31 @@ fn ineffective_last_clause_is_a_failure() {
 }
 
 #[test]
+fn a_last_click_on_a_list_or_field_needs_an_effect() {
+    let form = r#"
+        label 20,20 60x20 "Country"
+        drop_down 100,15 200x30 "Select"
+        label 20,60 60x20 "Name"
+        text_field 100,55 200x30
+    "#;
+    let mut task = Task::new(r#"click the "Country" dropdown"#);
+    assert_eq!(task.step_with(form, Verdict::NoEffect), "click #2");
+    let end = task.step(form);
+    assert!(end.starts_with("fail: "), "{end}");
+
+    // Its caret may have stood there before.
+    let mut task = Task::new(r#"click the "Name" field"#);
+    assert_eq!(task.step_with(form, Verdict::NoEffect), "click #4");
+    let end = task.step(form);
+    assert!(end.starts_with("ask: "), "{end}");
+
+    // The text is read back.
+    let mut task = Task::new(r#"click the "Name" field then type "Ann""#);
+    task.step_with(form, Verdict::NoEffect);
+    assert_eq!(task.step(form), "type Ann");
+}
+
+#[test]
 fn enter_is_repeated_while_the_dialog_is_open() {
     let open = r#"window 100,100 500x400 "Save File" active"#;
     let closed = r#"window 0,0 900x700 "Downloads" active"#;

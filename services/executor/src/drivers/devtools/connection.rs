@@ -412,10 +412,8 @@ mod tests {
             let mut stream = asked(&listener).await;
             while stream.write_all(&[b' '; 4096]).await.is_ok() {}
         };
-        let (opened, ()) = tokio::join!(
-            DevToolsConnection::open(&format!("http://{address}")),
-            sends
-        );
+        let endpoint = format!("http://{address}");
+        let (opened, ()) = tokio::join!(DevToolsConnection::open(&endpoint), sends);
         let refused = opened.unwrap_err().to_string();
         assert!(refused.contains("longer than 64 KiB"), "{refused}");
     }

@@ -494,8 +494,18 @@ impl ClausePlanner<'_> {
             return self.visible(cursor, |words| click(None, words));
         };
         let purpose = Interaction::of_kind(aim.kind);
-        if cursor.work.stage > 0 && (purpose == Interaction::EnterText || !self.nothing_changed()) {
-            return Ok(ClauseDecision::Done);
+        if cursor.work.stage > 0 {
+            // A field that had the focus already shows nothing new, and a text that follows is read back. A list has to open.
+            let is_field = matches!(
+                aim.kind,
+                Some(ElementKind::TextField | ElementKind::SpinBox)
+            );
+            match self.nothing_changed() {
+                false => return Ok(ClauseDecision::Done),
+                true if is_field && self.is_last => return Ok(ClauseDecision::AskWhetherDone),
+                true if is_field => return Ok(ClauseDecision::Done),
+                true => {}
+            }
         }
         if cursor.work.stage > 0 && count == 1 && self.is_on_selected_row(cursor) {
             return Ok(ClauseDecision::AlreadySo);
