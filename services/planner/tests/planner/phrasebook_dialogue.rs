@@ -1031,7 +1031,7 @@ fn a_last_click_on_a_list_or_field_needs_an_effect() {
     // The text is read back.
     let mut task = Task::new(r#"click the "Name" field then type "Ann""#);
     task.step_with(form, Verdict::NoEffect);
-    assert_eq!(task.step(form), "type Ann");
+    assert_eq!(task.step(form), "type \"Ann\"");
 }
 
 #[test]
