@@ -95,7 +95,11 @@ fn read_line(socket: &mut BufReader<UnixStream>, deadline: Instant) -> io::Resul
             return Err(timed_out(io::ErrorKind::WouldBlock.into()));
         }
         socket.get_ref().set_read_timeout(Some(left))?;
-        let read = socket.fill_buf().map_err(timed_out)?;
+        let read = match socket.fill_buf() {
+            // A signal arrived, for example of a child that has ended.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read.map_err(timed_out)?,
+        };
         let end = read.iter().position(|byte| *byte == b'\n');
         let length = end.map_or(read.len(), |end| end + 1);
         line.extend(&read[..length]);
