@@ -251,32 +251,30 @@ impl Layout {
     }
 
     fn windows(&self) -> XCapResult<Vec<Window>> {
-        // The library describes windows after it has listed them, and fails for one that was closed in between.
-        let listed = xcap::Window::all().or_else(|_| xcap::Window::all())?;
-        let mut windows: Vec<_> = listed
-            .iter()
-            .filter_map(|window| self.describe_window(window).ok())
-            .collect();
-        windows.sort_by_key(|&(z, _)| std::cmp::Reverse(z));
-        Ok(windows.into_iter().map(|(_, window)| window).collect())
+        // A window that is closed while it is described fails the list. Another one is hardly closed in the next list as well.
+        self.list_windows().or_else(|_| self.list_windows())
     }
 
-    /// Returns a window and its place in the stack; higher ones cover lower ones.
-    fn describe_window(&self, window: &xcap::Window) -> XCapResult<(i32, Window)> {
-        let corner = LogicalPoint::new(window.x()?.into(), window.y()?.into());
-        let size = LogicalSize::new(window.width()?.into(), window.height()?.into());
-        let place = LogicalRect::from_origin_and_size(corner, size);
-        let described = Window {
-            id: format!("{:#x}", window.id()?),
-            title: window.title()?,
-            application: window.app_name()?,
-            process: window.pid().ok(),
-            bounds: self.space.to_capture_rect(&place),
-            active: window.is_focused()?,
-            minimised: window.is_minimized()?,
-            modal: false,
-        };
-        Ok((window.z()?, described))
+    fn list_windows(&self) -> XCapResult<Vec<Window>> {
+        let mut windows = Vec::new();
+        for window in xcap::Window::all()? {
+            let corner = LogicalPoint::new(window.x()?.into(), window.y()?.into());
+            let size = LogicalSize::new(window.width()?.into(), window.height()?.into());
+            let place = LogicalRect::from_origin_and_size(corner, size);
+            let described = Window {
+                id: format!("{:#x}", window.id()?),
+                title: window.title()?,
+                application: window.app_name()?,
+                process: window.pid().ok(),
+                bounds: self.space.to_capture_rect(&place),
+                active: window.is_focused()?,
+                minimised: window.is_minimized()?,
+                modal: false,
+            };
+            windows.push((window.z()?, described));
+        }
+        windows.sort_by_key(|&(z, _)| std::cmp::Reverse(z));
+        Ok(windows.into_iter().map(|(_, window)| window).collect())
     }
 }
 
