@@ -16,6 +16,7 @@
 //! - [`shutdown`], [`end_signals`]: the shutdown signal of a process, and the signals of the system that trigger it
 //! - [`watched_file`]: follows the content of files while a process runs
 //! - [`private_file`]: files and folders that only this user can open
+//! - [`file_identity`]: what tells a file from its copies
 //! - `service_manager`: messages to systemd
 //!
 //! This crate has no domain logic and makes no calls of its own.
@@ -38,6 +39,7 @@ pub mod connection_origin;
 pub mod deadline;
 pub mod end_signals;
 mod error_info;
+pub mod file_identity;
 pub mod host_pattern;
 pub mod http_client;
 pub mod jwt;

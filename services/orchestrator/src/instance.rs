@@ -11,6 +11,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
+use motorium_kit::file_identity;
 use uuid::Uuid;
 
 /// File with the id in the data folder.
@@ -74,32 +75,17 @@ fn stored_id(data: &Path, file: &mut File) -> io::Result<Uuid> {
         }
     };
     // Last: after a crash before it, the file has its new id already.
-    fs::write(named, identity(file)?)?;
+    fs::write(named, file_identity::of(file)?)?;
     Ok(id)
 }
 
 /// Returns true if the file is another one than its folder names. A new folder, or one of an earlier version, names none.
 fn is_copy(named: &Path, file: &File) -> io::Result<bool> {
     match fs::read_to_string(named) {
-        Ok(named) => Ok(named != identity(file)?),
+        Ok(named) => Ok(named != file_identity::of(file)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// Returns what tells the file from its copies: its number and the time of its last change, which is that of its id.
-#[cfg(unix)]
-fn identity(file: &File) -> io::Result<String> {
-    use std::os::unix::fs::MetadataExt as _;
-
-    let of = file.metadata()?;
-    Ok(format!("{} {}.{}", of.ino(), of.ctime(), of.ctime_nsec()))
-}
-
-/// Other systems have no such numbers: there a copy is not recognised.
-#[cfg(not(unix))]
-fn identity(_: &File) -> io::Result<String> {
-    Ok(String::new())
 }
 
 #[cfg(test)]

@@ -7,11 +7,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use motorium_kit::private_file;
+use motorium_kit::{file_identity, private_file};
 use rustix::fs::{FlockOperation, flock};
 
 /// Name of the file that names the lock file.
@@ -88,14 +87,7 @@ impl StateFolder {
 
     /// Returns what tells the lock file from its copies: its number and the time of its creation, since which it is not changed.
     fn identity(&self) -> Result<String, StorageError> {
-        let metadata = self.lock.metadata();
-        let metadata = metadata.map_err(|source| at(&self.path("lock"), source))?;
-        Ok(format!(
-            "{} {}.{}",
-            metadata.ino(),
-            metadata.ctime(),
-            metadata.ctime_nsec()
-        ))
+        file_identity::of(&self.lock).map_err(|source| at(&self.path("lock"), source))
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
