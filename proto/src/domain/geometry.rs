@@ -1,6 +1,6 @@
 //! Coordinate spaces as types: mixing points of two spaces does not compile.
 //!
-//! This module only defines the types. Conversions between the spaces are in `motorium_imaging::space`.
+//! This module only defines the types, and the form in which settings name a box. Conversions between the spaces are in `motorium_imaging::space`.
 
 use euclid::{Box2D, Point2D, Size2D};
 
@@ -42,3 +42,38 @@ pub type ModelSize = Size2D<f64, ModelPx>;
 pub type NormalisedPoint = Point2D<f64, Normalised>;
 /// A box in fractions of the frame, `x1, y1, x2, y2` in 0 to 1.
 pub type NormalisedRect = Box2D<f64, Normalised>;
+
+/// Parses a box of frame pixels as settings write it: `X,Y,WIDTH,HEIGHT`. `None` if it has another form or no area.
+#[must_use]
+pub fn parse_region(written: &str) -> Option<CaptureRect> {
+    let numbers = written.split(',').map(|number| number.trim().parse().ok());
+    match numbers.collect::<Option<Vec<i32>>>()?[..] {
+        [x, y, width, height] if width > 0 && height > 0 => {
+            let far = CapturePoint::new(x.checked_add(width)?, y.checked_add(height)?);
+            Some(CaptureRect::new(CapturePoint::new(x, y), far))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_has_four_numbers_and_an_area() {
+        let region = CaptureRect::new(CapturePoint::new(-10, 5), CapturePoint::new(390, 85));
+        assert_eq!(parse_region("-10, 5,400,80"), Some(region));
+        for wrong in [
+            "",
+            "1,2,3",
+            "1,2,0,4",
+            "1,2,3,-4",
+            "1,2,3,4,5",
+            "a,2,3,4",
+            "2147483647,0,1,1",
+        ] {
+            assert_eq!(parse_region(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -306,7 +306,7 @@ impl Desktop {
         if let Err(refusal) = active.policy.check_grant(&action, on_behalf_of) {
             return Ok(refused(refusal));
         }
-        let only_into = match active.policy.windows_for(&action) {
+        let allowed_windows = match active.policy.windows_for(&action) {
             Ok(windows) => windows,
             Err(refusal) => return Ok(refused(refusal)),
         };
@@ -324,7 +324,7 @@ impl Desktop {
             id: Some(id.clone()),
             action,
             secret,
-            allowed_windows: only_into,
+            allowed_windows,
             forbidden_chords,
             focused_page: None,
         };

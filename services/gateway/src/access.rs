@@ -16,6 +16,7 @@ use futures::future::BoxFuture;
 use http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use motorium_kit::bearer;
 use motorium_kit::config::Secret;
+use motorium_kit::private_file;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +28,6 @@ use crate::error::Error;
 use crate::guard::Entrance;
 use crate::login::LoginCodes;
 use crate::peer;
-use crate::private_file;
 use crate::quota::Quotas;
 use crate::upstream::Upstream;
 
@@ -67,14 +67,15 @@ impl LocalToken {
             return Ok(Self::Own(token));
         }
         let token = random_secret();
-        private_file::replace(folder, TOKEN_FILE, token.expose().as_bytes())?;
+        private_file::create_folder(folder)?;
+        private_file::replace(&folder.join(TOKEN_FILE), token.expose().as_bytes())?;
         Ok(Self::Own(token))
     }
 }
 
 /// Returns the token of a gateway whose services demand none.
 pub(crate) fn read_own_token(folder: &Path) -> io::Result<Option<Secret>> {
-    let token = private_file::read(folder, TOKEN_FILE)?;
+    let token = private_file::read_text(&folder.join(TOKEN_FILE))?;
     Ok(token.filter(|token| !token.is_empty()).map(Secret::new))
 }
 

@@ -8,9 +8,10 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
+use motorium_kit::private_file;
+
 use crate::caller::random_label;
 use crate::config::Config;
-use crate::private_file;
 
 /// Name of the file with the host name of the page.
 const HOST_FILE: &str = "host";
@@ -56,13 +57,14 @@ impl PageAddress {
 }
 
 fn local_host(folder: &Path) -> io::Result<String> {
-    if let Some(host) = private_file::read(folder, HOST_FILE)?
+    if let Some(host) = private_file::read_text(&folder.join(HOST_FILE))?
         && is_local_page_host(&host)
     {
         return Ok(host);
     }
     let host = format!("motorium-{}.localhost", random_label());
-    private_file::replace(folder, HOST_FILE, host.as_bytes())?;
+    private_file::create_folder(folder)?;
+    private_file::replace(&folder.join(HOST_FILE), host.as_bytes())?;
     Ok(host)
 }
 
@@ -83,7 +85,8 @@ fn local_address(listener: SocketAddr) -> SocketAddr {
 /// Notes the address of a running gateway, for commands that look for it.
 pub(crate) fn announce(folder: &Path, listener: SocketAddr) -> io::Result<()> {
     let address = local_address(listener).to_string();
-    private_file::replace(folder, ADDRESS_FILE, address.as_bytes())
+    private_file::create_folder(folder)?;
+    private_file::replace(&folder.join(ADDRESS_FILE), address.as_bytes())
 }
 
 /// Removes the note of [`announce`], unless another gateway has made one since.
@@ -96,7 +99,7 @@ pub(crate) fn withdraw(folder: &Path, listener: SocketAddr) {
 
 /// Returns the address of the running gateway with this folder.
 pub(crate) fn announced(folder: &Path) -> Option<SocketAddr> {
-    let text = private_file::read(folder, ADDRESS_FILE).ok()??;
+    let text = private_file::read_text(&folder.join(ADDRESS_FILE)).ok()??;
     text.parse().ok()
 }
 

@@ -13,13 +13,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use motorium_kit::clock::Clock;
 use motorium_kit::config::Secret;
+use motorium_kit::private_file;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::{Caller, Fingerprint, random_secret};
-use crate::private_file;
 
 /// Time after its last use at which a session ends.
 // A browser that is used every week stays logged in.
@@ -209,7 +209,8 @@ fn write(folder: &Path, stored: &HashMap<Fingerprint, StoredSession>) -> io::Res
                 .as_secs(),
         })
         .collect();
-    private_file::replace(folder, FILE, &serde_json::to_vec(&entries)?)
+    private_file::create_folder(folder)?;
+    private_file::replace(&folder.join(FILE), &serde_json::to_vec(&entries)?)
 }
 
 /// Returns the cipher of one session. Its key seals one text only, which is why the nonce may be constant.

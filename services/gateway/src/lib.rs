@@ -29,7 +29,6 @@ mod openapi;
 mod operate;
 mod page;
 mod peer;
-mod private_file;
 mod proxy;
 mod query;
 mod quota;

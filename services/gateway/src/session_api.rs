@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header};
+use motorium_text::rfc3339;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -16,7 +17,6 @@ use crate::error::Error;
 use crate::guard::Entrance;
 use crate::json::JsonBody;
 use crate::login::CODE_LIFETIME;
-use crate::time::rfc3339;
 
 /// Asks before a browser is logged in by a link of another site. `CODE` stands for the code.
 const CONFIRMATION: &str = include_str!("confirm_login.html");
@@ -145,7 +145,7 @@ pub(crate) async fn create_link(
 ) -> axum::Json<LoginLink> {
     axum::Json(LoginLink {
         url: access.login_link(caller),
-        expire_time: rfc3339(SystemTime::now() + CODE_LIFETIME),
+        expire_time: rfc3339::format(SystemTime::now() + CODE_LIFETIME),
     })
 }
 
@@ -173,7 +173,7 @@ pub(crate) async fn describe_session(
     let session = secret.and_then(|secret| access.session(secret));
     let info = SessionInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        expire_time: session.map(|session| rfc3339(session.expires)),
+        expire_time: session.map(|session| rfc3339::format(session.expires)),
     };
     let cookie = secret
         .filter(|_| info.expire_time.is_some())

@@ -58,6 +58,18 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     sync_folder(folder)
 }
 
+/// Reads a file, without white space around its text. `None` if it does not exist.
+///
+/// # Errors
+/// If there is a file that cannot be read, or that is no text.
+pub fn read_text(path: &Path) -> io::Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text.trim().to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Waits until the names in a folder survive a power failure. Elsewhere than on Unix folders cannot be written to disk.
 ///
 /// # Errors

@@ -139,8 +139,8 @@ pub struct Settings {
     pub audit: Option<PathBuf>,
     /// Hooks, in the order in which they are called: see docs/hooks.md.
     pub hooks: Vec<HookSettings>,
-    /// Records requests and responses with each step so that a task can be replayed: `on` or `off`.
-    pub recording: String,
+    /// Records requests and responses with each step so that a task can be replayed.
+    pub recording: RecordingSwitch,
     /// Times for which tasks and their parts are kept: see docs/operations.md.
     pub retention: RetentionSettings,
 }
@@ -177,7 +177,7 @@ impl Default for Settings {
             allowed_tool_addresses: Vec::new(),
             audit: None,
             hooks: Vec::new(),
-            recording: "on".to_owned(),
+            recording: RecordingSwitch::On,
             retention: RetentionSettings::default(),
         }
     }
@@ -281,8 +281,8 @@ pub struct DesktopSettings {
     /// Display name known to both services. Defaults to their default display.
     #[schemars(example = &":1")]
     pub display: Option<String>,
-    /// Platform: linux, windows, macos or browser.
-    pub platform: String,
+    /// Operating system, or `browser` for a desktop that is one browser window.
+    pub platform: PlatformSetting,
     /// Labels that a task's desktop selector can match.
     #[schemars(example = BTreeMap::from([("room", "office")]))]
     pub labels: BTreeMap<String, String>,
@@ -294,10 +294,39 @@ impl Default for DesktopSettings {
             perception: "http://127.0.0.1:7701".to_owned(),
             executor: "http://127.0.0.1:7703".to_owned(),
             display: None,
-            platform: "linux".to_owned(),
+            platform: PlatformSetting::Linux,
             labels: BTreeMap::new(),
         }
     }
+}
+
+/// Platform of a desktop in the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlatformSetting {
+    Linux,
+    Windows,
+    Macos,
+    Browser,
+}
+
+impl From<PlatformSetting> for Platform {
+    fn from(platform: PlatformSetting) -> Self {
+        match platform {
+            PlatformSetting::Linux => Self::Linux,
+            PlatformSetting::Windows => Self::Windows,
+            PlatformSetting::Macos => Self::Macos,
+            PlatformSetting::Browser => Self::Browser,
+        }
+    }
+}
+
+/// Switch of recordings in the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordingSwitch {
+    On,
+    Off,
 }
 
 /// Validated configuration of the Orchestrator.
@@ -367,7 +396,7 @@ impl Settings {
                 pause_on_human_input: self.pause_on_human_input,
                 tools: Tools::resolve(self.tools, self.allowed_tool_addresses)?,
                 hooks: hooks::settings::chain(self.hooks)?,
-                recording: recording(&self.recording)?,
+                recording: self.recording == RecordingSwitch::On,
                 correct_progress: true,
                 tell_page_url: true,
                 read_text_back: true,
@@ -456,17 +485,6 @@ fn policy(rules: &str, words: Option<&Path>) -> Result<PolicySource, FieldError>
     opened.map_err(|error| FieldError::new("orchestrator.policy", error.to_string()))
 }
 
-fn recording(switch: &str) -> Result<bool, FieldError> {
-    match switch {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(FieldError::new(
-            "orchestrator.recording",
-            format!("`{switch}` is neither `on` nor `off`"),
-        )),
-    }
-}
-
 fn approval_timeout(timeout: Duration) -> Result<Duration, FieldError> {
     if !timeout.is_zero() {
         return Ok(timeout);
@@ -500,21 +518,8 @@ fn desktop(name: &str, settings: DesktopSettings) -> Result<Desktop, FieldError>
         perception_endpoint: Some(settings.perception),
         executor_endpoint: Some(settings.executor),
         display: settings.display.map(DisplayId::new),
-        platform: platform(&settings.platform).map_err(|error| error.within(&field))?,
+        platform: settings.platform.into(),
         labels: settings.labels,
-    })
-}
-
-fn platform(name: &str) -> Result<Platform, FieldError> {
-    Ok(match name {
-        "linux" => Platform::Linux,
-        "windows" => Platform::Windows,
-        "macos" => Platform::Macos,
-        "browser" => Platform::Browser,
-        _ => {
-            let description = format!("`{name}` is not one of linux, windows, macos, browser");
-            return Err(FieldError::new("platform", description));
-        }
     })
 }
 

@@ -5,7 +5,7 @@
 //! - [`run`]: runs one task and finds the next one
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the gRPC service
-//! - [`operators`]: ways for the input of people who have taken tasks over
+//! - [`operators`]: channels for the input of people who have taken tasks over
 //! - [`queue`]: why a task has not started
 //! - `settle_copy`: settles the tasks of a store that was restored from a backup
 //! - [`retention`]: deletes what is too old, and files that no task uses

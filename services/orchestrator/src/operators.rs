@@ -1,6 +1,6 @@
-//! Ways for the input of people to the desktops of tasks that they have taken over.
+//! Channels for the input of people to the desktops of tasks that they have taken over.
 //!
-//! The run of a task opens the way when the desktop is taken over, and closes it before the task goes on. It passes inputs on one
+//! The run of a task opens the channel when the desktop is taken over, and closes it before the task goes on. It passes inputs on one
 //! at a time, so a person and the agent never act at the same time. This module knows neither the Executor nor the rights of
 //! callers: the run and the edge do.
 
@@ -13,13 +13,13 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::TaskName;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Time that a run has to open the way after its desktop was taken over.
+/// Time that a run has to open the channel after its desktop was taken over.
 // It first stops what it is doing, which takes up to two seconds.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
-/// Number of inputs on the way. Senders wait for room.
+/// Number of inputs in a channel. Senders wait for room.
 const CAPACITY: usize = 32;
 
-/// An input on its way to a desktop.
+/// An input to a desktop.
 #[derive(Debug)]
 pub struct OperatorInput {
     pub(crate) action: Action<CapturePoint>,
@@ -31,60 +31,61 @@ pub struct OperatorInput {
 pub(crate) type OperatorSender = mpsc::Sender<OperatorInput>;
 
 #[derive(Debug, Clone)]
-struct Way {
+struct Channel {
     operator: String,
     inputs: OperatorSender,
 }
 
-/// The open ways of one process.
+/// The open channels of one process.
 #[derive(Debug, Clone, Default)]
 pub struct Operators {
-    open: watch::Sender<HashMap<TaskName, Way>>,
+    open: watch::Sender<HashMap<TaskName, Channel>>,
 }
 
 impl Operators {
-    /// Opens the way for the person who has taken the task over. It is closed when the result is dropped.
-    pub(crate) fn open(&self, task: TaskName, operator: String) -> OpenWay {
+    /// Opens the channel for the person who has taken the task over. It is closed when the result is dropped.
+    pub(crate) fn open(&self, task: TaskName, operator: String) -> OpenChannel {
         let (sender, inputs) = mpsc::channel(CAPACITY);
-        let way = Way {
+        let channel = Channel {
             operator,
             inputs: sender.clone(),
         };
         let name = task.clone();
         self.open.send_modify(|open| {
-            open.insert(name, way);
+            open.insert(name, channel);
         });
-        OpenWay {
+        OpenChannel {
             operators: self.clone(),
             task,
-            // A weak one: the way is closed for senders that remain.
+            // A weak one: the channel is closed for senders that remain.
             sender: sender.downgrade(),
             inputs,
         }
     }
 
-    /// Returns the way for a person who has taken the task over, once it is open. `None` if it is not opened in time.
+    /// Returns the channel for a person who has taken the task over, once it is open. `None` if it is not opened in time.
     pub(crate) async fn find(&self, task: &TaskName, operator: &str) -> Option<OperatorSender> {
         let mut open = self.open.subscribe();
-        let is_open = |open: &HashMap<TaskName, Way>| {
-            open.get(task).is_some_and(|way| way.operator == operator)
+        let is_open = |open: &HashMap<TaskName, Channel>| {
+            open.get(task)
+                .is_some_and(|channel| channel.operator == operator)
         };
         let found = tokio::time::timeout(OPENING_TIMEOUT, open.wait_for(is_open)).await;
         let found = found.ok()?.ok()?;
-        found.get(task).map(|way| way.inputs.clone())
+        found.get(task).map(|channel| channel.inputs.clone())
     }
 }
 
-/// The end of a way at the run.
+/// The end of a channel at the run.
 #[derive(Debug)]
-pub(crate) struct OpenWay {
+pub(crate) struct OpenChannel {
     operators: Operators,
     task: TaskName,
     sender: mpsc::WeakSender<OperatorInput>,
     inputs: mpsc::Receiver<OperatorInput>,
 }
 
-impl OpenWay {
+impl OpenChannel {
     /// Returns the next input. It waits for ever if there are no senders.
     pub(crate) async fn next(&mut self) -> OperatorInput {
         match self.inputs.recv().await {
@@ -94,13 +95,13 @@ impl OpenWay {
     }
 }
 
-impl Drop for OpenWay {
+impl Drop for OpenChannel {
     fn drop(&mut self) {
         let own = self.sender.upgrade();
         self.operators.open.send_if_modified(|open| {
-            let is_own = open.get(&self.task).is_some_and(|way| {
+            let is_own = open.get(&self.task).is_some_and(|channel| {
                 own.as_ref()
-                    .is_some_and(|own| own.same_channel(&way.inputs))
+                    .is_some_and(|own| own.same_channel(&channel.inputs))
             });
             if is_own {
                 open.remove(&self.task);
@@ -122,21 +123,21 @@ mod tests {
     async fn only_the_person_who_took_over_finds_the_way() {
         let operators = Operators::default();
         assert!(operators.find(&task(), "ann").await.is_none());
-        let way = operators.open(task(), "ann".to_owned());
+        let channel = operators.open(task(), "ann".to_owned());
         assert!(operators.find(&task(), "ann").await.is_some());
         assert!(operators.find(&task(), "bob").await.is_none());
-        drop(way);
+        drop(channel);
         assert!(operators.find(&task(), "ann").await.is_none());
     }
 
     #[tokio::test]
     async fn a_way_is_closed_for_those_who_have_found_it() {
         let operators = Operators::default();
-        let way = operators.open(task(), "ann".to_owned());
+        let channel = operators.open(task(), "ann".to_owned());
         let sender = operators.find(&task(), "ann").await.unwrap();
         // Another take-over by the same person is another period.
         let second = operators.open(task(), "ann".to_owned());
-        drop(way);
+        drop(channel);
         assert!(sender.is_closed());
         assert!(operators.find(&task(), "ann").await.is_some());
         drop(second);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::{HumanDuration, ListenAddress, Secret, Section};
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use motorium_proto::domain::geometry::parse_region;
 use motorium_proto::domain::id::DisplayId;
 use motorium_proto::service::{PerceptionClient, Redaction, SensitiveText};
 use schemars::JsonSchema;
@@ -405,7 +405,12 @@ fn parse_redactions(written: &[String]) -> Result<Redactor, Error> {
     for entry in written {
         let named = entry.split_once(':');
         if let Some(("region", region)) = named {
-            hidden.add_display_region(parse_region(region).map_err(bad)?);
+            let parsed = parse_region(region).ok_or_else(|| {
+                bad(format!(
+                    "invalid region `region:{region}`; use region:X,Y,WIDTH,HEIGHT, for example region:0,0,400,80"
+                ))
+            })?;
+            hidden.add_display_region(parsed);
             continue;
         }
         let redaction = match (entry.as_str(), named) {
@@ -426,24 +431,6 @@ fn parse_redactions(written: &[String]) -> Result<Redactor, Error> {
             .map_err(|problem| bad(format!("`{name}` {problem}")))?;
     }
     Ok(hidden)
-}
-
-fn parse_region(written: &str) -> Result<CaptureRect, String> {
-    let numbers: Option<Vec<i32>> = written
-        .split(',')
-        .map(|number| number.trim().parse().ok())
-        .collect();
-    match numbers.as_deref() {
-        Some(&[x, y, width, height]) if width > 0 && height > 0 => {
-            Ok(CaptureRect::from_origin_and_size(
-                CapturePoint::new(x, y),
-                CaptureSize::new(width, height),
-            ))
-        }
-        _ => Err(format!(
-            "invalid region `region:{written}`; use region:X,Y,WIDTH,HEIGHT, for example region:0,0,400,80"
-        )),
-    }
 }
 
 fn driver(name: &str) -> Result<Driver, Error> {

@@ -21,7 +21,7 @@ mod wire;
 
 use motorium_proto::domain::geometry::CaptureRect;
 
-pub use area::{dialog_area, evidence_area};
+pub use area::{dialog_area, evidence_area, is_dialog};
 pub use difference::{Comparison, ContextChange};
 pub use motion::harmless_motion;
 

@@ -13,6 +13,7 @@ use motorium_proto::domain::frame::ImageContent;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::DisplayId;
 use motorium_proto::service::{CaptureArea, CaptureRequest, ImageOptions, Perception};
+use motorium_x11::{Address, Connection, Watchdog, Xcb};
 use tokio::time::Instant;
 use x11rb::connection::Connection as _;
 use x11rb::protocol::Event;
@@ -20,7 +21,6 @@ use x11rb::protocol::xproto::{
     AtomEnum, ConnectionExt as _, CreateWindowAux, EventMask, InputFocus, PropMode, Window,
     WindowClass,
 };
-use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
 use super::act::{ExecutorHandle, perform};
@@ -41,6 +41,8 @@ const WORD: &str = "motorium";
 const EVENT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Interval at which the window looks for events. Short against the time in which an input arrives.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Timeout of each call to the display, after which a stopped server is reported.
+const DISPLAY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Checks the window manager and tries a capture, a click and a word.
 pub(super) async fn probe(
@@ -207,17 +209,18 @@ fn refused(what: Message<'_>, problem: &str) -> Diagnosis {
 
 /// A window that notices what arrives at it.
 struct ProbeWindow {
-    x: RustConnection,
-    root: Window,
+    connection: Connection,
     window: Window,
 }
 
 impl ProbeWindow {
     /// Opens the window in the middle of the screen and waits until it is shown.
     async fn open(display: &str) -> Result<Self, String> {
-        let (x, screen) = x11rb::connect(Some(display)).map_err(|error| error.to_string())?;
-        let screen = &x.setup().roots[screen];
-        let (root, visual) = (screen.root, screen.root_visual);
+        let connection = Address::parse(display)
+            .and_then(|address| Connection::open(&address, &Watchdog::new(DISPLAY_TIMEOUT)))
+            .map_err(|error| error.to_string())?;
+        let (root, screen) = (connection.root, connection.screen());
+        let visual = screen.root_visual;
         let place = |length: u16, own: u16| i16::try_from(length.saturating_sub(own) / 2);
         let at = (
             place(screen.width_in_pixels, SIZE.0).unwrap_or(0),
@@ -228,8 +231,9 @@ impl ProbeWindow {
             .background_pixel(red << 16 | green << 8 | blue)
             .event_mask(EventMask::EXPOSURE | EventMask::BUTTON_PRESS | EventMask::KEY_PRESS);
         let (class, depth) = (WindowClass::INPUT_OUTPUT, x11rb::COPY_DEPTH_FROM_PARENT);
-        let window = x.generate_id().map_err(|error| error.to_string())?;
-        let opened = Self { x, root, window };
+        let generated = connection.x.generate_id();
+        let window = generated.map_err(|error| connection.error(error).to_string())?;
+        let opened = Self { connection, window };
         opened
             .show(|x| {
                 x.create_window(
@@ -246,9 +250,9 @@ impl ProbeWindow {
 
     async fn show(
         &self,
-        requests: impl FnOnce(&RustConnection) -> Result<(), x11rb::errors::ConnectionError>,
+        requests: impl FnOnce(&Xcb) -> Result<(), x11rb::errors::ConnectionError>,
     ) -> Result<(), String> {
-        requests(&self.x).map_err(|error| error.to_string())?;
+        requests(&self.connection.x).map_err(|error| self.connection.error(error).to_string())?;
         match self
             .wait_for(|event| matches!(event, Event::Expose(_)))
             .await
@@ -262,7 +266,7 @@ impl ProbeWindow {
     async fn wait_for(&self, mut is_wanted: impl FnMut(&Event) -> bool) -> bool {
         let began = Instant::now();
         while began.elapsed() < EVENT_TIMEOUT {
-            match self.x.poll_for_event() {
+            match self.connection.x.poll_for_event() {
                 Ok(Some(event)) if is_wanted(&event) => return true,
                 Ok(Some(_)) => {}
                 Ok(None) => tokio::time::sleep(POLL_INTERVAL).await,
@@ -289,16 +293,9 @@ impl ProbeWindow {
 
     fn has_manager(&self) -> bool {
         let read = || {
-            let atom = self
-                .x
-                .intern_atom(false, b"_NET_SUPPORTING_WM_CHECK")
-                .ok()?;
-            let atom = atom.reply().ok()?.atom;
-            let kind = AtomEnum::WINDOW;
-            let property = self
-                .x
-                .get_property(false, self.root, atom, kind, 0, 1)
-                .ok()?;
+            let Connection { x, root, atoms, .. } = &self.connection;
+            let (atom, kind) = (atoms._NET_SUPPORTING_WM_CHECK, AtomEnum::WINDOW);
+            let property = x.get_property(false, *root, atom, kind, 0, 1).ok()?;
             Some(property.reply().ok()?.value_len > 0)
         };
         read().unwrap_or(false)
@@ -308,9 +305,14 @@ impl ProbeWindow {
     fn centre(&self) -> Result<CapturePoint, String> {
         let half = |length: u16| i16::try_from(length / 2).unwrap_or(0);
         let (x, y) = (half(SIZE.0), half(SIZE.1));
-        let place = self.x.translate_coordinates(self.window, self.root, x, y);
-        let place = place.map_err(|error| error.to_string())?;
-        let place = place.reply().map_err(|error| error.to_string())?;
+        let Connection {
+            x: display, root, ..
+        } = &self.connection;
+        let place = display
+            .translate_coordinates(self.window, *root, x, y)
+            .map_err(|error| self.connection.error(error).to_string())?
+            .reply()
+            .map_err(|error| self.connection.error(error).to_string())?;
         Ok(CapturePoint::new(place.dst_x.into(), place.dst_y.into()))
     }
 
@@ -324,13 +326,15 @@ impl ProbeWindow {
         if !self.has_manager() {
             let parent = InputFocus::PARENT;
             let _ = self
+                .connection
                 .x
                 .set_input_focus(parent, self.window, x11rb::CURRENT_TIME);
-            let _ = self.x.flush();
+            let _ = self.connection.x.flush();
         }
         let began = Instant::now();
         while began.elapsed() < EVENT_TIMEOUT {
             let focus = self
+                .connection
                 .x
                 .get_input_focus()
                 .ok()
@@ -357,14 +361,20 @@ impl ProbeWindow {
 
     /// Returns the letter of a key without modifiers. The symbols of Latin letters are their characters.
     fn letter(&self, keycode: u8) -> Option<char> {
-        let mapping = self.x.get_keyboard_mapping(keycode, 1).ok()?.reply().ok()?;
+        let mapping = self
+            .connection
+            .x
+            .get_keyboard_mapping(keycode, 1)
+            .ok()?
+            .reply()
+            .ok()?;
         char::from_u32(*mapping.keysyms.first()?).filter(char::is_ascii_lowercase)
     }
 }
 
 impl Drop for ProbeWindow {
     fn drop(&mut self) {
-        let _ = self.x.destroy_window(self.window);
-        let _ = self.x.flush();
+        let _ = self.connection.x.destroy_window(self.window);
+        let _ = self.connection.x.flush();
     }
 }

@@ -32,7 +32,7 @@ use motorium_task::view;
 const METHOD: &str = "OperateDesktop";
 /// Number of responses that a caller has not read yet. More make it wait for its own inputs.
 const PENDING_RESPONSES: usize = 16;
-/// Problem of a task whose desktop has no way for this caller.
+/// Problem of a task whose desktop has no channel for this caller.
 const NOT_TAKEN_OVER: &str =
     "take its desktop over first; it receives input from you until it is handed back";
 
@@ -96,9 +96,9 @@ impl Edge {
                 orchestrator,
             });
         }
-        let way = self.operators.find(&name, &operator).await;
-        let way = way.ok_or_else(|| wrong_state(&task, NOT_TAKEN_OVER))?;
-        Ok((view::task(&task), way))
+        let channel = self.operators.find(&name, &operator).await;
+        let channel = channel.ok_or_else(|| wrong_state(&task, NOT_TAKEN_OVER))?;
+        Ok((view::task(&task), channel))
     }
 }
 

@@ -5,7 +5,7 @@
 //! here: fields into which secrets were entered ([`motorium_task::secret_fields`]), which are always redacted.
 
 use async_trait::async_trait;
-use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
+use motorium_proto::domain::geometry::parse_region;
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{Redaction as Hidden, SensitiveText};
 use regex::Regex;
@@ -90,7 +90,11 @@ fn parse_redaction(written: &str) -> Result<Hidden, String> {
         ("email_addresses", _) => Ok(Hidden::SensitiveText(SensitiveText::EmailAddress)),
         (_, Some(("window", name))) if !name.is_empty() => Ok(Hidden::Window(name.to_owned())),
         (_, Some(("text", pattern))) => text_pattern(pattern),
-        (_, Some(("region", region))) => region_of(region),
+        (_, Some(("region", region))) => parse_region(region).map(Hidden::Region).ok_or_else(|| {
+            format!(
+                "`region:{region}` is not a region; write region:X,Y,WIDTH,HEIGHT, as in region:0,0,400,80"
+            )
+        }),
         _ => Err(format!(
             "`{written}` is not one of card_numbers, email_addresses, window:NAME, text:PATTERN, \
              region:X,Y,WIDTH,HEIGHT"
@@ -109,26 +113,10 @@ pub(super) fn text_pattern(pattern: &str) -> Result<Hidden, String> {
     }
 }
 
-fn region_of(written: &str) -> Result<Hidden, String> {
-    let numbers: Option<Vec<i32>> = written
-        .split(',')
-        .map(|number| number.trim().parse().ok())
-        .collect();
-    match numbers.as_deref() {
-        Some(&[x, y, width, height]) if width > 0 && height > 0 => {
-            Ok(Hidden::Region(CaptureRect::from_origin_and_size(
-                CapturePoint::new(x, y),
-                CaptureSize::new(width, height),
-            )))
-        }
-        _ => Err(format!(
-            "`region:{written}` is not a region; write region:X,Y,WIDTH,HEIGHT, as in region:0,0,400,80"
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+
     use super::*;
 
     #[test]

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::actuator::{may_act, retry_due};
 use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
 use super::gate::ActionPermission;
+use super::preflight::Preflight;
 use super::{RunResult, Runner, hooks, input_marks};
 use motorium_task::event::Event;
 use motorium_task::{Task, machine};
@@ -39,19 +40,29 @@ impl Runner {
                     self.run.refuse(message).await?;
                     AttemptStage::Ended
                 }
-                AttemptStage::Decided => self.resolve_targets(&attempt).await?,
+                AttemptStage::Decided => self.preflight().resolve_targets(&attempt).await?,
                 // The screen keeps changing, so the action is judged on the last view.
                 AttemptStage::Resolved(resolved) if is_last_round => {
                     self.permit(&attempt, resolved).await?
                 }
                 AttemptStage::Resolved(resolved) => {
                     rounds += 1;
-                    self.preflight(&attempt, resolved).await?
+                    self.preflight().check(&attempt, resolved).await?
                 }
                 AttemptStage::Permitted(resolved) => self.perform(&attempt, resolved).await?,
                 AttemptStage::Performed(resolved) => self.judge_effect(&attempt, &resolved).await?,
                 AttemptStage::Ended => return Ok(()),
             };
+        }
+    }
+
+    fn preflight(&mut self) -> Preflight<'_> {
+        Preflight {
+            run: &mut self.run,
+            screen: &mut self.screen,
+            gate: &mut self.gate,
+            actuator: &mut self.actuator,
+            judge: &mut self.judge,
         }
     }
 

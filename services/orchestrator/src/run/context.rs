@@ -40,7 +40,7 @@ impl std::fmt::Debug for BackgroundPerception {
     }
 }
 
-/// The way for the input of a person, and the unrecorded handle to the Executor that performs it: what people do is no part of a
+/// The channel for the input of a person, and the unrecorded handle to the Executor that performs it: what people do is no part of a
 /// recording.
 #[derive(Clone)]
 pub(super) struct OperatorAccess {

@@ -12,12 +12,13 @@
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
+use super::RunResult;
 use super::attempt::{ActionAttempt, ResolvedAction};
 use super::gate::Grant;
 use super::hover::wait_for_hover_response;
 use super::policy_context::action_context;
+use super::preflight::{PointerState, Preflight};
 use super::target_changes::{area_around, differs_from_parsed, judged_area, target_area};
-use super::{RunResult, Runner};
 use motorium_policy::ActionContext;
 use motorium_task::ApprovalContext;
 use motorium_task::approval_context::{Comparison, JudgedTarget, harmless_motion};
@@ -28,16 +29,7 @@ struct Reading {
     surroundings: Vec<ApprovalContext>,
 }
 
-/// The pointer and the target right before an action.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PointerState {
-    /// True if the pointer rests on the target.
-    pub(super) at_target: bool,
-    /// True if the target looks different from the one that was judged.
-    pub(super) target_changed: bool,
-}
-
-impl Runner {
+impl Preflight<'_> {
     /// Returns whether a risky action still means what was judged.
     pub(super) async fn is_as_judged(
         &mut self,
@@ -64,7 +56,7 @@ impl Runner {
             return Ok(true);
         }
         if !pointer.at_target {
-            self.screen.refresh_baseline(&mut self.run).await?;
+            self.screen.refresh_baseline(self.run).await?;
         }
         self.holds(attempt, resolved, grant, pointer.target_changed)
             .await
@@ -73,7 +65,7 @@ impl Runner {
     /// Moves the pointer to a point and waits for the application's reaction, which becomes the baseline of later comparisons.
     async fn rest_pointer(&mut self, attempt: &ActionAttempt, stop: CapturePoint) -> RunResult {
         let before = self.screen.latest_frame().cloned();
-        let run = &mut self.run;
+        let run = &mut *self.run;
         let moved = self.actuator.move_pointer(run, &attempt.id, stop).await?;
         // An Executor that cannot move the pointer alone moves it with the action itself.
         if moved.is_ok()
@@ -104,13 +96,13 @@ impl Runner {
         let area = areas.reduce(|one, other| one.union(&other));
         let area = area.unwrap_or_else(|| frame.bounds());
         let now = view.latest_frame.clone();
-        let run = &mut self.run;
-        if !target_changed && !differs_from_parsed(run, &self.screen, &now, area, &ignored).await? {
+        let run = &mut *self.run;
+        if !target_changed && !differs_from_parsed(run, self.screen, &now, area, &ignored).await? {
             return Ok(true);
         }
         let judged = self.read(attempt, resolved, &places, &ignored);
         self.screen.mark_stale_if(true);
-        self.screen.refresh_if_stale(&mut self.run).await?;
+        self.screen.refresh_if_stale(self.run).await?;
         let read = self.read(attempt, resolved, &places, &ignored);
         let (Some(judged), Some(read)) = (judged, read) else {
             return Ok(false);
@@ -136,8 +128,8 @@ impl Runner {
     ) -> Option<Reading> {
         let rules = self.gate.rules();
         let action = action_context(
-            &self.run,
-            &self.screen,
+            self.run,
+            self.screen,
             &rules,
             attempt,
             resolved,

@@ -268,7 +268,7 @@ pub struct Assignment {
     pub journal: Journal,
     pub desktop: Desktop,
     pub ports: Ports,
-    /// Ways for the input of people who have taken tasks over.
+    /// Channels for the input of people who have taken tasks over.
     pub operators: Operators,
 }
 

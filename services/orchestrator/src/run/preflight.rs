@@ -14,17 +14,18 @@ use motorium_proto::domain::frame::Frame;
 use motorium_proto::service::CompareRequest;
 use tokio::time::Instant;
 
+use super::actuator::Actuator;
 use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
 use super::context::RunContext;
-use super::gate::{ActionPermission, Grant};
+use super::gate::{ActionPermission, Gate, Grant};
 use super::hover::wait_for_hover_response;
-use super::last_look::PointerState;
+use super::judge::Judge;
 use super::pointer::PointerRequirement;
 use super::resolve::resolve;
 use super::retry::resolve_retry;
 use super::screen::Screen;
 use super::target_changes::{ChangeScope, has_changed_at, target_area};
-use super::{RunResult, Runner, capture, pointer};
+use super::{RunResult, capture, pointer};
 use crate::hooks::HookPoint;
 use motorium_task::event::Event;
 use motorium_task::{ActionRecord, machine};
@@ -45,7 +46,25 @@ struct AimedAction {
     pointer_at_target: bool,
 }
 
-impl Runner {
+/// The pointer and the target right before an action.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PointerState {
+    /// True if the pointer rests on the target.
+    pub(super) at_target: bool,
+    /// True if the target looks different from the one that was judged.
+    pub(super) target_changed: bool,
+}
+
+/// The parts of a run that take part in the checks before one action.
+pub(super) struct Preflight<'a> {
+    pub(super) run: &'a mut RunContext,
+    pub(super) screen: &'a mut Screen,
+    pub(super) gate: &'a mut Gate,
+    pub(super) actuator: &'a mut Actuator,
+    pub(super) judge: &'a mut Judge,
+}
+
+impl Preflight<'_> {
     /// Resolves the targets of an attempt on the current screen. It ends, and the reason is
     /// recorded, if a target is not found.
     pub(super) async fn resolve_targets(
@@ -55,23 +74,17 @@ impl Runner {
         let began = Instant::now();
         let mut resolved = match &attempt.previous {
             Some(record) if record.performed() => {
-                resolve_retry(&mut self.run, &self.screen, record).await?
+                resolve_retry(self.run, self.screen, record).await?
             }
-            _ => resolve(&mut self.run, &mut self.screen, &attempt.planned).await?,
+            _ => resolve(self.run, self.screen, &attempt.planned).await?,
         };
         if !attempt.is_repeated()
             && let Ok(found) = &resolved
             && machine::expects_effect(&found.action)
-            && has_changed_at(
-                &mut self.run,
-                &mut self.screen,
-                found,
-                ChangeScope::Surroundings,
-            )
-            .await?
+            && has_changed_at(self.run, self.screen, found, ChangeScope::Surroundings).await?
         {
             // The screen changed while the planner decided, so the policy must judge a new view.
-            resolved = resolve(&mut self.run, &mut self.screen, &attempt.planned).await?;
+            resolved = resolve(self.run, self.screen, &attempt.planned).await?;
         }
         self.run.record_timing("resolve", began);
         match resolved {
@@ -83,8 +96,8 @@ impl Runner {
         }
     }
 
-    /// Runs the preflight checks: policy, hooks, pointer and screen.
-    pub(super) async fn preflight(
+    /// Runs the checks: policy, hooks, pointer and screen.
+    pub(super) async fn check(
         &mut self,
         attempt: &ActionAttempt,
         resolved: ResolvedAction,
@@ -112,7 +125,7 @@ impl Runner {
         attempt: &ActionAttempt,
         resolved: &ResolvedAction,
     ) -> RunResult<Option<Allowed>> {
-        let (run, screen) = (&mut self.run, &mut self.screen);
+        let (run, screen) = (&mut *self.run, &mut *self.screen);
         let permission = self.gate.permission(run, screen, attempt, resolved).await?;
         if permission == ActionPermission::Refused {
             return Ok(None);
@@ -134,7 +147,7 @@ impl Runner {
         }
         let requirement = PointerRequirement {
             is_approved: self.run.task().is_approved(attempt.index),
-            is_demanded: grant.verify_pointer || pointer::is_asked_for(&self.run),
+            is_demanded: grant.verify_pointer || pointer::is_asked_for(self.run),
             is_risky: grant.is_risky,
         };
         Ok(Some(Allowed {
@@ -165,7 +178,7 @@ impl Runner {
                 pointer_at_target: false,
             }));
         };
-        let (run, screen) = (&mut self.run, &mut self.screen);
+        let (run, screen) = (&mut *self.run, &mut *self.screen);
         let positioned = self
             .actuator
             .position_pointer(run, screen, attempt, point, target, requirement)
@@ -204,7 +217,7 @@ impl Runner {
             || allowed.hooks_were_asked
             || self
                 .gate
-                .may_judge_slowly(&self.run, &self.screen, attempt.index);
+                .may_judge_slowly(self.run, self.screen, attempt.index);
         let has_changed = took_time && self.has_target_changed(resolved).await?;
         let pointer = PointerState {
             at_target: aimed.pointer_at_target,
@@ -222,7 +235,7 @@ impl Runner {
             return Ok(true);
         }
         // Parsing takes long enough for the target to change meanwhile, so it is compared once more.
-        let (run, screen) = (&mut self.run, &mut self.screen);
+        let (run, screen) = (&mut *self.run, &mut *self.screen);
         Ok(pointer.at_target
             && self
                 .gate
@@ -244,7 +257,7 @@ impl Runner {
         let Some(record) = repeated else {
             return Ok(false);
         };
-        let (run, screen) = (&mut self.run, &mut self.screen);
+        let (run, screen) = (&mut *self.run, &mut *self.screen);
         let late = self
             .judge
             .late_effect(run, screen, record, baseline)
@@ -271,16 +284,16 @@ impl Runner {
     ) -> RunResult<bool> {
         if is_critical {
             if let Some(place) = target_area(resolved, self.run.task().pointed_at()) {
-                wait_for_hover_response(&mut self.run, before, place).await?;
+                wait_for_hover_response(self.run, before, place).await?;
             }
             // The settled hover state becomes the baseline: it is neither background motion nor an effect of the click.
-            self.screen.refresh_baseline(&mut self.run).await?;
+            self.screen.refresh_baseline(self.run).await?;
         }
-        differs_since(&mut self.run, &self.screen, before, resolved).await
+        differs_since(self.run, self.screen, before, resolved).await
     }
 
     async fn has_target_changed(&mut self, resolved: &ResolvedAction) -> RunResult<bool> {
-        let (run, screen) = (&mut self.run, &mut self.screen);
+        let (run, screen) = (&mut *self.run, &mut *self.screen);
         has_changed_at(run, screen, resolved, ChangeScope::Target).await
     }
 }

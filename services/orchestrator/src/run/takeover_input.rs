@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::INPUT_RELEASE_TIMEOUT;
 use super::actuator::leased_display;
 use super::context::RunContext;
-use crate::operators::{OpenWay, OperatorInput};
+use crate::operators::{OpenChannel, OperatorInput};
 
 /// Pause after which a text counts as typed.
 const TYPING_PAUSE: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ struct Worker {
 }
 
 impl OperatorInputs {
-    /// Opens the way for the person who has taken over.
+    /// Opens the channel for the person who has taken over.
     pub(super) fn accept(run: &RunContext) -> Self {
         let operator = run.task().operator.clone();
         let (tell, performed) = mpsc::unbounded_channel();
@@ -49,13 +49,13 @@ impl OperatorInputs {
         let worker = leased_display(run).ok().map(|(display, epoch)| {
             let access = &run.operators;
             let task = run.task().spec.name.clone();
-            let way = access.operators.open(task, operator.clone());
+            let channel = access.operators.open(task, operator.clone());
             let executor = ExecutorHandle {
                 executor: Arc::clone(&access.executor),
                 display,
                 epoch,
             };
-            let passing = pass_on(way, executor.clone(), Teller::new(tell), end.clone());
+            let passing = pass_on(channel, executor.clone(), Teller::new(tell), end.clone());
             Worker {
                 passing: AbortOnDropHandle::new(tokio::spawn(passing)),
                 executor,
@@ -82,7 +82,7 @@ impl OperatorInputs {
         }
     }
 
-    /// Closes the way, waits for the input that is being performed, and releases what is still pressed. Returns what has not been
+    /// Closes the channel, waits for the input that is being performed, and releases what is still pressed. Returns what has not been
     /// told yet.
     pub(super) async fn finish(mut self) -> Vec<HumanInput> {
         self.end.cancel();
@@ -141,7 +141,7 @@ impl ExecutorHandle {
 
 /// Performs inputs in their order until the end. Returns true if there was any.
 async fn pass_on(
-    mut way: OpenWay,
+    mut channel: OpenChannel,
     executor: ExecutorHandle,
     mut teller: Teller,
     end: CancellationToken,
@@ -151,7 +151,7 @@ async fn pass_on(
         let input = tokio::select! {
             biased;
             () = end.cancelled() => break,
-            input = way.next() => input,
+            input = channel.next() => input,
             () = teller.pause() => {
                 teller.tell_typed();
                 continue;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use motorium_kit::config::HumanDuration;
+use motorium_orchestrator::config::RecordingSwitch;
 use motorium_orchestrator::replay::{ReplayReport, replay};
 use motorium_proto::domain::decision::{Next, PlannedAction, SafetyCheck, Usage};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
@@ -641,7 +642,7 @@ async fn an_altered_effect_is_reported_at_its_step() {
 #[tokio::test]
 async fn replay_without_a_recording_is_refused() {
     let script = vec![act([click(1)])];
-    let cluster = Cluster::start_with(script, |settings| settings.recording = "off".to_owned());
+    let cluster = Cluster::start_with(script, |settings| settings.recording = RecordingSwitch::Off);
     let cluster = cluster.await;
     let name = cluster.create().await;
     cluster.follow(&name).await;

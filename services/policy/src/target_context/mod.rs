@@ -20,7 +20,6 @@ pub(crate) mod typed_address;
 use std::collections::BTreeSet;
 
 use motorium_proto::domain::element::{Element, ElementKind};
-use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use url::Url;
 
@@ -28,6 +27,7 @@ use self::address::meanings_of_address;
 pub(super) use self::address::{hosts, schemes};
 use self::focus::intent_of_focusing;
 use super::action::{ActionCategory, ActionInputs, category};
+use motorium_task::approval_context::is_dialog;
 use motorium_task::screen::{bounds_on_display, without_time_digits};
 use motorium_text::fold::{self, NormalisedText};
 use motorium_text::lexicon::{AFFIRM, Lexicon, Meanings, PAY};
@@ -371,11 +371,4 @@ fn is_sentence(text: &str) -> bool {
     text.split_whitespace().count() >= MIN_SENTENCE_WORDS
         || text.ends_with(['?', '？', '!', '！'])
         || text.chars().filter(|letter| !letter.is_ascii()).count() >= MIN_SENTENCE_CHARS
-}
-
-/// Returns true if a window is a dialog: it is modal, or covers less than half of the screen.
-fn is_dialog(window: &Window, frame: &Frame) -> bool {
-    let area = |bounds: CaptureRect| i64::from(bounds.width()) * i64::from(bounds.height());
-    // The modal hint is optional. A dialog seldom covers half of the screen.
-    window.modal || area(window.bounds) * 2 < area(frame.bounds())
 }

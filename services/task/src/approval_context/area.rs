@@ -45,7 +45,9 @@ pub fn dialog_area(scene: &Scene, frame: &Frame, target: Option<CaptureRect>) ->
 }
 
 /// Returns true if a window is a dialog: it is modal, or covers less than half of the screen.
-fn is_dialog(window: &Window, frame: &Frame) -> bool {
+#[must_use]
+pub fn is_dialog(window: &Window, frame: &Frame) -> bool {
     let area = |bounds: CaptureRect| i64::from(bounds.width()) * i64::from(bounds.height());
+    // The modal hint is optional. A dialog seldom covers half of the screen.
     window.modal || area(window.bounds) * 2 < area(frame.bounds())
 }
