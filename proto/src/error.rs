@@ -19,7 +19,7 @@ pub use crate::field_error::FieldError;
 /// The `domain` of every `ErrorInfo`.
 pub const DOMAIN: &str = "motorium.dev";
 
-/// Keys in `ErrorInfo.metadata` for the usage of a failed call, see [`ErrorReport::having_used`].
+/// Keys in `ErrorInfo.metadata` for the usage of a failed call, see [`ErrorReport::with_usage`].
 const USED_CALLS: &str = "used_calls";
 const USED_INPUT: &str = "used_input_tokens";
 const USED_OUTPUT: &str = "used_output_tokens";

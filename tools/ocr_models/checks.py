@@ -51,8 +51,8 @@ def same_numbers(original: onnx.ModelProto, rewritten: onnx.ModelProto, inputs: 
 def same_text(original: onnx.ModelProto, quantised: onnx.ModelProto, samples: list[Sample]) -> tuple[int, int]:
     """Returns the number of lines recognised identically, ignoring spaces, and the total."""
     first, second = reading.session(original), reading.session(quantised)
-    signs = reading.alphabet(first)
-    if reading.alphabet(second) != signs:
+    signs = reading.charset(first)
+    if reading.charset(second) != signs:
         raise Failed("charset differs from the original")
     texts = [[squeezed(reading.read(one, s.pixels, signs)) for one in (first, second)] for s in samples]
     same = sum(a == b for a, b in texts)

@@ -68,10 +68,10 @@ class Line(NamedTuple):
     pixels: np.ndarray
 
 
-def draw(seed: int, count: int, alphabet: list[str]) -> list[Line]:
+def draw(seed: int, count: int, charset: list[str]) -> list[Line]:
     """Draws `count` lines. Chinese mixes phrases and single characters of the charset, to cover all kinds of strokes."""
     chance = random.Random(seed)
-    rare = [sign for sign in alphabet if len(sign) == 1 and "\u4e00" <= sign <= "\u9fff"]
+    rare = [sign for sign in charset if len(sign) == 1 and "\u4e00" <= sign <= "\u9fff"]
     return [draw_line(chance, rare) for _ in range(count)]
 
 

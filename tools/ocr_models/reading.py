@@ -24,7 +24,7 @@ def run(network: onnxruntime.InferenceSession, planes: np.ndarray) -> np.ndarray
     return network.run(None, {network.get_inputs()[0].name: planes})[0]
 
 
-def alphabet(network: onnxruntime.InferenceSession) -> list[str]:
+def charset(network: onnxruntime.InferenceSession) -> list[str]:
     """Returns one character per class: the blank, the model's charset, a space."""
     listed = network.get_modelmeta().custom_metadata_map["character"].split("\n")
     return ["", *(sign.rstrip("\r") for sign in listed[: -1 if not listed[-1] else None]), " "]

@@ -15,7 +15,7 @@ def reader(*windows: tuple[int, tuple[int, int, int, int], bool]) -> Reader:
     return Reader(Image.new("RGB", (200, 100)), list(windows), 1)
 
 
-class Seen(unittest.TestCase):
+class VisibleAreaTest(unittest.TestCase):
     def test_control_is_clipped_to_its_visible_part(self) -> None:
         self.assertEqual(reader(BELOW, ABOVE)._seen((20, 10, 100, 30), 1, False), (0.5, (20, 10, 60, 30)))
 

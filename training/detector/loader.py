@@ -108,7 +108,7 @@ class Groups(Dataset):
             kind = random.choice(present, p=chances / chances.sum())
             towards = screen.boxes[random.choice(numpy.flatnonzero(screen.kinds == kind))]
         place = samples.random_place(random, pixels.shape[:2], size, towards)
-        sample = samples.cut(pixels, screen.boxes, screen.visible, place, size, samples.way_of(random, place))
+        sample = samples.cut(pixels, screen.boxes, screen.visible, place, size, samples.interpolation_of(random, place))
         if not self.plan.spoilt:
             return sample
         return samples.Sample(samples.recoloured(random, sample.pixels), sample.boxes, sample.elements)

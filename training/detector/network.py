@@ -86,7 +86,7 @@ class Pyramid(nn.Module):
         return self.mix(torch.cat(steps, 1))
 
 
-class Head(nn.Module):
+class DetectionHead(nn.Module):
     """Class scores and distances of one stride, with separate last layers."""
 
     def __init__(self, inputs: int, width: int, classes: int) -> None:
@@ -123,7 +123,7 @@ class Network(nn.Module):
         self.up16, self.up8 = Stage(d + d // 2, d // 2), Stage(c + c // 2, c)
         self.again16, self.again32 = convolution(c, d // 2, stride=2), convolution(d, d, stride=2)
         self.out16, self.out32 = Stage(d, d), Stage(d + d // 2, d)
-        self.heads = nn.ModuleList((Head(c, head, classes), Head(d, head, classes), Head(d, head, classes)))
+        self.heads = nn.ModuleList((DetectionHead(c, head, classes), DetectionHead(d, head, classes), DetectionHead(d, head, classes)))
 
     def features(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         eighth = self.down8(self.down4(images))

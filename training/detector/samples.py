@@ -40,7 +40,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Place:
+class RegionMapping:
     """Mapping of an image region to a sample. All values are whole pixels, so boxes are exact."""
 
     left: int
@@ -53,11 +53,11 @@ class Place:
     """Width and height in the sample."""
 
 
-def cut(pixels: numpy.ndarray, boxes: numpy.ndarray, visible: numpy.ndarray, place: Place, size: tuple[int, int], way: int) -> Sample:
-    """Cuts a sample. `size` is its height and width, `way` the OpenCV interpolation."""
+def cut(pixels: numpy.ndarray, boxes: numpy.ndarray, visible: numpy.ndarray, place: RegionMapping, size: tuple[int, int], interpolation: int) -> Sample:
+    """Cuts a sample. `size` is its height and width, `interpolation` the OpenCV interpolation."""
     part = pixels[place.top : place.top + place.height, place.left : place.left + place.width]
     if (place.width, place.height) != place.to:
-        part = cv2.resize(part, place.to, interpolation=way)
+        part = cv2.resize(part, place.to, interpolation=interpolation)
     if place.to != (size[1], size[0]):
         whole = numpy.full((*size, 3), PADDING_VALUE, numpy.uint8)
         x, y = place.at
@@ -67,7 +67,7 @@ def cut(pixels: numpy.ndarray, boxes: numpy.ndarray, visible: numpy.ndarray, pla
     return Sample(part, boxes, elements)
 
 
-def moved(boxes: numpy.ndarray, visible: numpy.ndarray, place: Place) -> tuple[numpy.ndarray, numpy.ndarray]:
+def moved(boxes: numpy.ndarray, visible: numpy.ndarray, place: RegionMapping) -> tuple[numpy.ndarray, numpy.ndarray]:
     """Maps boxes to the sample and clips them; drops elements of which too little is visible."""
     scale = numpy.array([place.to[0] / place.width, place.to[1] / place.height] * 2, numpy.float32)
     whole = (boxes - numpy.array([place.left, place.top] * 2, numpy.float32)) * scale
@@ -83,7 +83,7 @@ def moved(boxes: numpy.ndarray, visible: numpy.ndarray, place: Place) -> tuple[n
 
 def random_place(
     random: numpy.random.Generator, screen: tuple[int, int], size: tuple[int, int], towards: numpy.ndarray | None
-) -> Place:
+) -> RegionMapping:
     """Chooses a random placement that contains the centre of the box `towards`, if given. Sizes are height and width."""
     scale = _scale(random, screen, size)
     left, width, x, to_width = _along(random, screen[1], size[1], scale, towards[[0, 2]] if towards is not None else None)
@@ -91,7 +91,7 @@ def random_place(
     # Half of the small images are placed in the corner, as in inference.
     if random.random() < 0.5:
         x = y = 0
-    return Place(left, top, width, height, (x, y), (to_width, to_height))
+    return RegionMapping(left, top, width, height, (x, y), (to_width, to_height))
 
 
 def _scale(random: numpy.random.Generator, screen: tuple[int, int], size: tuple[int, int]) -> float:
@@ -114,7 +114,7 @@ def _along(random: numpy.random.Generator, screen: int, size: int, scale: float,
     return int(random.integers(min_start, max_start + 1)), length, 0, size
 
 
-def way_of(random: numpy.random.Generator, place: Place) -> int:
+def interpolation_of(random: numpy.random.Generator, place: RegionMapping) -> int:
     """Interpolation: area averaging for downscaling, a random method for upscaling."""
     if place.to[0] < place.width:
         return cv2.INTER_AREA

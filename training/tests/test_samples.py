@@ -24,10 +24,10 @@ def scene(box, size=(600, 900)):
 @pytest.mark.parametrize(
     "place, exact",
     [
-        (samples.Place(40, 20, 640, 320, (0, 0), (640, 320)), True),
-        (samples.Place(90, 40, 320, 160, (0, 0), (640, 320)), True),
-        (samples.Place(0, 0, 900, 600, (10, 15), (450, 300)), True),
-        (samples.Place(33, 17, 411, 207, (0, 0), (640, 320)), False),
+        (samples.RegionMapping(40, 20, 640, 320, (0, 0), (640, 320)), True),
+        (samples.RegionMapping(90, 40, 320, 160, (0, 0), (640, 320)), True),
+        (samples.RegionMapping(0, 0, 900, 600, (10, 15), (450, 300)), True),
+        (samples.RegionMapping(33, 17, 411, 207, (0, 0), (640, 320)), False),
     ],
 )
 def test_boxes_are_where_the_pixels_are(box, place, exact):
@@ -43,16 +43,16 @@ def test_boxes_are_where_the_pixels_are(box, place, exact):
 def test_elements_cut_off_too_far_are_dropped():
     pixels, boxes, visible = scene((100, 100, 200, 200))
     for left, kept in [(160, True), (166, False)]:
-        place = samples.Place(left, 0, 320, 320, (0, 0), (320, 320))
+        place = samples.RegionMapping(left, 0, 320, 320, (0, 0), (320, 320))
         assert (len(samples.cut(pixels, boxes, visible, place, (320, 320), 0).boxes) == 1) is kept
     half_covered = numpy.array([0.6], numpy.float32)
-    place = samples.Place(150, 0, 320, 320, (0, 0), (320, 320))
+    place = samples.RegionMapping(150, 0, 320, 320, (0, 0), (320, 320))
     assert len(samples.cut(pixels, boxes, half_covered, place, (320, 320), 0).boxes) == 0
 
 
 def test_elements_scaled_too_small_are_dropped():
     pixels, boxes, visible = scene((100, 100, 105, 140))
-    place = samples.Place(0, 0, 640, 600, (0, 0), (320, 300))
+    place = samples.RegionMapping(0, 0, 640, 600, (0, 0), (320, 300))
     assert len(samples.cut(pixels, boxes, visible, place, (320, 320), 0).boxes) == 0
 
 

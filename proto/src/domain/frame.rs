@@ -45,6 +45,21 @@ pub struct Window {
     pub modal: bool,
 }
 
+impl Window {
+    /// Returns true if a setting or request means this window: by its application or its identifier.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        is_same_application(&self.application, name) || self.id.eq_ignore_ascii_case(name)
+    }
+}
+
+/// Returns true if both are the class of one application. Case does not count, and a window without a class belongs to no
+/// application that can be named.
+#[must_use]
+pub fn is_same_application(one: &str, other: &str) -> bool {
+    !one.is_empty() && one.to_lowercase() == other.to_lowercase()
+}
+
 /// Window classes of browsers, in lower case.
 // Only browsers that have the common shortcuts for address, back, forward and reload.
 const BROWSERS: &[&str] = &[

@@ -222,7 +222,7 @@ fn driver_report(error: &drivers::Error, message: String) -> ErrorReport {
         }
         drivers::Error::TooManyWatchers { max } => {
             ErrorReport::new(Code::ResourceExhausted, reason::TOO_MANY_WATCHERS, message)
-                .with("most", max)
+                .with("limit", max)
         }
         drivers::Error::BrowserUnreachable { .. } | drivers::Error::BrowserDisconnected => {
             ErrorReport::new(Code::Unavailable, reason::BROWSER_UNREACHABLE, message)
@@ -471,6 +471,17 @@ mod tests {
                 "{}",
                 report.message
             );
+        }
+    }
+
+    #[test]
+    fn every_key_of_the_metadata_is_on_the_page() {
+        let pages = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
+        for (error, _, reason) in every_variant() {
+            let page = std::fs::read_to_string(pages.join(format!("{reason}.md"))).unwrap();
+            for key in ErrorReport::from(error).metadata.keys() {
+                assert!(page.contains(&format!("`{key}`")), "{reason}: {key}");
+            }
         }
     }
 

@@ -31,18 +31,18 @@ const STEER: &[Role] = &[Role::Author, Role::Operator];
 const STOP: &[Role] = &[Role::Author, Role::Operator, Role::Admin];
 /// Deletes what was stored. Not for operators: what they have done stays on record.
 const DELETE: &[Role] = &[Role::Author, Role::Admin];
-/// Acts by hand.
+/// Uses the mouse and the keyboard of a desktop by hand.
 const ACT: &[Role] = &[Role::Operator];
 /// Approves actions. Not for authors: their tasks ask for it.
 const APPROVE: &[Role] = &[Role::Approver];
 /// Changes the installation.
 const ADMINISTER: &[Role] = &[Role::Admin];
-/// Is called by services while they run tasks.
+/// Calls of services while they run tasks.
 const SERVE: &[Role] = &[Role::Service];
-/// Is called by services, and by administrators of the deployment without a task. Not for operators: their tenant may have no
-/// task on the desktop, and another tenant's may run there.
+/// Calls of services, and of administrators of the deployment without a task. Not for operators: their tenant may have no task
+/// on the desktop, and another tenant's may run there.
 const USE_DESKTOP: &[Role] = &[Role::Service, Role::Admin];
-/// Services that know no tenants. Administrators of a tenant are none of theirs.
+/// Services that know no tenants. The administrator of one tenant has no right to call them.
 const WITHOUT_TENANTS: [&str; 3] = [
     "/motorium.perception.v1.PerceptionService/",
     "/motorium.planner.v1.PlannerService/",

@@ -220,7 +220,7 @@ impl Error {
             }
             Self::TooManyStreams { max } => {
                 report(Code::ResourceExhausted, reason::TOO_MANY_STREAMS)
-                    .with("most", max)
+                    .with("limit", max)
                     .retry_after(PARSER_RETRY)
             }
             Self::FrameExpired { frame } => {
@@ -464,7 +464,7 @@ mod tests {
     #[test]
     fn each_reason_has_a_page() {
         let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
-        for (_, code, reason, _) in every_variant() {
+        for (error, code, reason, _) in every_variant() {
             let text = std::fs::read_to_string(pages.join(format!("{reason}.md")))
                 .unwrap_or_else(|error| panic!("docs/errors/{reason}.md: {error}"));
             assert!(text.starts_with(&format!("# {reason}\n")), "{reason}");
@@ -476,6 +476,9 @@ mod tests {
                 "{reason}: {code}"
             );
             assert!(text.contains("## What to do"), "{reason}");
+            for key in error.report().metadata.keys() {
+                assert!(text.contains(&format!("`{key}`")), "{reason}: {key}");
+            }
         }
     }
 }

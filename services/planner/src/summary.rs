@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use motorium_messages::{Message, join_clauses, join_sentences};
 use motorium_proto::domain::decision::PastStep;
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::service::SummarizeRequest;
@@ -16,12 +17,11 @@ use crate::prompt::{self, Language, Prompts, context};
 #[must_use]
 pub fn summarise(request: &SummarizeRequest) -> String {
     let language = Language::of(request.language.as_deref(), &request.goal);
-    let is_chinese = language == Language::Chinese;
     let performed = performed(&request.history);
     match (request.succeeded, request.answer.trim()) {
-        (true, "") => done(&performed, is_chinese),
+        (true, "") => done(&performed, language),
         (true, answer) => answer.to_owned(),
-        (false, answer) => not_done(answer, &performed, is_chinese),
+        (false, answer) => not_done(answer, &performed, language),
     }
 }
 
@@ -75,26 +75,24 @@ fn performed(history: &[PastStep]) -> Vec<&str> {
     intents
 }
 
-fn done(performed: &[&str], is_chinese: bool) -> String {
-    match (performed.is_empty(), is_chinese) {
-        (true, false) => "Done; no action was needed.".to_owned(),
-        (true, true) => "已完成，无需任何操作。".to_owned(),
-        (false, false) => format!("Done: {}.", performed.join("; ")),
-        (false, true) => format!("已完成：{}。", performed.join("；")),
-    }
+fn done(performed: &[&str], language: Language) -> String {
+    let joined = join_clauses(performed, language);
+    let message = match performed.is_empty() {
+        true => Message::SummaryNothingNeeded,
+        false => Message::SummarySucceeded { done: &joined },
+    };
+    message.text(language)
 }
 
-fn not_done(answer: &str, performed: &[&str], is_chinese: bool) -> String {
-    let nothing = if is_chinese { "无" } else { "none" };
-    let until_then = if performed.is_empty() {
-        nothing.to_owned()
-    } else {
-        performed.join(if is_chinese { "；" } else { "; " })
+fn not_done(answer: &str, performed: &[&str], language: Language) -> String {
+    let joined = join_clauses(performed, language);
+    let reason = answer.trim_end_matches(['.', '。']);
+    let failed = (!reason.is_empty()).then_some(Message::SummaryFailed { reason });
+    let until_then = match performed.is_empty() {
+        true => Message::SummaryNothingDone,
+        false => Message::SummaryDone { done: &joined },
     };
-    match (answer.is_empty(), is_chinese) {
-        (true, false) => format!("Not done. Completed steps: {until_then}."),
-        (false, false) => format!("Not done: {answer} Completed steps: {until_then}."),
-        (true, true) => format!("未完成。在此之前：{until_then}。"),
-        (false, true) => format!("未完成：{answer}在此之前：{until_then}。"),
-    }
+    let sentences = failed.into_iter().chain([until_then]);
+    let sentences: Vec<String> = sentences.map(|message| message.text(language)).collect();
+    join_sentences(&sentences, language)
 }

@@ -251,13 +251,13 @@ mod tests {
     /// Time within which a change is noticed and read twice.
     const POLLED: Duration = Duration::from_secs(5);
 
-    struct Followed {
+    struct WatchedFile {
         folder: TempDir,
         source: PolicySource,
         shutdown: Shutdown,
     }
 
-    impl Followed {
+    impl WatchedFile {
         fn begin(policies: &str) -> Self {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("own.cedar");
@@ -287,23 +287,23 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn rules_follow_their_file_and_stay_where_it_cannot_be_used() {
-        let mut followed = Followed::begin(ALL);
+        let mut watched = WatchedFile::begin(ALL);
         tokio::task::yield_now().await;
-        let first = followed.current();
+        let first = watched.current();
         assert_eq!(first.1.as_deref(), Some(ALL));
 
-        followed.write("permit (principal, action").await;
-        assert_eq!(followed.current(), first, "an invalid file is ignored");
+        watched.write("permit (principal, action").await;
+        assert_eq!(watched.current(), first, "an invalid file is ignored");
 
-        followed.write(NOTHING).await;
-        let second = followed.current();
+        watched.write(NOTHING).await;
+        let second = watched.current();
         assert_ne!(second.0, first.0, "approvals are bound to the version");
         assert_eq!(second.1.as_deref(), Some(NOTHING));
 
-        std::fs::remove_file(followed.folder.path().join("own.cedar")).unwrap();
+        std::fs::remove_file(watched.folder.path().join("own.cedar")).unwrap();
         tokio::time::sleep(POLLED).await;
-        assert_eq!(followed.current(), second, "a missing file is ignored");
-        followed.shutdown.drain();
+        assert_eq!(watched.current(), second, "a missing file is ignored");
+        watched.shutdown.drain();
     }
 
     #[test]

@@ -84,36 +84,31 @@ impl Failure {
 /// An event of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
+    /// The task was created, with this specification.
     Created(Box<TaskSpec>),
-    Started {
-        orchestrator: String,
-    },
+    /// An orchestrator began to run the task.
+    Started { orchestrator: String },
+    /// An orchestrator took the task over from another one, or from its own earlier process.
     Recovered {
         orchestrator: String,
+        /// Actions of which it is not known whether they were performed.
         unknown_actions: Vec<ActionId>,
     },
+    /// The desktop is leased to the task.
     DesktopAcquired {
         desktop: DesktopName,
         epoch: DesktopEpoch,
         /// Position in the Executor's journal at which the lease begins.
         journal_checkpoint: Option<String>,
     },
-    LiveFrame {
-        desktop: DesktopName,
-    },
+    /// The live screen of the desktop can be watched.
+    LiveFrame { desktop: DesktopName },
     /// The task waits for an answer, and other tasks may use its desktop meanwhile.
-    DesktopReleased {
-        desktop: DesktopName,
-    },
+    DesktopReleased { desktop: DesktopName },
     /// The task has not started, because it waits for a desktop.
-    DesktopAwaited {
-        wait: DesktopWait,
-        message: String,
-    },
+    DesktopAwaited { wait: DesktopWait, message: String },
     /// The earlier tasks of the session, the oldest first.
-    SessionLoaded {
-        tasks: Vec<EarlierTask>,
-    },
+    SessionLoaded { tasks: Vec<EarlierTask> },
     /// An attachment was written to the desktop, unless there is an error.
     AttachmentPut {
         name: String,
@@ -125,7 +120,9 @@ pub enum Event {
         /// Reason why an image is not shown. Empty if it is, and for other files.
         image_error: String,
     },
+    /// A screen was captured and parsed, and a step begins.
     Observed(Box<Observed>),
+    /// A planner decided about the step.
     Decided {
         decision: Box<Decision>,
         elapsed: Duration,
@@ -134,41 +131,46 @@ pub enum Event {
         /// Responses of the model's provider, as it sent them.
         responses: Option<Artifact>,
     },
-    ProgressAdded {
-        text: String,
-    },
+    /// A line of progress, for people.
+    ProgressAdded { text: String },
     /// An earlier line of progress was replaced.
     ProgressCorrected {
         /// The event that added the line.
         sequence: EventSeq,
         text: String,
     },
+    /// A backend failed, and the next one is asked.
     BackendSkipped {
         attempt: BackendAttempt,
         /// Responses of the model's provider, unless `Decided` has them.
         responses: Option<Artifact>,
     },
+    /// An action is about to be sent to the Executor.
     ActionIntended(Box<ActionIntended>),
+    /// The Executor answered, or it is known that it received nothing.
     ActionPerformed {
         action_id: ActionId,
         outcome: ActionOutcome,
     },
+    /// The screens before and after an action were compared.
     EffectJudged {
         action_id: ActionId,
         effect: Box<Effect>,
         /// Screenshot after the action, if another action of its step follows.
         screenshot: Option<Artifact>,
     },
+    /// The action is repeated or looked at again.
     ActionRetried {
         action_id: ActionId,
         attempts: u32,
         reason: String,
         way: RetryStrategy,
     },
+    /// The pointer was compared with its target before a click.
     PointerChecked(Box<PointerChecked>),
-    TargetNotResolved {
-        message: String,
-    },
+    /// The action was not performed, because of its target or a refusal.
+    TargetNotResolved { message: String },
+    /// The step has ended.
     StepFinished {
         timings: Vec<StageTiming>,
         /// Outcome of the step in one line, for people.
@@ -176,10 +178,12 @@ pub enum Event {
     },
     /// A function is about to be called.
     FunctionCalled(FunctionCall),
+    /// A function returned, or failed.
     FunctionReturned {
         result: FunctionResult,
         elapsed: Duration,
     },
+    /// Data was read from the screen.
     Extracted {
         json: String,
         usage: Usage,
@@ -188,7 +192,9 @@ pub enum Event {
         /// Responses of the model's provider.
         responses: Option<Artifact>,
     },
+    /// The task waits for the user.
     UserAsked(UserRequest),
+    /// An action or a call waits for approval.
     ApprovalRequested(Box<Approval>),
     /// The approval was given, denied, expired or invalidated.
     ApprovalResolved(Box<Approval>),
@@ -198,45 +204,44 @@ pub enum Event {
         /// Screenshot crop of each suspected injection.
         evidence: Vec<Option<Artifact>>,
     },
+    /// The user answered the request that the task waits for.
     UserAcknowledged {
         message: String,
         attachments: Vec<Attachment>,
     },
+    /// The user sent a message, which the next step takes into account.
     MessageReceived {
         text: String,
         attachments: Vec<Attachment>,
     },
     /// A person took over the desktop.
-    TakenOver {
-        user: String,
-    },
+    TakenOver { user: String },
     /// A manual action of the person. Typed text is not part of the description.
     HumanActed {
         description: String,
         at: Option<CapturePoint>,
     },
-    HandedBack {
-        message: String,
-    },
-    Paused {
-        reason: String,
-    },
+    /// The person handed the desktop back.
+    HandedBack { message: String },
+    /// The task pauses after the action that is being performed.
+    Paused { reason: String },
+    /// A paused task goes on.
     Resumed,
-    CancelRequested {
-        reason: String,
-    },
+    /// The user wants the task to end. Its run ends it.
+    CancelRequested { reason: String },
+    /// The steps repeat themselves.
     LoopDetected(LoopNotice),
+    /// The claim that the goal is reached was compared with the screen.
     CompletionChecked {
         passed: bool,
         /// The claim named no evidence, and the planner is asked to look once more.
         second_look: bool,
         missing: Vec<String>,
     },
+    /// A file that the task produced was copied from the desktop, or could not be.
     ResultFetched(ResultFile),
-    TransientFailure {
-        reason: String,
-        message: String,
-    },
+    /// A service could not be reached or failed. The call is repeated.
+    TransientFailure { reason: String, message: String },
     /// A hook denied or changed something.
     HookIntervened {
         hook: String,
@@ -254,16 +259,13 @@ pub enum Event {
         responses: Option<Artifact>,
     },
     /// Screenshot after the last action of a task that ends without success.
-    EndScreenCaptured {
-        image: Artifact,
-    },
-    Succeeded {
-        answer: String,
-    },
+    EndScreenCaptured { image: Artifact },
+    /// The task ended: the goal is reached.
+    Succeeded { answer: String },
+    /// The task ended: the goal is not reached.
     Failed(Failure),
-    Cancelled {
-        reason: String,
-    },
+    /// The task ended because the user wanted it.
+    Cancelled { reason: String },
     /// An event of a kind that a later version has added. Its content is not known.
     Unknown,
 }

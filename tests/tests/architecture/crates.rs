@@ -83,12 +83,24 @@ impl Manifest {
 
     fn read(root: &Path, folder: &str) -> Self {
         let manifest = table(&root.join(folder).join("Cargo.toml"));
-        let names = |section: &str| {
+        let names = |manifest: &toml::Table, section: &str| {
             let section = manifest.get(section).and_then(toml::Value::as_table);
             let names = section.into_iter().flat_map(|section| section.keys());
             names.cloned().collect::<Vec<_>>()
         };
-        let all = [names("dependencies"), names("build-dependencies")].concat();
+        let targets = manifest.get("target").and_then(toml::Value::as_table);
+        let targets = targets.into_iter().flat_map(|targets| targets.values());
+        let for_targets = targets.filter_map(toml::Value::as_table);
+        let all: Vec<_> = std::iter::once(&manifest)
+            .chain(for_targets)
+            .flat_map(|table| {
+                [
+                    names(table, "dependencies"),
+                    names(table, "build-dependencies"),
+                ]
+            })
+            .flatten()
+            .collect();
         let own = all.into_iter().filter(|name| name.starts_with("motorium"));
         let name = manifest["package"]["name"].as_str();
         Self {

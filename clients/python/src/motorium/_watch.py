@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Number of consecutive failed attempts after which the watch fails.
 _MAX_ATTEMPTS = 8
 # Backoff before the first retry, doubled each time, with jitter.
-_FIRST_PAUSE_SECONDS = 0.1
+_MIN_PAUSE_SECONDS = 0.1
 _MAX_PAUSE_SECONDS = 5.0
 
 # Default time without a message after which a server counts as silent: of its heartbeats, one every 15 s, two are missing and
@@ -197,5 +197,5 @@ def watch_session(
 
 
 def _pause(failures: int) -> None:
-    max_pause = min(_FIRST_PAUSE_SECONDS * 2 ** (failures - 1), _MAX_PAUSE_SECONDS)
+    max_pause = min(_MIN_PAUSE_SECONDS * 2 ** (failures - 1), _MAX_PAUSE_SECONDS)
     time.sleep(max_pause * random.uniform(0.5, 1.0))

@@ -17,8 +17,8 @@ export interface ChoiceQuestion {
 }
 
 const DONE_OR_RETRY = [
-  /\s*Check the screen, then answer `([^`]+)` if it did or `([^`]+)` if it did not\.$/,
-  /请查看：已[^“”]{1,4}请回答“([^”]+)”，否则回答“([^”]+)”。$/,
+  /\s*Check the screen, then answer `([^`]+)` if it [^`]{1,30} or `([^`]+)` if it [^`]{1,30}\.$/,
+  /请查看：[^“”]{1,6}请回答“([^”]+)”，否则回答“([^”]+)”。$/,
 ];
 // `(1) button "Edit", top right, (2) …`: the content is quoted, and may contain anything but a new line.
 const CANDIDATES = /: (\d+) elements match: (\(1\) .+)\. Which one do you mean\?$|：有 (\d+) 处符合：(（1）.+)。指的是哪一个？$/;

@@ -2,7 +2,7 @@
 import type { Approval, Task } from "@gen/orchestrator/v1/task_pb.ts";
 import { TaskState } from "./task.ts";
 
-interface Known {
+interface RefreshState {
   readonly tasks: readonly Task[];
   readonly approvals: readonly Approval[];
   readonly problem: unknown;
@@ -15,7 +15,7 @@ const IDLE_MS = 15_000;
 
 const ENDED: ReadonlySet<TaskState> = new Set([TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELLED]);
 
-export function pauseBeforeRefresh({ tasks, approvals, problem }: Known): number {
+export function pauseBeforeRefresh({ tasks, approvals, problem }: RefreshState): number {
   // A server that restarts is noticed soon.
   if (problem !== undefined) return BUSY_MS;
   return approvals.length > 0 || tasks.some((task) => !ENDED.has(task.state)) ? BUSY_MS : IDLE_MS;

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { choicesOf } from "@/model/choices.ts";
 
@@ -42,4 +43,21 @@ test.each([
   "",
 ])("%s is answered in words", (text) => {
   expect(choicesOf(text)).toEqual({ message: text, choices: [] });
+});
+
+/** Messages of the server's catalogue by id, with their arguments replaced. Only those on one line. */
+function catalogue(language: "en" | "zh", values: Record<string, string>): ReadonlyMap<string, string> {
+  const file = readFileSync(new URL(`../../../../services/messages/locales/${language}.ftl`, import.meta.url), "utf8");
+  const messages = [...file.matchAll(/^([a-z-]+) = (.+)$/gm)];
+  return new Map(messages.map(([, id = "", text = ""]) => [id, text.replaceAll(/\{ \$(\w+) \}/g, (_, name: string) => values[name] ?? "x")]));
+}
+
+test.each(["en", "zh"] as const)("questions of the catalogue keep their buttons in %s", (language) => {
+  const doneOrRetry = [...catalogue(language, {})].filter(([id]) => id.startsWith("phrasebook-was-"));
+  expect(doneOrRetry.length).toBeGreaterThanOrEqual(5);
+  for (const [id, text] of doneOrRetry) expect(choicesOf(text).choices.map((choice) => choice.label), id).toEqual(["done", "retry"]);
+  const candidates = ["1", "2"].map((number) => catalogue(language, { number }).get("phrasebook-candidate") ?? "");
+  const separator = language === "en" ? ", " : "，";
+  const which = catalogue(language, { count: "2", listed: candidates.join(separator) }).get("phrasebook-ask-which") ?? "";
+  expect(choicesOf(which).choices.map((choice) => choice.answer)).toEqual(["1", "2"]);
 });

@@ -26,14 +26,14 @@ const silence = (signal: AbortSignal) => new Promise((_, reject) => {
   signal.addEventListener("abort", () => reject(new ConnectError("aborted", Code.Canceled)));
 });
 
-interface Seen {
+interface Received {
   readonly events: [sequence: number, missed: boolean][];
   readonly links: string[];
   restarts: number;
 }
 
-function start(): Seen {
-  const seen: Seen = { events: [], links: [], restarts: 0 };
+function start(): Received {
+  const seen: Received = { events: [], links: [], restarts: 0 };
   stop = watch("tasks/t", {
     onEvent: ({ sequence }, missedBefore) => seen.events.push([Number(sequence), missedBefore !== undefined]),
     onLink: ({ kind }) => seen.links.push(kind),

@@ -862,33 +862,33 @@ fn of_button(button: Button) -> enigo::Button {
 }
 
 fn of_key(key: Key) -> Result<enigo::Key, Error> {
-    use enigo::Key as Theirs;
+    use enigo::Key as EnigoKey;
 
     let unknown = || Error::UnknownKey {
         key: key.to_string(),
     };
     Ok(match key {
-        Key::Control => Theirs::Control,
-        Key::Shift => Theirs::Shift,
-        Key::Alt => Theirs::Alt,
-        Key::Super => Theirs::Meta,
-        Key::Enter => Theirs::Return,
-        Key::Tab => Theirs::Tab,
-        Key::Space => Theirs::Space,
-        Key::Backspace => Theirs::Backspace,
-        Key::Delete => Theirs::Delete,
-        Key::Escape => Theirs::Escape,
-        Key::Home => Theirs::Home,
-        Key::End => Theirs::End,
-        Key::PageUp => Theirs::PageUp,
-        Key::PageDown => Theirs::PageDown,
-        Key::Left => Theirs::LeftArrow,
-        Key::Right => Theirs::RightArrow,
-        Key::Up => Theirs::UpArrow,
-        Key::Down => Theirs::DownArrow,
-        Key::CapsLock => Theirs::CapsLock,
+        Key::Control => EnigoKey::Control,
+        Key::Shift => EnigoKey::Shift,
+        Key::Alt => EnigoKey::Alt,
+        Key::Super => EnigoKey::Meta,
+        Key::Enter => EnigoKey::Return,
+        Key::Tab => EnigoKey::Tab,
+        Key::Space => EnigoKey::Space,
+        Key::Backspace => EnigoKey::Backspace,
+        Key::Delete => EnigoKey::Delete,
+        Key::Escape => EnigoKey::Escape,
+        Key::Home => EnigoKey::Home,
+        Key::End => EnigoKey::End,
+        Key::PageUp => EnigoKey::PageUp,
+        Key::PageDown => EnigoKey::PageDown,
+        Key::Left => EnigoKey::LeftArrow,
+        Key::Right => EnigoKey::RightArrow,
+        Key::Up => EnigoKey::UpArrow,
+        Key::Down => EnigoKey::DownArrow,
+        Key::CapsLock => EnigoKey::CapsLock,
         Key::Character(character) => {
-            Theirs::Unicode(character.to_lowercase().next().unwrap_or(character))
+            EnigoKey::Unicode(character.to_lowercase().next().unwrap_or(character))
         }
         Key::Function(number) => function(number).ok_or_else(unknown)?,
         Key::AltGr
@@ -960,30 +960,30 @@ fn platform_key(_: Key) -> Option<enigo::Key> {
 }
 
 fn function(number: u8) -> Option<enigo::Key> {
-    use enigo::Key as Theirs;
+    use enigo::Key as EnigoKey;
 
     /// Function keys that all platforms have.
-    const FUNCTION_KEYS: [Theirs; 20] = [
-        Theirs::F1,
-        Theirs::F2,
-        Theirs::F3,
-        Theirs::F4,
-        Theirs::F5,
-        Theirs::F6,
-        Theirs::F7,
-        Theirs::F8,
-        Theirs::F9,
-        Theirs::F10,
-        Theirs::F11,
-        Theirs::F12,
-        Theirs::F13,
-        Theirs::F14,
-        Theirs::F15,
-        Theirs::F16,
-        Theirs::F17,
-        Theirs::F18,
-        Theirs::F19,
-        Theirs::F20,
+    const FUNCTION_KEYS: [EnigoKey; 20] = [
+        EnigoKey::F1,
+        EnigoKey::F2,
+        EnigoKey::F3,
+        EnigoKey::F4,
+        EnigoKey::F5,
+        EnigoKey::F6,
+        EnigoKey::F7,
+        EnigoKey::F8,
+        EnigoKey::F9,
+        EnigoKey::F10,
+        EnigoKey::F11,
+        EnigoKey::F12,
+        EnigoKey::F13,
+        EnigoKey::F14,
+        EnigoKey::F15,
+        EnigoKey::F16,
+        EnigoKey::F17,
+        EnigoKey::F18,
+        EnigoKey::F19,
+        EnigoKey::F20,
     ];
     FUNCTION_KEYS
         .get(usize::from(number).checked_sub(1)?)

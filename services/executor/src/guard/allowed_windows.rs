@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use motorium_proto::domain::frame::is_same_application;
 use url::Url;
 
 use super::url_rules::HostRule;
@@ -20,7 +21,7 @@ const ANY_SECRET: &str = "*";
 pub enum WindowPattern {
     /// Any window.
     Anywhere,
-    /// Windows of this class, in lower case.
+    /// Windows of this class, whatever its case.
     Application(String),
     /// Windows with this text in the title, in lower case.
     Title(String),
@@ -38,7 +39,7 @@ impl WindowPattern {
         match named.map(|(kind, words)| (kind.trim(), words.trim())) {
             None if text.trim() == "anywhere" => Ok(Self::Anywhere),
             Some(("application", name)) if !name.is_empty() => {
-                Ok(Self::Application(name.to_lowercase()))
+                Ok(Self::Application(name.to_owned()))
             }
             Some(("title", words)) if !words.is_empty() => Ok(Self::Title(words.to_lowercase())),
             Some(("url", host)) => HostRule::parse(host).map(Self::Url),
@@ -53,7 +54,7 @@ impl WindowPattern {
     pub fn matches(&self, application: &str, title: &str) -> bool {
         match self {
             Self::Anywhere => true,
-            Self::Application(name) => application.to_lowercase() == *name,
+            Self::Application(name) => is_same_application(application, name),
             Self::Title(words) => title.to_lowercase().contains(words),
             Self::Url(_) => false,
         }

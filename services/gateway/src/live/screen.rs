@@ -25,7 +25,7 @@ use crate::upstream::{DesktopService, Upstream};
 /// Maximum frame rate, in frames per second. Perception sends fewer if less changes.
 const FRAMES_PER_SECOND: u32 = 30;
 /// First and longest pause before a failed stream is opened again.
-const FIRST_PAUSE: Duration = Duration::from_millis(300);
+const MIN_PAUSE: Duration = Duration::from_millis(300);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// The followed screens.
@@ -113,7 +113,7 @@ struct Follower {
 
 impl Follower {
     async fn run(mut self) {
-        let mut pause = FIRST_PAUSE;
+        let mut pause = MIN_PAUSE;
         loop {
             let mut received = false;
             let report = match self.stream(&mut received).await {
@@ -133,7 +133,7 @@ impl Follower {
             );
             self.sender.send_replace(Update::Waiting(Arc::new(report)));
             pause = if received {
-                FIRST_PAUSE
+                MIN_PAUSE
             } else {
                 (pause * 2).min(MAX_PAUSE)
             };

@@ -41,7 +41,7 @@ struct Followed {
 /// End of a wait.
 #[derive(Debug, PartialEq, Eq)]
 enum Waited {
-    /// The task has ended, or waits for somebody.
+    /// The task has ended, or waits for a person.
     Settled,
     TimedOut,
     Cancelled,
@@ -204,7 +204,7 @@ impl CallContext<'_> {
         })
     }
 
-    /// Waits until the task has ended or waits for somebody. What a person at the client can decide is asked there.
+    /// Waits until the task has ended or waits for a person. What a person at the client can decide is asked there.
     async fn wait(&self, name: &str, followed: &mut Followed) -> Result<Waited, Error> {
         let mut input = self.input.as_ref();
         loop {
@@ -236,7 +236,7 @@ impl CallContext<'_> {
         }
     }
 
-    /// Reads events until the task has ended or waits for somebody.
+    /// Reads events until the task has ended or waits for a person.
     async fn wait_for_state(&self, followed: &mut Followed) -> Result<Waited, Error> {
         loop {
             if settles(followed.state) {

@@ -72,7 +72,7 @@ pub(super) struct RunTask {
 pub(super) struct GetTask {
     /// Name of the task, such as `tasks/1a2b`.
     pub(super) task: String,
-    /// Seconds to wait until the task ends or needs somebody. 0 returns at once.
+    /// Seconds to wait until the task ends or needs a person. 0 returns at once.
     #[serde(default)]
     pub(super) wait_seconds: WaitSeconds,
 }

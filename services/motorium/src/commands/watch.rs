@@ -319,11 +319,11 @@ impl<'a> Watcher<'a> {
         let message = request.message();
         let hint = match (self.options.in_process, self.options.responder) {
             (_, Responder::Approve) => String::new(),
-            (true, _) => self.text(Message::HintNobodyAnswersInProcess),
-            (false, _) => self.text(Message::HintNobodyAnswers),
+            (true, _) => self.text(Message::HintNoPersonAnswersInProcess),
+            (false, _) => self.text(Message::HintNoPersonAnswers),
         };
         self.screen.remark(&format!("  ? {message}\n    {hint}"));
-        let reason = self.text(Message::NobodyAnswers { request: message });
+        let reason = self.text(Message::NoPersonAnswers { request: message });
         self.cancel(reason, Exit::NeedsPerson);
     }
 

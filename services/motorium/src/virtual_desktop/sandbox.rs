@@ -19,7 +19,7 @@ use super::{READY_TIMEOUT, is_installed, tied_command};
 
 /// Program that builds the sandbox.
 pub(crate) const PROGRAM: &str = "bwrap";
-/// Its package.
+/// Package that has the sandbox program.
 pub(crate) const PACKAGE: &str = "bubblewrap";
 
 /// Folders below the root that are either folders or, on a merged system, links to folders in `/usr`.
@@ -140,18 +140,19 @@ pub(super) async fn obstacle(isolation: Isolation) -> Option<String> {
 /// Surroundings of the programs in the sandbox.
 #[derive(Debug)]
 pub(super) struct Sandbox<'a> {
-    /// Their home.
+    /// Home folder of the programs.
     pub(super) home: &'a Path,
     /// Folder of the task files.
     pub(super) files: &'a Path,
-    /// Number of their display.
+    /// Number of the display that the programs use.
     pub(super) display_number: &'a str,
-    /// Their host name. Another one for each desktop, so that locks of an earlier one are known to be stale.
+    /// Host name in the sandbox. Another one for each desktop, so that locks of an earlier one are known to be stale.
     pub(super) host: &'a str,
-    /// Their environment.
+    /// Environment variables of the programs.
     pub(super) environment: &'a [(OsString, OsString)],
+    /// Paths that the programs can read.
     pub(super) readable: &'a [PathBuf],
-    /// Shown after the readable ones, of which they may be parts.
+    /// Paths that the programs can write. Mounted after the readable ones, of which they may be parts.
     pub(super) writable: &'a [PathBuf],
 }
 

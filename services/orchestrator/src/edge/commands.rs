@@ -13,12 +13,13 @@ use motorium_store::{Append, CreateTask, RequestId, TaskRow};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::{Edge, ownership, resource_id};
+use super::{Edge, ownership, resource_id, task_from_row};
 use crate::audit;
 use crate::error::Error;
 use motorium_recording::log::{self, Extension};
 use motorium_task::event::{Event, RecordedEvent};
 use motorium_task::spec::{self, TaskSpec};
+use motorium_task::view::UNFINISHED_STATES;
 use motorium_task::{Lifecycle, Task, summary, view};
 
 /// Maximum time for which `CancelTask` waits for the task to end.
@@ -165,7 +166,10 @@ impl Edge {
         if let Some(session) = &session {
             self.notifier.notify_session(session);
         }
-        self.task(&created.task.name).await
+        match created.repeated {
+            true => self.task(&created.task.name).await,
+            false => self.described(&task).await,
+        }
     }
 
     /// Refuses backends that the planner does not have. A planner that cannot be asked now is asked again when the task begins.
@@ -314,11 +318,15 @@ impl Edge {
         let mut subscription = self.notifier.subscribe(name);
         let give_up = tokio::time::Instant::now() + CANCEL_TIMEOUT;
         loop {
-            let task = log::load(self.store.as_ref(), name).await?;
-            if task.lifecycle.is_terminal() || tokio::time::Instant::now() >= give_up {
-                return Ok(view::task(&task));
+            // The row is written with each event, so the log need not be read.
+            let row = self.store.get_task(name).await?;
+            let is_abandoned = is_abandoned(&row, SystemTime::now());
+            let task = task_from_row(row)?;
+            let has_ended = !UNFINISHED_STATES.contains(&task.state);
+            if has_ended || tokio::time::Instant::now() >= give_up {
+                return Ok(task);
             }
-            if is_abandoned(&self.store.get_task(name).await?, SystemTime::now()) {
+            if is_abandoned {
                 return self
                     .command(name, None, |task| Ok(cancelled_event(task)))
                     .await;

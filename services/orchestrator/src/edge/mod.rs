@@ -52,6 +52,7 @@ use crate::functions::Tools;
 use crate::operators::Operators;
 use crate::queue::{self, TaskScope};
 use motorium_recording::log;
+use motorium_task::Task;
 use motorium_task::spec::LimitRules;
 use motorium_task::view::{self, UNFINISHED_STATES};
 pub use upload_slots::UploadSlots;
@@ -123,12 +124,17 @@ impl Edge {
 
     async fn task(&self, name: &TaskName) -> Result<wire::Task, Error> {
         let task = log::load(self.store.as_ref(), name).await?;
+        self.described(&task).await
+    }
+
+    /// Returns a task as clients see it, with the desktop that it waits for.
+    async fn described(&self, task: &Task) -> Result<wire::Task, Error> {
         let (store, desktops) = (self.store.as_ref(), &self.desktops);
-        let wait = queue::desktop_wait(store, desktops, &task, &self.scope).await?;
+        let wait = queue::desktop_wait(store, desktops, task, &self.scope).await?;
         let language = task.spec.message_language();
         Ok(wire::Task {
             desktop_wait: wait.map(|wait| wait.to_wire(wait.description(language))),
-            ..view::task(&task)
+            ..view::task(task)
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Input of a caller to the desktop of a task that the caller has taken over.
 //!
-//! The run of the task performs it ([`crate::operators`]). A period is audited as one call, with the number of inputs and without
+//! The run of the task performs it ([`crate::operators`]). A call is audited once, with the number of inputs and without
 //! their content.
 
 use std::fmt;
@@ -37,7 +37,7 @@ const NOT_TAKEN_OVER: &str =
     "take its desktop over first; it receives input from you until it is handed back";
 
 impl Edge {
-    /// Begins a period of input, and passes on what arrives until it ends.
+    /// Begins to pass on the inputs that arrive, until the call ends.
     pub(super) async fn operate(
         &self,
         mut requests: Streaming<wire::OperateDesktopRequest>,
@@ -67,7 +67,7 @@ impl Edge {
         let opened = ResponsePart::Task(task);
         // The channel has room for it.
         let _ = responses.try_send(Ok(response(opened)));
-        let period = Period {
+        let call = OperatorCall {
             edge: self.clone(),
             principal,
             task: TaskName::parse("start.name", &resource).map_err(Error::from)?,
@@ -75,7 +75,7 @@ impl Edge {
             responses: responses.clone(),
             counts: InputCounts::default(),
         };
-        tokio::spawn(period.run(requests, responses));
+        tokio::spawn(call.run(requests, responses));
         Ok(stream.boxed())
     }
 
@@ -116,8 +116,8 @@ fn response(part: ResponsePart) -> wire::OperateDesktopResponse {
     wire::OperateDesktopResponse { part: Some(part) }
 }
 
-/// A period of input of one caller.
-struct Period {
+/// A call of one operator, with the inputs that it sends.
+struct OperatorCall {
     edge: Edge,
     principal: Principal,
     task: TaskName,
@@ -126,7 +126,7 @@ struct Period {
     counts: InputCounts,
 }
 
-impl Period {
+impl OperatorCall {
     async fn run(
         mut self,
         requests: Streaming<wire::OperateDesktopRequest>,
@@ -141,7 +141,7 @@ impl Period {
             .edge
             .record_outcome(&self.principal, METHOD, &resource, outcome);
         if let Err(status) = recorded.await {
-            tracing::error!(%status, "the end of a period of input is missing in the audit log");
+            tracing::error!(%status, "the end of an operator's call is missing in the audit log");
         }
         if let Err(status) = ended {
             // The caller may have gone.
@@ -160,7 +160,7 @@ impl Period {
                 () = self.edge.shutdown.draining() => return Ok(()),
                 request = requests.message() => request,
             };
-            // A connection that breaks ends the period as one that is closed does.
+            // A connection that breaks ends the call as one that is closed does.
             let Ok(Some(request)) = request else {
                 return Ok(());
             };
@@ -237,7 +237,7 @@ fn allowed_action(input: wire::OperatorInput) -> Result<Action<CapturePoint>, Fi
     Err(FieldError::new("input.action", problem))
 }
 
-/// Number of inputs of a period, by their kinds.
+/// Number of inputs of a call, by their kinds.
 #[derive(Debug, Default)]
 struct InputCounts {
     clicks: u64,

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use crate::desktops::DesktopPool;
 pub use settings::{KeepTimes, RetentionPolicy, RetentionSettings};
-pub use sweep::Swept;
+pub use sweep::DeletedCounts;
 
 /// The duty to sweep now. Kept by the orchestrator that sweeps, so that one does at a time.
 const SWEEP_DUTY: &str = "sweep";
@@ -112,7 +112,7 @@ impl Sweeper {
     ///
     /// # Errors
     /// If the store or the blobs cannot be read or written, or another process has taken the duty over.
-    pub async fn sweep_if_due(&self, now: SystemTime) -> Result<Option<Swept>, Error> {
+    pub async fn sweep_if_due(&self, now: SystemTime) -> Result<Option<DeletedCounts>, Error> {
         // A name of its own for each attempt, so that this process, too, finds the interval taken.
         let owner = Uuid::new_v4().to_string();
         let interval = self.policy.interval;

@@ -35,7 +35,7 @@ const BLOB_BATCH_SIZE: usize = 100;
 
 /// Numbers of things that a sweep has deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Swept {
+pub struct DeletedCounts {
     pub tasks: u64,
     pub sessions: u64,
     /// Tasks whose recordings were deleted.
@@ -48,7 +48,7 @@ pub struct Swept {
     pub elapsed: Duration,
 }
 
-impl fmt::Display for Swept {
+impl fmt::Display for DeletedCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -67,14 +67,14 @@ impl fmt::Display for Swept {
 
 impl Sweeper {
     /// Sweeps as the owner of the duty.
-    pub(super) async fn sweep(&self, owner: &str, now: SystemTime) -> Result<Swept, Error> {
-        let mut pass = Pass {
+    pub(super) async fn sweep(&self, owner: &str, now: SystemTime) -> Result<DeletedCounts, Error> {
+        let mut pass = RunningSweep {
             sweeper: self,
             owner,
             now,
             renewed_at: Instant::now(),
             began: Instant::now(),
-            swept: Swept::default(),
+            deleted: DeletedCounts::default(),
         };
         let rules = pass.rules();
         for rule in &rules {
@@ -88,20 +88,20 @@ impl Sweeper {
         }
         pass.delete_uploads().await?;
         pass.remove_files().await?;
-        pass.swept.elapsed = pass.began.elapsed();
-        Ok(pass.swept)
+        pass.deleted.elapsed = pass.began.elapsed();
+        Ok(pass.deleted)
     }
 }
 
 /// A sweep that is going on.
-struct Pass<'a> {
+struct RunningSweep<'a> {
     sweeper: &'a Sweeper,
     owner: &'a str,
     now: SystemTime,
     began: Instant,
     /// Time at which the duty was last renewed.
     renewed_at: Instant,
-    swept: Swept,
+    deleted: DeletedCounts,
 }
 
 /// The times for which some tenants keep what they have.
@@ -110,7 +110,7 @@ struct TenantRule {
     times: KeepTimes,
 }
 
-impl Pass<'_> {
+impl RunningSweep<'_> {
     /// Returns the rule of each tenant that has its own, and that of all others.
     fn rules(&self) -> Vec<TenantRule> {
         let policy = &self.sweeper.policy;
@@ -186,7 +186,7 @@ impl Pass<'_> {
                 };
                 files.announce(&task).await?;
                 let removed = self.sweeper.store.delete_task(&task.name, &ENDED_STATES);
-                self.swept.tasks += u64::from(unless_gone(removed.await)?);
+                self.deleted.tasks += u64::from(unless_gone(removed.await)?);
                 self.sweeper.notifier.notify(&task.name);
                 deleted.push(task);
             }
@@ -212,7 +212,7 @@ impl Pass<'_> {
             }
             for session in old {
                 let deleted = store.delete_session(&session, &ENDED_STATES, false).await;
-                self.swept.sessions += u64::from(unless_gone(deleted.map(drop))?);
+                self.deleted.sessions += u64::from(unless_gone(deleted.map(drop))?);
             }
         }
     }
@@ -228,7 +228,7 @@ impl Pass<'_> {
             }
             for task in old {
                 let deleted = self.sweeper.store.delete_notes(&task).await;
-                self.swept.recordings += u64::from(unless_gone(deleted)?);
+                self.deleted.recordings += u64::from(unless_gone(deleted)?);
             }
         }
     }
@@ -278,15 +278,15 @@ impl Pass<'_> {
             let old = self
                 .old_tasks(&rule.tenants, age, Some(TaskPart::Blobs))
                 .await?;
-            let before = self.swept.screenshots;
+            let before = self.deleted.screenshots;
             for name in old {
                 if let Some(files) = self.files_of(&name).await? {
                     let released = self.sweeper.store.release_blobs(&name, &files).await;
-                    self.swept.screenshots += u64::from(unless_gone(released)?);
+                    self.deleted.screenshots += u64::from(unless_gone(released)?);
                 }
             }
             // What is left cannot be read by this build, or is gone.
-            if self.swept.screenshots == before {
+            if self.deleted.screenshots == before {
                 return Ok(());
             }
         }
@@ -322,7 +322,7 @@ impl Pass<'_> {
             after.clone_from(last);
             for name in old {
                 let deleted = store.delete_unused_upload(&name, before).await?;
-                self.swept.uploads += u64::from(deleted);
+                self.deleted.uploads += u64::from(deleted);
             }
         }
     }
@@ -340,7 +340,7 @@ impl Pass<'_> {
                 let unused: Vec<BlobId> = unused.collect();
                 if !unused.is_empty() {
                     let removed = self.sweeper.blobs.remove_unused(unused, before).await?;
-                    self.swept.files.add(removed);
+                    self.deleted.files.add(removed);
                 }
             }
         }

@@ -27,10 +27,10 @@ pub(super) async fn record(run: &mut RunContext, end: &Event) {
     }
     let taken = tokio::select! {
         biased;
-        taken = ask_and_take(run) => taken,
+        taken = capture_with_hooks(run) => taken,
         () = run.recording().deadline(TIMEOUT) => {
             run.recording().timed_out();
-            Taken::default()
+            EndScreen::default()
         }
     };
     run.record_interventions(taken.verdict);
@@ -44,7 +44,7 @@ pub(super) async fn record(run: &mut RunContext, end: &Event) {
 
 /// The screen, and the verdict of the hooks on taking it.
 #[derive(Default)]
-struct Taken {
+struct EndScreen {
     verdict: HookChainOutcome,
     screen: Option<(CapturedFrame, Artifact)>,
 }
@@ -64,12 +64,12 @@ fn is_missing(task: &Task, end: &Event) -> bool {
 
 /// Asks the hooks for redactions, captures the screen and stores it. A hook that denies the screenshot may be why the task
 /// ends.
-async fn ask_and_take(run: &RunContext) -> Taken {
+async fn capture_with_hooks(run: &RunContext) -> EndScreen {
     let boxes = run.task().secret_fields.boxes();
     if !run.wants(HookPoint::BeforeScreenshot) {
-        return Taken {
+        return EndScreen {
             screen: take(run, run.redactions(&boxes)).await,
-            ..Taken::default()
+            ..EndScreen::default()
         };
     }
     let mut event = HookEvent::BeforeScreenshot(Vec::new());
@@ -85,7 +85,7 @@ async fn ask_and_take(run: &RunContext) -> Taken {
         Some(_) => None,
         None => take(run, redactions).await,
     };
-    Taken { verdict, screen }
+    EndScreen { verdict, screen }
 }
 
 /// Captures and stores the screen. `None` if Perception or the store cannot do it now.

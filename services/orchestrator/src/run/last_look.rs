@@ -24,7 +24,7 @@ use motorium_task::ApprovalContext;
 use motorium_task::approval_context::{Comparison, JudgedTarget, harmless_motion};
 
 /// Surroundings of an action, as they were read.
-struct Reading {
+struct SurroundingsAsRead {
     action: ActionContext,
     surroundings: Vec<ApprovalContext>,
 }
@@ -125,7 +125,7 @@ impl Preflight<'_> {
         resolved: &ResolvedAction,
         places: &[JudgedTarget],
         ignored: &[CaptureRect],
-    ) -> Option<Reading> {
+    ) -> Option<SurroundingsAsRead> {
         let rules = self.gate.rules();
         let action = action_context(
             self.run,
@@ -140,7 +140,7 @@ impl Preflight<'_> {
         let surroundings = places
             .iter()
             .map(|place| ApprovalContext::of(scene, frame, place, ignored));
-        Some(Reading {
+        Some(SurroundingsAsRead {
             action,
             surroundings: surroundings.collect(),
         })

@@ -2,7 +2,7 @@
 //!
 //! Values of secrets are masked by the Executor, the only service that knows them.
 
-use motorium_proto::domain::frame::{Frame, Window};
+use motorium_proto::domain::frame::Frame;
 use motorium_proto::service::{Redaction, SensitiveText};
 use motorium_text::sensitive;
 use regex::Regex;
@@ -34,7 +34,7 @@ pub(super) fn redacted(text: &str, frame: &Frame, redactions: &[Redaction]) -> O
     for redaction in redactions {
         match redaction {
             Redaction::Region(region) if region.intersects(&place) => return None,
-            Redaction::Window(name) if window.is_some_and(|window| is_named(window, name)) => {
+            Redaction::Window(name) if window.is_some_and(|window| window.is_named(name)) => {
                 return None;
             }
             Redaction::Region(_) | Redaction::Window(_) => {}
@@ -51,16 +51,11 @@ pub(super) fn redacted(text: &str, frame: &Frame, redactions: &[Redaction]) -> O
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns whether a redaction names this window or its application, as Perception reads it.
-fn is_named(window: &Window, name: &str) -> bool {
-    let name = name.to_lowercase();
-    window.application.to_lowercase() == name || window.id.to_lowercase() == name
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::SystemTime;
 
+    use motorium_proto::domain::frame::Window;
     use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
     use motorium_proto::domain::id::{DisplayId, FrameId};
 

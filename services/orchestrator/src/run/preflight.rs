@@ -31,18 +31,14 @@ use motorium_task::event::Event;
 use motorium_task::{ActionRecord, machine};
 
 /// An action that the policy, the approver and the hooks allow.
-struct Allowed {
+struct AllowedAction {
+    resolved: ResolvedAction,
     grant: Grant,
     requirement: PointerRequirement,
     hooks_were_asked: bool,
     /// The screen before the pointer moves.
     baseline: Option<Frame>,
-}
-
-/// An action with the pointer where it is to be.
-struct AimedAction {
-    resolved: ResolvedAction,
-    /// True if the pointer was moved to the target.
+    /// True once the pointer was moved to the target.
     pointer_at_target: bool,
 }
 
@@ -102,17 +98,18 @@ impl Preflight<'_> {
         attempt: &ActionAttempt,
         resolved: ResolvedAction,
     ) -> RunResult<AttemptStage> {
-        let Some(allowed) = self.allowed(attempt, &resolved).await? else {
+        let Some(allowed) = self.allowed(attempt, resolved).await? else {
             return Ok(AttemptStage::Ended);
         };
-        let Some(aimed) = self.aimed(attempt, resolved, &allowed).await? else {
+        let Some(aimed) = self.aimed(attempt, allowed).await? else {
             return Ok(AttemptStage::Ended);
         };
-        let may_change = machine::expects_effect(&aimed.resolved.action) || allowed.grant.is_risky;
+        let is_risky = aimed.grant.is_risky;
+        let may_change = machine::expects_effect(&aimed.resolved.action) || is_risky;
         let is_compared = may_change && !attempt.is_repeated();
         Ok(
-            match !is_compared || self.holds_still(attempt, &aimed, &allowed).await? {
-                true => AttemptStage::Permitted(aimed.resolved.permitted(allowed.grant.is_risky)),
+            match !is_compared || self.holds_still(attempt, &aimed).await? {
+                true => AttemptStage::Permitted(aimed.resolved.permitted(is_risky)),
                 false => AttemptStage::Decided,
             },
         )
@@ -123,17 +120,20 @@ impl Preflight<'_> {
     async fn allowed(
         &mut self,
         attempt: &ActionAttempt,
-        resolved: &ResolvedAction,
-    ) -> RunResult<Option<Allowed>> {
+        resolved: ResolvedAction,
+    ) -> RunResult<Option<AllowedAction>> {
         let (run, screen) = (&mut *self.run, &mut *self.screen);
-        let permission = self.gate.permission(run, screen, attempt, resolved).await?;
+        let permission = self
+            .gate
+            .permission(run, screen, attempt, &resolved)
+            .await?;
         if permission == ActionPermission::Refused {
             return Ok(None);
         }
         let hooks_were_asked = run.wants(HookPoint::BeforeAction);
         let permission = self
             .gate
-            .hooks_permit(run, screen, attempt, resolved, permission)
+            .hooks_permit(run, screen, attempt, &resolved, permission)
             .await?;
         let ActionPermission::Granted(grant) = permission else {
             return Ok(None);
@@ -150,11 +150,13 @@ impl Preflight<'_> {
             is_demanded: grant.verify_pointer || pointer::is_asked_for(self.run),
             is_risky: grant.is_risky,
         };
-        Ok(Some(Allowed {
+        Ok(Some(AllowedAction {
+            resolved,
             grant,
             requirement,
             hooks_were_asked,
             baseline,
+            pointer_at_target: false,
         }))
     }
 
@@ -162,10 +164,9 @@ impl Preflight<'_> {
     async fn aimed(
         &mut self,
         attempt: &ActionAttempt,
-        resolved: ResolvedAction,
-        allowed: &Allowed,
-    ) -> RunResult<Option<AimedAction>> {
-        let requirement = allowed.requirement;
+        allowed: AllowedAction,
+    ) -> RunResult<Option<AllowedAction>> {
+        let (requirement, resolved) = (allowed.requirement, &allowed.resolved);
         let (planned, action, target) = (&attempt.planned, &resolved.action, resolved.target);
         let pointed_at = {
             let mut actions = self.run.task().actions().rev();
@@ -173,19 +174,17 @@ impl Preflight<'_> {
         };
         let point = pointer::check_point(planned, action, target, requirement, pointed_at);
         let Some(point) = point else {
-            return Ok(Some(AimedAction {
-                resolved,
-                pointer_at_target: false,
-            }));
+            return Ok(Some(allowed));
         };
         let (run, screen) = (&mut *self.run, &mut *self.screen);
         let positioned = self
             .actuator
             .position_pointer(run, screen, attempt, point, target, requirement)
             .await?;
-        Ok(positioned.map(|pointer| AimedAction {
-            resolved: pointer.aim(resolved),
+        Ok(positioned.map(|pointer| AllowedAction {
+            resolved: pointer.aim(allowed.resolved),
             pointer_at_target: true,
+            ..allowed
         }))
     }
 
@@ -193,13 +192,12 @@ impl Preflight<'_> {
     async fn holds_still(
         &mut self,
         attempt: &ActionAttempt,
-        aimed: &AimedAction,
-        allowed: &Allowed,
+        aimed: &AllowedAction,
     ) -> RunResult<bool> {
         let resolved = &aimed.resolved;
-        let lights_up = match &allowed.baseline {
+        let lights_up = match &aimed.baseline {
             Some(baseline) if aimed.pointer_at_target => {
-                let is_critical = pointer::is_critical(&attempt.planned, allowed.requirement);
+                let is_critical = pointer::is_critical(&attempt.planned, aimed.requirement);
                 self.has_hover_response(baseline, resolved, is_critical)
                     .await?
             }
@@ -210,11 +208,11 @@ impl Preflight<'_> {
         let latest = self.screen.latest_frame();
         let sees_pointer = latest.is_some_and(|frame| frame.cursor.is_some());
         let is_checked_again = sees_pointer && self.run.config.compare_highlights;
-        if lights_up && allowed.requirement.is_approved && is_checked_again {
+        if lights_up && aimed.requirement.is_approved && is_checked_again {
             return Ok(false);
         }
         let took_time = aimed.pointer_at_target
-            || allowed.hooks_were_asked
+            || aimed.hooks_were_asked
             || self
                 .gate
                 .may_judge_slowly(self.run, self.screen, attempt.index);
@@ -223,9 +221,9 @@ impl Preflight<'_> {
             at_target: aimed.pointer_at_target,
             target_changed: has_changed || lights_up,
         };
-        if allowed.grant.is_risky {
+        if aimed.grant.is_risky {
             let is_as_judged = self
-                .is_as_judged(attempt, resolved, &allowed.grant, pointer)
+                .is_as_judged(attempt, resolved, &aimed.grant, pointer)
                 .await?;
             // Parsing takes long enough for the target to change meanwhile.
             let is_steady = !pointer.target_changed || !self.has_target_changed(resolved).await?;

@@ -55,7 +55,12 @@ impl OperatorInputs {
                 display,
                 epoch,
             };
-            let passing = pass_on(channel, executor.clone(), Teller::new(tell), end.clone());
+            let passing = pass_on(
+                channel,
+                executor.clone(),
+                InputReporter::new(tell),
+                end.clone(),
+            );
             Worker {
                 passing: AbortOnDropHandle::new(tokio::spawn(passing)),
                 executor,
@@ -143,7 +148,7 @@ impl ExecutorHandle {
 async fn pass_on(
     mut channel: OpenChannel,
     executor: ExecutorHandle,
-    mut teller: Teller,
+    mut reporter: InputReporter,
     end: CancellationToken,
 ) -> bool {
     let mut has_acted = false;
@@ -152,8 +157,8 @@ async fn pass_on(
             biased;
             () = end.cancelled() => break,
             input = channel.next() => input,
-            () = teller.pause() => {
-                teller.tell_typed();
+            () = reporter.pause() => {
+                reporter.tell_typed();
                 continue;
             }
         };
@@ -161,18 +166,18 @@ async fn pass_on(
         let OperatorInput { action, answer } = input;
         let outcome = executor.perform(action.clone()).await;
         if outcome.result == ActionResult::Performed {
-            teller.tell(&action, outcome.pointer);
+            reporter.tell(&action, outcome.pointer);
         }
         // The caller may have gone.
         let _ = answer.send(outcome);
     }
-    teller.tell_typed();
+    reporter.tell_typed();
     has_acted
 }
 
 /// Tells the run of performed inputs.
 #[derive(Debug)]
-struct Teller {
+struct InputReporter {
     run: mpsc::UnboundedSender<HumanInput>,
     /// Number of typed characters that were not told yet.
     typed: u32,
@@ -180,7 +185,7 @@ struct Teller {
     has_scrolled: bool,
 }
 
-impl Teller {
+impl InputReporter {
     fn new(run: mpsc::UnboundedSender<HumanInput>) -> Self {
         Self {
             run,

@@ -150,7 +150,7 @@ async fn unanswered_approval_expires() {
     assert_eq!(cluster.world.done(), []);
     assert_eq!(states(&story), [State::Pending, State::Expired]);
     let notices = &cluster.world.plans()[1].notices;
-    assert!(notices[0].contains("nobody approved"), "{notices:?}");
+    assert!(notices[0].contains("no person approved"), "{notices:?}");
 }
 
 #[tokio::test]

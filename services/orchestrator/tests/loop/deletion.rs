@@ -4,12 +4,14 @@ use futures::StreamExt as _;
 use motorium_kit::config::HumanDuration;
 use motorium_kit::principal::Principal;
 use motorium_proto::error::ErrorReport;
+use motorium_proto::v1::common::desktop::State;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::orchestrator_service_server::OrchestratorService as _;
 use motorium_proto::v1::orchestrator::watch_session_response::Content;
 use tonic::{Code, Request, Status};
 use uuid::Uuid;
 
+use crate::desktops::is_in;
 use crate::support::cluster::Cluster;
 use crate::support::in_time;
 use crate::support::script::{act, ask, click, done};
@@ -146,7 +148,7 @@ async fn files_on_a_desktop_that_is_away_are_deleted_when_it_is_back() {
             cluster.start_again().await;
         }
         // Seen as unreachable before it is back.
-        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        is_in(&cluster, State::Unreachable).await;
         assert_eq!(cluster.world.deleted_files(), []);
         cluster.services.come_back().await;
         let of_task = (name, "default".to_owned());

@@ -358,7 +358,7 @@ async fn task_before_its_start_time_is_reported_as_waiting() {
 }
 
 /// Waits until the configured desktop is in this state.
-async fn is_in(cluster: &Cluster, state: State) {
+pub(crate) async fn is_in(cluster: &Cluster, state: State) {
     in_time("another state of the desktop", async {
         while list(cluster).await[0].state() != state {
             tokio::time::sleep(Duration::from_millis(20)).await;

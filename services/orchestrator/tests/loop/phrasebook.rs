@@ -56,7 +56,7 @@ async fn denied_clause_stops_the_following_clauses() {
 async fn expired_clause_approval_stops_the_following_clauses() {
     let (cluster, name) = begun(PAY_THEN_LEAVE, Duration::from_millis(300)).await;
     let story = cluster.follow(&name).await;
-    check_refused(&cluster, &story, "nobody approved this action in time");
+    check_refused(&cluster, &story, "no person approved this action in time");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! In-process parser: detector, text reader, and a cache of recently parsed images.
+//! In-process parser: detector, text recognition, and a cache of recently parsed images.
 //!
 //! An image that was parsed before is returned from the cache; of a similar one, only the differences are scanned
 //! ([`incremental`]). The most similar image is found by comparison, so callers with different displays, windows and
@@ -31,7 +31,7 @@ const MAX_CACHED_BYTES: usize = 128 << 20;
 // The rest is parsed in less time than a search for a better match would take.
 const SIMILAR_FRACTION: f64 = 0.02;
 
-/// Parser with a detector, a text reader and a cache.
+/// Parser with a detector, text recognition and a cache.
 #[derive(Debug)]
 pub struct EmbeddedParser {
     detector: Arc<dyn Detector>,

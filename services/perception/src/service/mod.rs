@@ -404,10 +404,10 @@ impl PerceptionService {
             let problem = format!("shows display {}, not {}", since.frame.display, screen.id());
             return Err(FieldError::new("since_frame", problem).into());
         }
-        let quiet = settle::wait_for_idle(&*screen, since, request).await?;
+        let idle = settle::wait_for_idle(&*screen, since, request).await?;
         self.view_memory
-            .record_motion(screen.id(), &quiet.background_motion);
-        Ok(quiet)
+            .record_motion(screen.id(), &idle.background_motion);
+        Ok(idle)
     }
 }
 

@@ -78,7 +78,7 @@ impl Redactor {
     pub(crate) fn add(&mut self, redaction: &Redaction) -> Result<(), String> {
         match redaction {
             Redaction::Region(region) => self.regions.push(*region),
-            Redaction::Window(window) => self.windows.push(window.to_lowercase()),
+            Redaction::Window(window) => self.windows.push(window.clone()),
             Redaction::SensitiveText(kind) => self.sensitive_text.push(*kind),
             Redaction::TextPattern(pattern) => self.patterns.push(compile(pattern)?),
         }
@@ -224,11 +224,7 @@ impl Redactor {
     }
 
     fn matches_window(&self, window: &Window) -> bool {
-        let application = window.application.to_lowercase();
-        let id = window.id.to_lowercase();
-        self.windows
-            .iter()
-            .any(|hidden| *hidden == application || *hidden == id)
+        self.windows.iter().any(|name| window.is_named(name))
     }
 }
 

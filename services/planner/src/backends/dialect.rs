@@ -115,9 +115,9 @@ pub enum RequestError {
 }
 
 impl From<RequestError> for BackendError {
-    fn from(unasked: RequestError) -> Self {
+    fn from(error: RequestError) -> Self {
         BackendError::Permanent {
-            message: unasked.to_string(),
+            message: error.to_string(),
         }
     }
 }

@@ -28,10 +28,10 @@ const MAX_SUSPECTS: usize = 8;
 
 static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 
-/// Another reading of a line, which may be disguised; `None` if it reads the same.
-type Reading = fn(&str) -> Option<String>;
-/// Readings in which an order is searched: as written, with letters for digits, and without spaces between letters.
-const READINGS: [Reading; 3] = [
+/// Another form of a line, which may be disguised; `None` if it is the same.
+type TextForm = fn(&str) -> Option<String>;
+/// Forms in which an order is searched: as written, with letters for digits, and without spaces between letters.
+const TEXT_FORMS: [TextForm; 3] = [
     |line| Some(line.to_owned()),
     without_leetspeak,
     without_letter_spacing,
@@ -88,8 +88,8 @@ fn own_words(request: &PlanRequest) -> Vec<Vec<String>> {
 
 /// Returns the lines of a paragraph that contain an order.
 fn suspect(paragraph: &[Line<'_>], own: &[Vec<String>]) -> Option<SuspectedInjection> {
-    let mut readings = READINGS.iter();
-    let lines = readings.find_map(|reading| order_in(paragraph, *reading, own))?;
+    let mut forms = TEXT_FORMS.iter();
+    let lines = forms.find_map(|form| order_in(paragraph, *form, own))?;
     let lines = &paragraph[lines];
     let quote: Vec<&str> = lines.iter().map(|line| line.text.trim()).collect();
     let bounds = lines.iter().map(|line| line.bounds);
@@ -102,17 +102,17 @@ fn suspect(paragraph: &[Line<'_>], own: &[Vec<String>]) -> Option<SuspectedInjec
 /// Returns the numbers of the lines that contain an order that is not the user's, if they are read this way.
 fn order_in(
     paragraph: &[Line<'_>],
-    reading: Reading,
+    form: TextForm,
     own: &[Vec<String>],
 ) -> Option<RangeInclusive<usize>> {
-    let readings: Vec<Option<String>> = paragraph.iter().map(|line| reading(line.text)).collect();
-    if readings.iter().all(Option::is_none) {
+    let forms: Vec<Option<String>> = paragraph.iter().map(|line| form(line.text)).collect();
+    if forms.iter().all(Option::is_none) {
         return None;
     }
     let mut all = Vec::new();
     let mut line_of = Vec::new();
-    for (number, (line, reading)) in paragraph.iter().zip(&readings).enumerate() {
-        all.extend(words(reading.as_deref().unwrap_or(line.text)));
+    for (number, (line, form)) in paragraph.iter().zip(&forms).enumerate() {
+        all.extend(words(form.as_deref().unwrap_or(line.text)));
         line_of.resize(all.len(), number);
     }
     let is_own = |order: &Range<usize>| own.iter().any(|own| holds(own, &all[order.clone()]));

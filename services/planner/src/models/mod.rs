@@ -59,9 +59,9 @@ pub enum Thinking {
     Unspecified,
     /// `{"type": "adaptive"}`: the model decides how much. Without it such a model does not think.
     Adaptive,
-    /// It thinks unless told not to.
+    /// The model thinks unless a request turns that off.
     On,
-    /// It always thinks; requests for less are rejected.
+    /// The model always thinks; requests for less are rejected.
     Always,
     /// `{"type": "enabled", "budget_tokens": …}`; adaptive thinking is rejected.
     Budgeted,

@@ -9,7 +9,7 @@ use motorium_proto::domain::action::{Target, WindowSelector};
 use motorium_proto::domain::decision::{FunctionCall, SuspectedInjection};
 use motorium_proto::domain::desktop::Platform;
 use motorium_proto::domain::element::Element;
-use motorium_proto::domain::frame::is_browser;
+use motorium_proto::domain::frame::{is_browser, is_same_application};
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::domain::id::ElementId;
 use motorium_proto::service::PlanRequest;
@@ -132,7 +132,7 @@ impl ValidationContext<'_> {
         }
         if windows
             .iter()
-            .any(|window| window.application.to_lowercase() == wanted)
+            .any(|window| is_same_application(&window.application, words))
         {
             return Ok(WindowSelector::Application(words.to_owned()));
         }

@@ -445,9 +445,9 @@ async fn a_task_is_summed_up_without_a_model() {
         (sum("g", "", true), "Done: click \"Save\"."),
         (
             sum("g", "\"OK\" is not there.", false),
-            "Not done: \"OK\" is not there. Completed steps: click \"Save\".",
+            "Not done: \"OK\" is not there. Done so far: click \"Save\".",
         ),
-        (sum("目标", "", false), "未完成。在此之前：click \"Save\"。"),
+        (sum("目标", "", false), "到目前为止已完成：click \"Save\"。"),
     ] {
         assert_eq!(planner.summarize(request).await.unwrap().text, expected);
     }

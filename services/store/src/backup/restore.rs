@@ -117,7 +117,7 @@ fn put_in_place(
     Ok(replaced)
 }
 
-/// Has a database take in its log, so that its file alone is complete.
+/// Writes the log of a database into its file, so that the file alone is complete.
 fn settle(database: &Path, runtime: &Handle) -> Result<(), BackupError> {
     match runtime.block_on(sqlite::settle(database)) {
         // A damaged store is what many restore for. It is set aside with all of its files, as it is.

@@ -397,7 +397,7 @@ async fn an_expired_approval_skips_the_action_and_the_task_continues() {
     let asked = stage.script.next_request().await;
     let notices = asked.request.notices.join("\n");
     assert!(
-        notices.contains("nobody approved this action in time"),
+        notices.contains("no person approved this action in time"),
         "{notices}"
     );
     let late = wire::ResolveApprovalRequest {
@@ -415,7 +415,7 @@ async fn an_expired_approval_skips_the_action_and_the_task_continues() {
     assert_eq!(stage.presses(), [], "nothing was pressed");
     asked.decide(act(click("Beacon")));
 
-    let answer = "not bought: nobody approved it";
+    let answer = "not bought: no person approved it";
     let run = stage
         .continue_task(watched.name.clone(), [done(answer)])
         .await;

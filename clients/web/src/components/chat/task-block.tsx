@@ -9,7 +9,7 @@ import { Markdown } from "./markdown.tsx";
 import { RequestCard } from "./request-card.tsx";
 import { UserMessage } from "./user-message.tsx";
 
-/** One task of a conversation: the goal, what was said meanwhile, and the run, the request or the answer. */
+/** One task of a conversation: the goal, the messages meanwhile, and the run, the request or the answer. */
 export const TaskBlock = memo(function TaskBlock({ task }: { readonly task: TaskView }): ReactNode {
   const t = useText();
   const open = openQuestion(task);

@@ -252,14 +252,14 @@ function StepScreen({ image, screen, alt, children }: StepScreenProps): ReactNod
   );
 }
 
-interface Shown {
+interface DecodedImage {
   readonly url: string;
   readonly alt: string;
 }
 
 /** Keeps the former image until the next one can be drawn at once, so that scrubbing does not flicker. */
-function useDecoded(url: string, alt: string): { readonly shown: Shown | undefined; readonly failed: boolean } {
-  const [shown, setShown] = useState<Shown>();
+function useDecoded(url: string, alt: string): { readonly shown: DecodedImage | undefined; readonly failed: boolean } {
+  const [shown, setShown] = useState<DecodedImage>();
   const [failed, setFailed] = useState(false);
   useEffect(() => {
     let current = true;

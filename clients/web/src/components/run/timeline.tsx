@@ -79,8 +79,8 @@ interface TimelineRowProps {
 const TimelineRow = memo(function TimelineRow({ step, first, last, selected, tone, onSelect }: TimelineRowProps): ReactNode {
   const t = useText();
   const elapsed = step.endedAt === undefined ? undefined : step.endedAt - step.startedAt;
-  const said = outcomeOf(step);
-  const outcome = step.problem || (said === undefined ? "" : "text" in said ? said.text : t(VERDICT_WORDS[said.verdict]));
+  const words = outcomeOf(step);
+  const outcome = step.problem || (words === undefined ? "" : "text" in words ? words.text : t(VERDICT_WORDS[words.verdict]));
   return (
     <button
       type="button"

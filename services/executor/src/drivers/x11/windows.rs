@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use motorium_proto::domain::action::WindowSelector;
-use motorium_proto::domain::frame::is_browser;
+use motorium_proto::domain::frame::{is_browser, is_same_application};
 use motorium_x11::Connection;
 use motorium_x11::windows::{self, WindowInfo};
 use tokio::time::Instant;
@@ -116,10 +116,10 @@ impl TextTarget<'_> {
         }
         match self.secret {
             Some(PreparedAction {
-                allowed_windows: only_into,
+                allowed_windows: allowed,
                 focused_page: page,
                 ..
-            }) => check_allowed_window(link, only_into, page.as_deref()),
+            }) => check_allowed_window(link, allowed, page.as_deref()),
             None => Ok(()),
         }
     }
@@ -300,11 +300,7 @@ fn is_selected(selector: &WindowSelector, window: &WindowInfo) -> bool {
     match selector {
         WindowSelector::Id(id) => parse_id(id) == Some(window.id),
         WindowSelector::Title(part) => window.title.to_lowercase().contains(&part.to_lowercase()),
-        // A window without a class belongs to no application that can be named.
-        WindowSelector::Application(name) => {
-            !window.application.is_empty()
-                && window.application.to_lowercase() == name.to_lowercase()
-        }
+        WindowSelector::Application(name) => is_same_application(&window.application, name),
     }
 }
 

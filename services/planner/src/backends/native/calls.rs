@@ -49,12 +49,15 @@ pub(crate) enum CallStatus {
     },
     /// The position of the mouse cursor.
     Pointer,
+    /// A call of a function.
     Function,
-    /// It ended the task, but the task continues.
+    /// The call ended the task, but the task continues.
     Ended,
+    /// The call asked the user.
     Asked,
+    /// The call extracted data.
     Extracted,
-    /// It only reported something.
+    /// The call reported progress, and nothing else.
     Noted,
     /// It cannot be understood or performed.
     Invalid {

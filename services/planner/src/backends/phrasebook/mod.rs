@@ -98,11 +98,11 @@ fn plan(request: &PlanRequest) -> Result<Decision, BackendError> {
             clause: request.goal.clone(),
             reason: error.to_string(),
         })?;
-    let mut spoken = Spoken::after(&request.context);
-    spoken
+    let mut user_words = UserWords::after(&request.context);
+    user_words
         .add(&request.goal)
         .map_err(|error| declined(request, &error))?;
-    let voice = Messages(language(request, &spoken.clauses));
+    let voice = Messages(language(request, &user_words.clauses));
     if request.conversation.is_empty() && request.history.iter().any(changed_desktop) {
         return Err(BackendError::Declined {
             clause: request.goal.clone(),
@@ -111,16 +111,16 @@ fn plan(request: &PlanRequest) -> Result<Decision, BackendError> {
     }
     for added in &cursor.added {
         // It was understood when it was added.
-        let _ = spoken.add(added);
+        let _ = user_words.add(added);
     }
-    let unused = apply_user_messages(request, &mut cursor, &mut spoken);
+    let unused = apply_user_messages(request, &mut cursor, &mut user_words);
     let screen = ScreenIndex::new(&request.frame, &request.scene);
     let screen = screen.without_words(browser_words(request));
     let mut planning = PlanCall {
         request,
         screen: &screen,
         voice,
-        spoken: &spoken.clauses,
+        user_words: &user_words.clauses,
         cursor,
         unclear_reply: unused.unclear_reply,
     };
@@ -142,13 +142,13 @@ fn browser_words(request: &PlanRequest) -> BrowserWords {
 
 /// The words of the user: the clauses of the goal and of the goals that were added, and the texts that they may refer to.
 #[derive(Debug, Default)]
-struct Spoken {
+struct UserWords {
     /// Texts of the user, the oldest first, also from earlier tasks of the session.
     texts: Vec<String>,
     clauses: Vec<ParsedClause>,
 }
 
-impl Spoken {
+impl UserWords {
     fn after(context: &TaskContext) -> Self {
         let messages = context.messages.iter();
         let messages = messages.filter(|message| message.role == MessageRole::User);
@@ -191,9 +191,13 @@ fn declined(request: &PlanRequest, error: &grammar::ParseError) -> BackendError 
 }
 
 /// Returns the language of messages: the requested one, or the goal's.
-fn language(request: &PlanRequest, spoken: &[ParsedClause]) -> Language {
+fn language(request: &PlanRequest, user_words: &[ParsedClause]) -> Language {
     requested_language(request)
-        .or_else(|| spoken.first().map(|spoken| spoken.clause.language))
+        .or_else(|| {
+            user_words
+                .first()
+                .map(|user_words| user_words.clause.language)
+        })
         .unwrap_or_default()
 }
 
@@ -222,7 +226,7 @@ struct UnusedMessages {
 fn apply_user_messages(
     request: &PlanRequest,
     cursor: &mut ClauseCursor,
-    spoken: &mut Spoken,
+    user_words: &mut UserWords,
 ) -> UnusedMessages {
     let mut unused = UnusedMessages::default();
     for message in request
@@ -253,7 +257,7 @@ fn apply_user_messages(
                 cursor.work.answer = Some(message.clone());
             }
             (None, Reply::Done | Reply::GoOn) => {}
-            (None, _) if spoken.add(message).is_ok() => {
+            (None, _) if user_words.add(message).is_ok() => {
                 cursor.added.push(message.clone());
             }
             (None, _) => unused.ignored.push(message.clone()),
@@ -274,7 +278,7 @@ struct PlanCall<'a> {
     request: &'a PlanRequest,
     screen: &'a ScreenIndex<'a>,
     voice: Messages,
-    spoken: &'a [ParsedClause],
+    user_words: &'a [ParsedClause],
     cursor: ClauseCursor,
     /// A reply that did not answer the open question.
     unclear_reply: Option<String>,
@@ -283,7 +287,7 @@ struct PlanCall<'a> {
 impl PlanCall<'_> {
     /// Decides what to do next: the first decision other than the end of a clause.
     fn next(&mut self) -> Result<Next, BackendError> {
-        let spoken = self.spoken;
+        let user_words = self.user_words;
         match self.cursor.asked {
             Some(OpenQuestion::WhetherDone) => return Ok(self.ask_whether_done()),
             Some(OpenQuestion::Unconfirmed) => return Ok(self.ask_unconfirmed()),
@@ -294,7 +298,7 @@ impl PlanCall<'_> {
         if let Some(ending) = self.check_last_step() {
             return Ok(ending);
         }
-        while let Some(parsed) = spoken.get(self.cursor.clause) {
+        while let Some(parsed) = user_words.get(self.cursor.clause) {
             let was_opening = self.cursor.opening;
             let (words, joined_words) = (parsed.words_for(false), parsed.words_for(true));
             let turn = ClausePlanner {
@@ -302,7 +306,7 @@ impl PlanCall<'_> {
                 screen: self.screen,
                 voice: self.voice,
                 clause: &parsed.clause,
-                is_last: self.cursor.clause + 1 == spoken.len(),
+                is_last: self.cursor.clause + 1 == user_words.len(),
                 words,
                 joined_words,
             };
@@ -355,7 +359,7 @@ impl PlanCall<'_> {
     /// Returns the lines on the screen with a text whose appearance the next clauses wait for.
     fn awaited_lines(&self) -> Vec<String> {
         let next = self.cursor.clause + self.cursor.work.covers.max(1);
-        let following = self.spoken.iter().skip(next);
+        let following = self.user_words.iter().skip(next);
         let looks = following
             .map(|parsed| &parsed.clause.instruction)
             .take_while(|instruction| {
@@ -455,8 +459,8 @@ impl PlanCall<'_> {
 
     /// Returns the words of the current clause.
     fn words(&self) -> &str {
-        let spoken = self.spoken.get(self.cursor.clause);
-        spoken.map_or("", |spoken| spoken.words.as_str())
+        let user_words = self.user_words.get(self.cursor.clause);
+        user_words.map_or("", |user_words| user_words.words.as_str())
     }
 
     fn ask_whether_done(&mut self) -> Next {
@@ -494,10 +498,13 @@ impl PlanCall<'_> {
     fn answer(&self) -> String {
         let asked = std::iter::once(&self.request.goal).chain(&self.cursor.added);
         let asked: Vec<&str> = asked.map(|words| words.trim()).collect();
-        let last = self.spoken.last().map(|spoken| spoken.words.as_str());
+        let last = self
+            .user_words
+            .last()
+            .map(|user_words| user_words.words.as_str());
         let done = self
             .voice
-            .done(&asked, self.spoken.len(), last.unwrap_or_default());
+            .done(&asked, self.user_words.len(), last.unwrap_or_default());
         let already = self.words_of(&self.cursor.already_so);
         let left_out = self.words_of(&self.cursor.left_out);
         let remarks = [
@@ -514,8 +521,12 @@ impl PlanCall<'_> {
 
     /// Returns the words of these clauses.
     fn words_of(&self, clauses: &[usize]) -> Vec<&str> {
-        let spoken = clauses.iter().filter_map(|clause| self.spoken.get(*clause));
-        spoken.map(|spoken| spoken.words.as_str()).collect()
+        let user_words = clauses
+            .iter()
+            .filter_map(|clause| self.user_words.get(*clause));
+        user_words
+            .map(|user_words| user_words.words.as_str())
+            .collect()
     }
 
     /// Returns visible texts as evidence: those waited for or checked, or else the target of the last clause.
@@ -530,9 +541,9 @@ impl PlanCall<'_> {
         evidence.dedup();
         if evidence.is_empty() {
             evidence = self
-                .spoken
+                .user_words
                 .last()
-                .and_then(|spoken| visible_text(&spoken.clause.instruction))
+                .and_then(|user_words| visible_text(&user_words.clause.instruction))
                 .into_iter()
                 .collect();
             evidence.retain(|text| self.screen.find_text(text).is_some());
@@ -541,18 +552,18 @@ impl PlanCall<'_> {
     }
 
     fn decision(&self, next: Next, ignored: Vec<String>) -> Decision {
-        let total = self.spoken.len();
+        let total = self.user_words.len();
         let number = (self.cursor.clause + 1).min(total);
         let covers = self.cursor.work.covers > 1;
         let words = self
-            .spoken
+            .user_words
             .get(number.saturating_sub(1))
-            .map(|spoken| spoken.words_for(covers))
+            .map(|user_words| user_words.words_for(covers))
             .unwrap_or_default();
         let step = self
-            .spoken
+            .user_words
             .get(self.cursor.clause)
-            .map(|spoken| spoken.clause.instruction.to_string());
+            .map(|user_words| user_words.clause.instruction.to_string());
         let progress = match (&next, ignored.first()) {
             (_, Some(message)) => self.voice.message_ignored(message),
             (Next::Done { answer, .. }, None) => answer.clone(),
