@@ -486,6 +486,13 @@ impl<T> Action<T> {
         target.into_iter().chain(path)
     }
 
+    /// Returns the first of several targets, such as the start of a drag; `None` for an action with one target or none.
+    pub fn start(&self) -> Option<&T> {
+        let mut targets = self.targets();
+        let first = targets.next();
+        targets.next().and(first)
+    }
+
     fn parts(&self) -> ActionParts<'_, T> {
         let none = ActionParts {
             target: None,

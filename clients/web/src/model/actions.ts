@@ -28,7 +28,9 @@ export function pointsOf(action: Action | undefined): readonly Point[] {
     case "move": return present(pointOf(kind.value.to));
     case "click": case "mouseDown": case "mouseUp": case "scroll": return present(pointOf(kind.value.at));
     case "drag": return kind.value.path.flatMap((target) => present(pointOf(target)));
-    default: return [];
+    // Every kind is named, so that a new one at a point does not compile unseen.
+    case "typeText": case "keyChord": case "holdKey": case "wait": case "setClipboard": case "paste": case "openApplication":
+    case "openUrl": case "focusWindow": case "goToUrl": case "goBack": case "goForward": case "refresh": case undefined: return [];
   }
 }
 

@@ -20,6 +20,8 @@ export function factsOf(planned: PlannedAction | undefined): readonly Fact[] {
     case "openApplication": return [{ kind: "application", value: action.value.name }];
     case "keyChord": case "holdKey": return [{ kind: "keys", value: action.value.keys.join(" + ") }];
     case "focusWindow": return [{ kind: "window", value: action.value.window.value ?? "" }];
-    default: return [];
+    // Every kind is named, so that a new one with content does not compile unseen.
+    case "move": case "click": case "mouseDown": case "mouseUp": case "drag": case "scroll": case "wait":
+    case "goBack": case "goForward": case "refresh": case undefined: return [];
   }
 }

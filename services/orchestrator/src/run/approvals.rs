@@ -246,11 +246,10 @@ pub(super) fn judged_target(
 ) -> Option<JudgedTarget> {
     let (scene, frame) = screen.view()?.scene();
     // What is dragged counts as well as where it is dropped.
-    let dragged = match &resolved.action {
-        Action::Drag { .. } => resolved.action.targets().next(),
-        _ => None,
-    };
-    let dragged = dragged.and_then(|start| element_at(scene, frame, *start));
+    let dragged = resolved
+        .action
+        .start()
+        .and_then(|start| element_at(scene, frame, *start));
     let dragged = dragged.map(|(element, _)| element.content.clone());
     let area = target_area(resolved, run.task().pointed_at());
     Some(JudgedTarget {

@@ -149,10 +149,7 @@ impl Preflight<'_> {
 
 /// Returns the places whose surroundings count: both ends of a drag, otherwise the target or the focus.
 fn places(resolved: &ResolvedAction, target: Option<CaptureRect>) -> Vec<JudgedTarget> {
-    let start = match &resolved.action {
-        Action::Drag { .. } => resolved.action.targets().next().copied(),
-        _ => None,
-    };
+    let start = resolved.action.start().copied();
     let ends = [target, start.map(area_around)];
     let places: Vec<JudgedTarget> = ends.into_iter().flatten().map(place_at).collect();
     if places.is_empty() {
