@@ -32,6 +32,7 @@ export default defineConfig({
       // The tests of the page drive a browser against a task at work. On a loaded machine either can be late: such a test is
       // tried once more, and reported as retried.
       { extends: true, test: { name: "unit", include: ["tests/unit/**/*.test.{ts,tsx}"] } },
+      { extends: true, test: { name: "bench", include: ["tests/bench/**/*.test.ts"] } },
       { extends: true, test: { name: "images", include: ["tests/images/**/*.test.ts"] } },
       { extends: true, test: { name: "page", include: ["tests/page/**/*.test.ts"], maxWorkers: 2, retry: 1, sequence: { groupOrder: 1 }, testTimeout: 20_000, hookTimeout: 60_000, expect: { poll: { timeout: 8_000 } } } },
     ],

@@ -13,6 +13,7 @@ import { TooltipProvider } from "./components/ui/tooltip.tsx";
 import { ApprovalsView } from "./components/views/approvals-view.tsx";
 import { DesktopsView } from "./components/views/desktops-view.tsx";
 import { DiagnosticsView } from "./components/views/diagnostics-view.tsx";
+import { PolicyView } from "./components/views/policy-view.tsx";
 import { useText } from "./i18n/index.ts";
 import { keepPageOnDrop } from "./lib/use-file-drop.ts";
 import { useMedia } from "./lib/use-media.ts";
@@ -88,6 +89,7 @@ function View({ route }: { readonly route: Route }): ReactNode {
     case "conversation": return <Conversation name={route.name} />;
     case "desktops": return <DesktopsView />;
     case "approvals": return <ApprovalsView />;
+    case "policy": return <PolicyView rule={route.rule} />;
     case "diagnostics": return <DiagnosticsView />;
   }
 }

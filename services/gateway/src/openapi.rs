@@ -47,6 +47,8 @@ use crate::{chat, files, session_api};
         resources::description::approve,
         resources::description::deny,
         resources::description::drain_desktop,
+        resources::description::undrain_desktop,
+        resources::description::get_policy,
     ),
     modifiers(&ContractSchemas)
 )]

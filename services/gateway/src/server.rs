@@ -426,6 +426,11 @@ fn router(config: &Config, app: App) -> Router {
             "/api/v1/desktops/{desktop}/drain",
             post(resources::drain_desktop),
         )
+        .route(
+            "/api/v1/desktops/{desktop}/undrain",
+            post(resources::undrain_desktop),
+        )
+        .route("/api/v1/policy", get(resources::get_policy))
         .route("/api/v1/approvals", get(resources::list_approvals))
         .route("/api/v1/desktops", get(resources::list_desktops))
         .route("/api/v1/sessions", get(resources::list_sessions))

@@ -139,7 +139,8 @@ impl Upstream {
         }
     }
 
-    async fn list_desktops(&self, caller: &Caller) -> Result<Vec<Desktop>, Error> {
+    /// Returns all desktops that the caller may see.
+    pub(crate) async fn list_desktops(&self, caller: &Caller) -> Result<Vec<Desktop>, Error> {
         let mut client = self.orchestrator(caller)?;
         let mut desktops = Vec::new();
         let mut page_token = String::new();

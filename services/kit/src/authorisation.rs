@@ -74,6 +74,7 @@ pub const MOTORIUM: &[ServiceRoles] = &[
             ("ExportTrajectory", READ),
             ("ListApprovals", READ),
             ("ResolveApproval", APPROVE),
+            ("GetPolicy", READ),
             ("CreateSession", CREATE),
             ("GetSession", READ),
             ("ListSessions", READ),

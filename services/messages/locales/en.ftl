@@ -719,6 +719,7 @@ table-column = { $column ->
     [desktop] desktop
     [platform] platform
     [display] display
+    [rule] rule
    *[labels] labels
 }
 platform-unknown = unknown
@@ -864,6 +865,21 @@ no-token = there is no token for { $server }: none is configured, and no server 
 no-tool-configured = no tool is configured; see docs/functions.md for how to add one
 scene-saved = { $elements } elements; annotated screenshot in { $path }; { $stages }
 desktop-removed = { $desktop } was removed
+
+## Command line: `motorium policy`
+
+policy-active = built-in policy `{ $name }`, version { $version }; approvals expire after { $seconds } s
+policy-file-active = policy of the file { $name }, version { $version }; approvals expire after { $seconds } s
+policy-needs-second-person = every approval has to come from another person than the one that created the task
+policy-own-lexicon = the built-in lexicon is replaced by one of the operator
+rule-effect = { $effect ->
+    [permit] permits
+    [require-approval] requires approval
+    [second-person] requires a second person
+    [verify-pointer] verifies the pointer
+    [deny] denies
+   *[unspecified] unknown
+}
 
 ## Command line: `motorium audit`
 

@@ -685,6 +685,7 @@ table-column = { $column ->
     [desktop] 桌面
     [platform] 平台
     [display] 显示器
+    [rule] 规则
    *[labels] 标签
 }
 platform-unknown = 未知
@@ -791,6 +792,21 @@ no-token = 没有用于 { $server } 的令牌：既没有配置令牌，本用�
 no-tool-configured = 没有配置任何工具；添加方法见 `docs/functions.md`
 scene-saved = { $elements } 个元素；标注截图在 { $path }；{ $stages }
 desktop-removed = 已移除 { $desktop }
+
+## 命令行：`motorium policy`
+
+policy-active = 内置策略 `{ $name }`，版本 { $version }；批准在 { $seconds } 秒后过期
+policy-file-active = 来自文件 { $name } 的策略，版本 { $version }；批准在 { $seconds } 秒后过期
+policy-needs-second-person = 每个批准都必须由任务创建者以外的人给出
+policy-own-lexicon = 内置词表已被管理员的词表取代
+rule-effect = { $effect ->
+    [permit] 允许
+    [require-approval] 需要批准
+    [second-person] 需要第二人
+    [verify-pointer] 核实指针位置
+    [deny] 拒绝
+   *[unspecified] 未知
+}
 
 ## 命令行：`motorium audit`
 

@@ -587,6 +587,12 @@ messages! {
     NoToken = "no-token" { server: &'a str },
     SceneSaved = "scene-saved" { elements: usize, path: &'a str, stages: &'a str },
     DesktopRemoved = "desktop-removed" { desktop: &'a str },
+    // Command line: `motorium policy`
+    PolicyActive = "policy-active" { name: &'a str, version: &'a str, seconds: u64 },
+    PolicyFileActive = "policy-file-active" { name: &'a str, version: &'a str, seconds: u64 },
+    PolicyNeedsSecondPerson = "policy-needs-second-person",
+    PolicyOwnLexicon = "policy-own-lexicon",
+    RuleEffect = "rule-effect" { effect: &'a str },
     // Command line: `motorium audit`
     AuditWhole = "audit-whole" { first: u64, last: u64 },
     AuditBroken = "audit-broken" { problem: &'a str },

@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Restore(Restore),
     /// List the available desktops, or remove a registered one
     Desktops(Desktops),
+    /// Print the policy that decides about the actions of tasks: its rules, what each does, and why
+    Policy(Policy),
     /// Print a link that opens the web page, once
     Page(Page),
     /// Serve the Model Context Protocol on standard input and output, for an agent that uses Motorium as a tool
@@ -310,6 +312,16 @@ pub(crate) enum DesktopsCommand {
         /// Name of the desktop, as `desktops` prints it
         name: String,
     },
+}
+
+/// `motorium policy`.
+#[derive(Debug, Args)]
+pub(crate) struct Policy {
+    #[command(flatten)]
+    pub(crate) server: ConnectionOptions,
+    /// Print the rules in the language of policies, Cedar
+    #[arg(long)]
+    pub(crate) text: bool,
 }
 
 /// `motorium audit`.

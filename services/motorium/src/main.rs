@@ -76,6 +76,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Backup(args) => commands::backup::backup(&loaded, args).await,
         Command::Restore(args) => commands::backup::restore(&loaded, args).await,
         Command::Desktops(args) => commands::desktops::desktops(&loaded, args).await,
+        Command::Policy(args) => commands::policy::policy(&loaded, &args).await,
         Command::Page(args) => commands::page::page(&loaded, args).await,
         Command::Mcp(args) => commands::mcp::mcp(&loaded, args).await,
         Command::Tools => commands::tools::tools(&loaded).await,

@@ -53,7 +53,7 @@ use tokio::task::JoinHandle;
 pub use config::{Config, Settings};
 use desktops::task_files::TaskFiles;
 use desktops::{DesktopPool, probe};
-use edge::{Edge, UploadSlots, WatchSlots};
+use edge::{Edge, PolicySettings, UploadSlots, WatchSlots};
 pub use error::{Error, reason};
 use instance::Instance;
 use motorium_proto::domain::id::TaskName;
@@ -159,6 +159,7 @@ impl Orchestrator {
             wake_dispatcher: wake.clone(),
             limits: config.limits,
             tools: config.run.tools.clone(),
+            policy: PolicySettings::of(&config.run),
             shutdown: shutdown.clone(),
             heartbeat: HEARTBEAT_INTERVAL,
             scope: TaskScope::All,

@@ -200,6 +200,11 @@ impl Policy {
         &self.words
     }
 
+    /// Returns the policies as Cedar has them.
+    pub(super) fn policies(&self) -> &PolicySet {
+        &self.policies
+    }
+
     /// Judges an action of a task.
     #[must_use]
     pub fn judge(&self, requester: Requester<'_>, what: &ActionContext) -> Judgement {
@@ -288,7 +293,8 @@ impl Policy {
             .is_authorized(&request, &self.policies, &asked.entities))
     }
 
-    fn rule(&self, id: &PolicyId) -> PolicyRule {
+    /// Returns a rule with its name and reasons.
+    pub(super) fn rule(&self, id: &PolicyId) -> PolicyRule {
         let annotation = |key: &str| self.policies.annotation(id, key).unwrap_or_default();
         let named = annotation("id");
         let name = if named.is_empty() {

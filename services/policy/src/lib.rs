@@ -7,6 +7,7 @@
 //! - `named_hosts`: private hosts in the user's words
 //! - [`provenance`]: parts of an argument that do not come from the user
 //! - `decoding`: decoded forms of a text, and the values in it
+//! - [`rules`]: the rules of a policy, described for people
 //! - [`source`]: loading policies from files, and reloading them when the files change
 //!
 //! The lexicon that gives texts a meaning is in `motorium_text`. Approvals are requested and awaited by the run loop, not here.
@@ -17,11 +18,13 @@ mod decoding;
 pub mod engine;
 mod named_hosts;
 pub mod provenance;
+pub mod rules;
 pub mod source;
 mod target_context;
 
 pub use context::{ActionContext, ActionInputs, CallInputs};
 pub use engine::{Creator, Judgement, Policy, PolicyDecision, PolicyRule, Requester};
 pub use named_hosts::{named_private_hosts, private_hosts_of};
+pub use rules::{RuleDescription, RuleEffect};
 pub use source::{PolicyDocument, PolicySource};
 pub use target_context::surrounding_area;

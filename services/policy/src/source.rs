@@ -136,6 +136,13 @@ impl PolicySource {
         self.current().rules
     }
 
+    /// Returns the active policy together with its text.
+    #[must_use]
+    pub fn active(&self) -> (Arc<Policy>, PolicyDocument) {
+        let ActivePolicy { rules, written } = self.current();
+        (rules, written)
+    }
+
     fn current(&self) -> ActivePolicy {
         let current = self.active.read();
         current.unwrap_or_else(PoisonError::into_inner).clone()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -28,6 +29,7 @@ CALLERS = {
 # The buttons are far apart: the policy looks at what is around a target.
 PAGE = """<!doctype html><title>Reports</title><body style="font: 24px sans-serif">
 <p><button onclick="fetch('/report', {method: 'POST'}); this.textContent = 'Generated'">Generate report</button>
+<p>Order number 4711
 <p style="margin-top: 400px"><button onclick="fetch('/delete', {method: 'POST'}); this.textContent = 'Deleted'">Delete</button>
 """
 
@@ -61,10 +63,47 @@ class ShopHandler(BaseHTTPRequestHandler):
         pass
 
 
-class Stack:
-    """A running `motorium up`."""
+class Model(ThreadingHTTPServer):
+    """A model that extracts the order number from the screen, as it reads it in the request, and then is done."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
+        self.extracted = False
+        super().__init__(("127.0.0.1", 0), ModelHandler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+class ModelHandler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        request = self.rfile.read(int(self.headers["content-length"])).decode()
+        if "You take data from a screen" in request:
+            number = re.search(r"Order number (\d+)", request)
+            answer: dict = {"data": {"order": number and number[1]}, "sources": {}}
+            self.server.extracted = True
+        elif self.server.extracted:
+            answer = {"next": "done", "message": "It is read."}
+        else:
+            schema = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
+            answer = {"next": "extract", "message": "the order number", "json_schema": json.dumps(schema)}
+        says = {"finish_reason": "stop", "message": {"content": json.dumps(answer)}}
+        body = json.dumps({"choices": [says], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Stack:
+    """A running `motorium up`, with the phrasebook and a model for what that does not know."""
+
+    def __init__(self, folder: Path, model: Model) -> None:
         installed = Path(os.environ.get("MOTORIUM_DATA", Path.home() / ".local/share/motorium"))
         for name in ("models", "onnxruntime"):
             (folder / name).symlink_to(installed / name)
@@ -76,7 +115,11 @@ class Stack:
         environment = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
         listeners = {f"MOTORIUM_{name.upper()}__LISTEN": "127.0.0.1:0" for name in SERVICES}
         self.environment = environment | listeners | {"MOTORIUM_DATA": str(folder), "LANG": "C.UTF-8"}
-        settings = [f"server.callers_file={callers}", "gateway.direct_actions=true"]
+        self.files = folder / "files"
+        settings = [
+            f"server.callers_file={callers}", "gateway.direct_actions=true", 'planner.backends=["phrasebook", "operator"]',
+            "planner.backend.operator.provider=own", "planner.backend.operator.model=local-vl", f"planner.providers.own.base_url={model.url}",
+        ]
         self.log = (folder / "log").open("w")
         self.process = subprocess.Popen(
             [MOTORIUM, *(part for setting in settings for part in ("--set", setting)), "up", "--virtual-desktop", "--size", "1280x800"],
@@ -111,8 +154,15 @@ def shop() -> Iterator[Shop]:
 
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    running = Stack(tmp_path_factory.mktemp("motorium"))
+def model() -> Iterator[Model]:
+    server = Model()
+    yield server
+    server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory, model: Model) -> Iterator[Stack]:
+    running = Stack(tmp_path_factory.mktemp("motorium"), model)
     yield running
     running.close()
 

@@ -8,7 +8,7 @@ import anyio
 import httpx2
 import mcp_types as types
 import pytest
-from conftest import MOTORIUM, Shop, Stack, token
+from conftest import MOTORIUM, Model, Shop, Stack, token
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -83,6 +83,49 @@ async def test_a_task_is_carried_out_and_tells_its_progress(stack: Stack, shop: 
         # The policy does not know of single actions: the desktop's own rules hold, and its lease.
         acted = await client.call_tool("act", {"action": {"type": "move", "x": delete["x"], "y": delete["y"]}})
         assert acted.structured_content["result"] == "performed", acted.content
+
+
+@run
+async def test_data_is_extracted_in_the_form_of_a_schema(stack: Stack, shop: Shop, model: Model) -> None:
+    order = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
+    async with connect(stack) as client:
+        await opened(client, shop)
+
+        async def extract(schema: dict):
+            model.extracted = False
+            return await client.call_tool("extract", {"instruction": "Find the number of the order", "json_schema": schema})
+
+        result = await extract(order)
+        assert not result.is_error and result.structured_content["extracted"] == {"order": "4711"}, result.content
+        # The model keeps to a form of its own, which is not the requested one.
+        unfit = await extract({"type": "object", "required": ["price"]})
+        assert unfit.is_error and "does not fit the schema" in unfit.content[0].text, unfit.content
+        invalid = await extract({"type": 7})
+        assert invalid.is_error and "json_schema" in invalid.content[0].text, invalid.content
+        assert shop.pressed == [] or "/delete" not in shop.pressed
+
+
+@pytest.mark.parametrize("version", [WITH_SESSIONS, WITHOUT_SESSIONS])
+@run
+async def test_files_of_a_task_are_linked_and_read(stack: Stack, version: str) -> None:
+    async with connect(stack, version) as client:
+        started = await client.call_tool("run_task", {"goal": "wait 2 seconds", "files": ["report.csv", "none.txt"], "wait_seconds": 0})
+        task = started.structured_content["task"]
+        # As an application on the desktop does it, while the task runs.
+        (desktop,) = stack.files.glob("[!.]*")
+        (desktop / "report.csv").write_text("month,sum\nMay,12 €\n")
+        result = await client.call_tool("get_task", {"task": task})
+        found, missing = result.structured_content["files"]
+        assert (found["name"], missing["name"]) == ("report.csv", "none.txt") and "none.txt" in missing["error"], result.content
+        (link,) = [part for part in result.content if isinstance(part, types.ResourceLink)]
+        assert (link.uri, link.size) == (found["uri"], 21)
+        read = await client.read_resource(link.uri)
+        assert read.contents[0].text == "month,sum\nMay,12 €\n"
+    async with connect(stack, version, caller="watcher") as client:
+        assert (await client.read_resource(link.uri)).contents[0].text
+        for uri in ["motorium://tasks/none/artifacts/a", "file:///etc/passwd"]:
+            with pytest.raises(MCPError):
+                await client.read_resource(uri)
 
 
 @pytest.mark.parametrize("version", [WITH_SESSIONS, WITHOUT_SESSIONS])

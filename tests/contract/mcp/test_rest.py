@@ -24,10 +24,14 @@ EXAMPLES = settings(
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance, negative_data_rejection]
 OPERATIONS = {
     "/api/v1/tasks", "/api/v1/tasks/{task}", "/api/v1/tasks/{task}/steps", "/api/v1/tasks/{task}/approvals", "/api/v1/approvals",
-    "/api/v1/desktops", "/api/v1/sessions", "/api/v1/sessions/{session}", "/api/v1/desktops/{desktop}/drain",
+    "/api/v1/desktops", "/api/v1/sessions", "/api/v1/sessions/{session}", "/api/v1/policy",
+    *(f"/api/v1/desktops/{{desktop}}/{command}" for command in ("drain", "undrain")),
     *(f"/api/v1/tasks/{{task}}/{command}" for command in ("cancel", "pause", "resume", "take-over", "hand-back", "messages")),
     *(f"/api/v1/tasks/{{task}}/approvals/{{approval}}/{decision}" for decision in ("approve", "deny")),
 }
+
+# Takes nothing that could be wrong.
+WITHOUT_INPUT = "/api/v1/policy"
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
@@ -40,6 +44,8 @@ def test_resources_are_as_described(stack: Stack, shop: Shop, mode: GenerationMo
     operations = [result.ok() for result in described.include(tag="resources").get_all_operations()]
     assert {operation.path for operation in operations} == OPERATIONS
     for operation in operations:
+        if mode is GenerationMode.NEGATIVE and operation.path == WITHOUT_INPUT:
+            continue
 
         @EXAMPLES
         @given(case=operation.as_strategy(generation_mode=mode))
@@ -115,3 +121,39 @@ def test_a_program_with_only_http_commands_tasks_and_decides_approvals(stack: St
             wait_for(task, "STATE_SUCCEEDED", "STATE_FAILED")
             assert shop.pressed == pressed
             assert command(f"{approval}/{decision}", status=400)["error"]["reason"] == "APPROVAL_ENDED"
+
+
+def test_a_drained_desktop_receives_tasks_again(stack: Stack) -> None:
+    with httpx2.Client(base_url=stack.gateway, headers=OWNER, timeout=30) as client:
+
+        def command(name: str, **headers: str) -> httpx2.Response:
+            return client.post(f"/api/v1/desktops/local/{name}", json={}, headers=headers)
+
+        def state() -> str:
+            return client.get("/api/v1/desktops").json()["desktops"][0]["state"]
+
+        watcher = {"authorization": f"Bearer {token('watcher')}"}
+        assert command("drain").json()["state"] == "STATE_DRAINING" == state()
+        assert command("undrain", **watcher).status_code == 403 and state() == "STATE_DRAINING"
+        first = command("undrain", **{"idempotency-key": "again-1"})
+        assert first.status_code == 200 and first.json()["state"] == "STATE_AVAILABLE" == state(), first.text
+        # Sent again, it does nothing: the desktop was drained anew in between.
+        command("drain")
+        assert command("undrain", **{"idempotency-key": "again-1"}).status_code == 200 and state() == "STATE_DRAINING"
+        assert command("undrain").status_code == 200 and state() == "STATE_AVAILABLE"
+        created = client.post("/task", json={"instruction": "wait 0.1 seconds"}).json()["task_id"]
+        deadline = time.monotonic() + 20
+        while client.get(f"/api/v1/tasks/{created}").json()["state"] != "STATE_SUCCEEDED":
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        unknown = client.post("/api/v1/desktops/none/undrain", json={})
+        assert (unknown.status_code, unknown.json()["error"]["reason"]) == (404, "DESKTOP_NOT_FOUND")
+
+
+def test_the_policy_is_read(stack: Stack) -> None:
+    for caller in ("owner", "watcher"):
+        answer = httpx2.get(f"{stack.gateway}/api/v1/policy", headers={"authorization": f"Bearer {token(caller)}"})
+        policy = answer.json()
+        assert answer.status_code == 200 and policy["name"] == "careful" and policy["built_in"], answer.text
+        pay = next(rule for rule in policy["rules"] if rule["id"] == "pay")
+        assert pay["effects"] == ["EFFECT_REQUIRE_APPROVAL"] and "pays" in pay["because"]

@@ -125,6 +125,13 @@ async fn a_task_is_run_listed_shown_and_saved() {
     let desktops = motorium(&["desktops"]).await;
     assert_code(&desktops, 0);
     assert!(desktops.stdout.contains("local"), "{}", desktops.stdout);
+    let policy = motorium(&["policy"]).await;
+    assert_code(&policy, 0);
+    for part in ["policy `", "everything", "permits"] {
+        assert!(policy.stdout.contains(part), "{}", policy.stdout);
+    }
+    let cedar = motorium(&["policy", "--text"]).await;
+    assert!(cedar.stdout.contains("permit (principal"), "{cedar:?}");
     let whole = up.setup.motorium(&["audit", "verify"]).await;
     assert_code(&whole, 0);
     let exported = up.setup.motorium(&["audit", "export"]).await;

@@ -14,18 +14,47 @@ export const UPLOAD_LIMIT_BYTES = 64 * 1024 * 1024;
 // All files of one request together: the limit of a gRPC message is 4 MiB.
 const INLINE_TOTAL_BYTES = 3 * 1024 * 1024;
 
-export async function attach(files: readonly File[]): Promise<AttachmentInit[]> {
-  let inline = 0;
+/** Bytes that have left this browser, of the files that are uploaded. */
+export interface UploadProgress {
+  readonly sent: number;
+  readonly total: number;
+}
+
+/** Reads or uploads files, in their order. Throws a `CancelledUpload` once the signal is aborted. */
+export async function attach(
+  files: readonly File[], onProgress: (progress: UploadProgress) => void, signal: AbortSignal,
+): Promise<AttachmentInit[]> {
+  const { inline, uploaded } = divide(files);
+  const total = [...uploaded].reduce((sum, file) => sum + file.size, 0);
+  let before = 0;
   const attachments: AttachmentInit[] = [];
   for (const file of files) {
-    if (file.size <= INLINE_LIMIT_BYTES && inline + file.size <= INLINE_TOTAL_BYTES) {
-      inline += file.size;
+    if (inline.has(file)) {
       attachments.push({ name: file.name, data: await contentOf(file) });
-    } else {
-      attachments.push({ name: file.name, upload: await upload(file) });
+      continue;
     }
+    onProgress({ sent: before, total });
+    const upload = await send(file, (sent) => onProgress({ sent: before + Math.min(sent, file.size), total }), signal);
+    attachments.push({ name: file.name, upload });
+    before += file.size;
   }
   return attachments;
+}
+
+/** Divides files into those that travel in the request, as long as there is room, and those that are uploaded. */
+function divide(files: readonly File[]): { readonly inline: ReadonlySet<File>; readonly uploaded: ReadonlySet<File> } {
+  const inline = new Set<File>();
+  const uploaded = new Set<File>();
+  let room = INLINE_TOTAL_BYTES;
+  for (const file of files) {
+    if (file.size <= INLINE_LIMIT_BYTES && file.size <= room) {
+      room -= file.size;
+      inline.add(file);
+    } else {
+      uploaded.add(file);
+    }
+  }
+  return { inline, uploaded };
 }
 
 /** Reads a file, which may have been moved or changed since it was chosen. */
@@ -37,22 +66,40 @@ async function contentOf(file: File): Promise<Uint8Array<ArrayBuffer>> {
   }
 }
 
-async function upload(file: File): Promise<string> {
-  const response = await fetch("/api/uploads", {
-    method: "POST",
-    body: file,
-    credentials: "same-origin",
-    headers: { "content-type": "application/octet-stream" },
-  }).catch((error: unknown) => {
-    throw new UploadError("offline", `${file.name}: ${String(error)}`);
+/** Uploads a file. Not with `fetch`, which does not tell how much has been sent. */
+function send(file: File, onSent: (bytes: number) => void, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    const fail = (kind: ProblemKind, words: string): void => reject(new UploadError(kind, `${file.name}: ${words}`));
+    request.upload.onprogress = ({ loaded }) => onSent(loaded);
+    request.onload = () => {
+      const { upload, words } = answerOf(request);
+      if (upload === undefined) fail(KINDS[request.status] ?? "server", words);
+      else resolve(upload);
+    };
+    request.onerror = () => fail("offline", "the connection was lost");
+    request.onabort = () => reject(new CancelledUpload());
+    signal.addEventListener("abort", () => request.abort(), { once: true });
+    request.open("POST", "/api/uploads");
+    request.setRequestHeader("content-type", "application/octet-stream");
+    if (signal.aborted) reject(new CancelledUpload());
+    else request.send(file);
   });
-  const body: unknown = await response.json().catch(() => ({}));
-  const record = body as { upload?: string; message?: string; error?: { message?: string } };
-  if (!response.ok || !record.upload) {
-    const words = record.error?.message ?? record.message ?? `${response.status} ${response.statusText}`;
-    throw new UploadError(KINDS[response.status] ?? "server", `${file.name}: ${words}`);
-  }
-  return record.upload;
 }
+
+/** Name of the upload, or what the server says instead. */
+function answerOf(request: XMLHttpRequest): { readonly upload?: string; readonly words: string } {
+  const status = `${request.status} ${request.statusText}`;
+  try {
+    const body = JSON.parse(request.responseText) as { upload?: string; error?: { message?: string } };
+    const words = body.error?.message ?? status;
+    return request.status === 200 && body.upload ? { upload: body.upload, words } : { words };
+  } catch {
+    return { words: status };
+  }
+}
+
+/** The user has cancelled an upload. */
+export class CancelledUpload extends Error {}
 
 const KINDS: Readonly<Record<number, ProblemKind>> = { 401: "signedOut", 403: "denied", 413: "tooLarge", 429: "busy" };

@@ -3,7 +3,7 @@ import type { Desktop } from "@gen/common/v1/desktop_pb.ts";
 import type { Approval } from "@gen/orchestrator/v1/task_pb.ts";
 import { orchestrator, requestId } from "@/api/client.ts";
 import { isRefusal, problemOf } from "@/api/errors.ts";
-import { attach, type AttachmentInit } from "@/api/uploads.ts";
+import { attach, CancelledUpload, type AttachmentInit } from "@/api/uploads.ts";
 import { titleOf } from "@/model/conversations.ts";
 import { hasEnded, RequestKind, TaskState } from "@/model/task.ts";
 import { forgetTakeOver, rememberTakeOver } from "./actor.ts";
@@ -11,7 +11,7 @@ import { openConversation, tasksInOrder, useConversation } from "./conversation.
 import { refreshLists } from "./lists.ts";
 import { changeDraft, draftOf, moveDraft, NEW } from "./prompt.ts";
 import { go } from "./route.ts";
-import { addSending, beginTry, changeSending, removeSending, sendingOf, type Request, type Sending } from "./sending.ts";
+import { addSending, beginTry, changeSending, endUpload, removeSending, sendingOf, type Request, type Sending } from "./sending.ts";
 import { useSettings, type Language } from "./settings.ts";
 
 /**
@@ -40,7 +40,12 @@ export async function sendAgain(id: string): Promise<void> {
 /** Puts an entry that the server has refused back into the prompt, with its files. */
 export function editAgain(id: string): void {
   const entry = sendingOf(id);
-  if (!entry || entry.underWay || !entry.refused) return;
+  if (entry && !entry.underWay && entry.refused) backIntoPrompt(id);
+}
+
+function backIntoPrompt(id: string): void {
+  const entry = sendingOf(id);
+  if (!entry) return;
   const draft = draftOf(entry.conversation);
   const text = draft.text.trim() === "" ? entry.text : `${entry.text}\n${draft.text}`;
   changeDraft(entry.conversation, { text, files: [...entry.files, ...draft.files] });
@@ -66,6 +71,7 @@ async function attempt(id: string): Promise<void> {
       ? createTask(entry, entry.request.language, attachments)
       : sendMessage(entry, entry.request, attachments));
   } catch (error) {
+    if (error instanceof CancelledUpload) return backIntoPrompt(id);
     const problem = problemOf(error);
     changeSending(id, { problem, underWay: false, refused: !begun || isRefusal(problem) });
   }
@@ -75,8 +81,11 @@ async function attempt(id: string): Promise<void> {
 async function attachOnce(id: string): Promise<readonly AttachmentInit[]> {
   const entry = sendingOf(id);
   if (!entry) return [];
-  const attachments = entry.attachments ?? (await attach(entry.files));
-  changeSending(id, { attachments });
+  if (entry.attachments) return entry.attachments;
+  const cancelling = new AbortController();
+  const cancel = (): void => cancelling.abort();
+  const attachments = await attach(entry.files, (progress) => changeSending(id, { upload: { ...progress, cancel } }), cancelling.signal);
+  endUpload(id, attachments);
   return attachments;
 }
 

@@ -4,7 +4,7 @@
  */
 import { create } from "zustand";
 import type { Problem } from "@/api/errors.ts";
-import type { AttachmentInit } from "@/api/uploads.ts";
+import type { AttachmentInit, UploadProgress } from "@/api/uploads.ts";
 import type { Language } from "./settings.ts";
 
 /** The request that an entry stands for, decided at its first try. */
@@ -21,6 +21,8 @@ export interface Sending {
   readonly request: Request;
   /** Files as the request names them. Present once all were read and uploaded. */
   readonly attachments?: readonly AttachmentInit[];
+  /** Present while files are uploaded. */
+  readonly upload?: UploadProgress & { cancel(): void };
   /** Id of the request that creates the session, and the session once it is there. */
   readonly sessionRequest: string;
   readonly session?: string;
@@ -51,8 +53,19 @@ export function beginTry(id: string): void {
   useSending.setState(({ entries }) => ({
     entries: entries.map((entry) => {
       if (entry.id !== id) return entry;
-      const { problem: _, ...rest } = entry;
+      const { problem: _problem, upload: _upload, ...rest } = entry;
       return { ...rest, underWay: true, refused: false };
+    }),
+  }));
+}
+
+/** Keeps what the files became in the request. */
+export function endUpload(id: string, attachments: readonly AttachmentInit[]): void {
+  useSending.setState(({ entries }) => ({
+    entries: entries.map((entry) => {
+      if (entry.id !== id) return entry;
+      const { upload: _, ...rest } = entry;
+      return { ...rest, attachments };
     }),
   }));
 }

@@ -159,6 +159,7 @@ describe.skipIf(missing !== undefined)("images", () => {
     await take("failed", [], new URL(writer.page.url()).hash);
 
     await take("diagnostics", [], "#/diagnostics");
+    await take("policy", [wide], "#/policy/pay", async ({ page }) => page.locator("li[aria-current=true]").waitFor());
     const unknown = new Log().add({ case: "created", value: { task: { goal: "点击“保存”" } } }, 0, TaskState.PENDING).step(1);
     unknown.add({ case: "userAsked", value: { request: { kind: RequestKind.QUESTION, message:
       "执行“点击‘保存’”时被中断，无法确定是否已完成。请查看：已完成请回答“已完成”，否则回答“重试”。" } } }, 1, TaskState.AWAITING_USER);

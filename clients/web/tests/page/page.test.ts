@@ -591,6 +591,60 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByText(/^(Done|Not done)$/).waitFor();
   });
 
+  test("an upload tells how much has been sent, and can be cancelled", { timeout: 40_000 }, async () => {
+    const { page, context } = await open();
+    const network = await context.newCDPSession(page);
+    // Slow enough to be watched: 5 s for the file.
+    await network.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 1024 * 1024 });
+    const film = { name: "film.bin", mimeType: "application/octet-stream", buffer: Buffer.alloc(5 * 1024 * 1024, 7) };
+    const prompt = page.locator("#prompt");
+    const bar = page.getByRole("progressbar", { name: "Upload of the files" });
+    const percent = async () => Number(await bar.getAttribute("aria-valuenow"));
+    await page.locator("input[type=file]").setInputFiles([film]);
+    await prompt.fill("wait 1 second");
+    await page.keyboard.press("Enter");
+    await expect.poll(percent).toBeGreaterThan(0);
+    expect(await percent()).toBeLessThan(100);
+    await page.getByText(/ of 5\.0 MB sent$/).waitFor();
+    await expectFine(page);
+    await page.getByRole("button", { name: "Cancel", exact: true }).click();
+    await bar.waitFor({ state: "detached" });
+    expect(await prompt.inputValue()).toBe("wait 1 second");
+    await page.getByRole("button", { name: "Remove film.bin" }).waitFor();
+
+    await prompt.press("Enter");
+    await bar.waitFor();
+    await page.getByText(/^(Done|Not done)$/).waitFor({ timeout: 20_000 });
+    expect(await bar.count()).toBe(0);
+  });
+
+  test("the policy is read, and an approval leads to the rule that asked for it", async () => {
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).step(1);
+    log.add({ case: "approvalRequested", value: { approval: {
+      name: "tasks/t/approvals/1", reason: "it pays", action: { intent: "press Pay" }, rules: ["pay", "provider", "of-a-hook"],
+    } } }, 1, TaskState.AWAITING_USER);
+    await replay(page, log);
+    await page.goto(`${stack.address}/#/tasks/t`);
+    const card = page.getByRole("region", { name: "Approval needed" });
+    await card.getByText("Policy rule").click();
+    await card.getByText("it pays, buys or orders something").waitFor();
+    await card.getByText("A safety check of the model’s provider").waitFor();
+    expect(await card.getByRole("link", { name: "of-a-hook" }).count()).toBe(0);
+    await card.getByRole("link", { name: "pay", exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: "Policy" }).waitFor();
+    const asked = page.locator("li[aria-current=true]");
+    expect(await asked.textContent()).toContain("This rule asked");
+    await asked.getByText('resource.meanings.contains("pay")').waitFor();
+    expect(await page.getByRole("region", { name: "Needs an approval" }).getByRole("listitem").count()).toBeGreaterThan(10);
+    await page.getByRole("region", { name: "Done without asking" }).getByText("reading and navigation are free", { exact: true }).waitFor();
+    await page.getByText("Built in: careful").waitFor();
+    expect(await page.getByText(/^[0-9a-f]{12}$/).getAttribute("title")).toMatch(/^[0-9a-f]{64}$/);
+    await expectFine(page);
+    await page.setViewportSize(PHONE);
+    await expectFine(page);
+  });
+
   test("texts of screens, models and users are never HTML", async () => {
     const evil = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
     const { page } = await open({}, BLANK);
@@ -660,7 +714,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
 
   test.each([
     // Each view in both schemes, both languages and both sizes, but not in all eight combinations, which would take a minute.
-    ["light", "en-GB", WIDE, ["desktops"], "done"], ["dark", "zh-CN", WIDE, ["approvals"], "asking"],
+    ["light", "en-GB", WIDE, ["desktops"], "done"], ["dark", "zh-CN", WIDE, ["approvals", "policy"], "asking"],
     ["dark", "en-GB", PHONE, ["diagnostics"], "done"], ["light", "zh-CN", PHONE, ["desktops"], "asking"],
   ] as const)("every view is accessible and fits its window: %s, %s, %o", async (colorScheme, locale, viewport, views, end) => {
     const { page } = await open({ colorScheme, locale, viewport });

@@ -77,6 +77,11 @@ export class Stack {
     return this.folder !== undefined;
   }
 
+  /** Process of the server. */
+  get processId(): number {
+    return this.process?.pid ?? 0;
+  }
+
   async startServer(): Promise<void> {
     const child = spawn(BINARY, ["up", "--virtual-desktop", "--size", "1280x800"], {
       env: this.environment,

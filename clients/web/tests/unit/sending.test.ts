@@ -40,7 +40,42 @@ const lost = (): ConnectError => new ConnectError("the connection was lost", Cod
 const file = (name: string, text: string): File => new File([text], name);
 const entry = () => useSending.getState().entries[0];
 
+/** An upload in progress, as the page sees it. */
+class FakeUpload {
+  readonly upload: { onprogress?: (event: { loaded: number }) => void } = {};
+  onload?: () => void;
+  onabort?: () => void;
+  status = 0;
+  statusText = "";
+  responseText = "";
+  aborted = false;
+  open(): void {}
+  setRequestHeader(): void {}
+  send(): void {}
+  abort(): void {
+    this.aborted = true;
+    this.onabort?.();
+  }
+  end(status: number, text: string): void {
+    Object.assign(this, { status, responseText: text });
+    this.onload?.();
+  }
+}
+
+/** Stands in for uploads, which are answered at once if there is an answer. Returns those that have begun. */
+function stubUploads(answer?: () => { status: number; text: string }): FakeUpload[] {
+  const begun: FakeUpload[] = [];
+  vi.stubGlobal("XMLHttpRequest", class extends FakeUpload {
+    override send(): void {
+      begun.push(this);
+      if (answer) this.end(answer().status, answer().text);
+    }
+  });
+  return begun;
+}
+
 beforeEach(() => {
+  changeDraft(NEW, { text: "", files: [] });
   for (const call of Object.values(calls)) call.mockReset();
   calls.createSession.mockResolvedValue({ session: { name: "sessions/s" } });
   calls.createTask.mockResolvedValue({ task: { name: "tasks/t" } });
@@ -111,8 +146,7 @@ describe("a new task", () => {
 describe("files", () => {
   test("that cannot be uploaded leave everything to be changed or tried again", async () => {
     const large = file("film.bin", "x".repeat(2 * 1024 * 1024));
-    const upload = vi.fn().mockResolvedValueOnce(new Response('{"error":{"message":"the body has more than 64 MiB"}}', { status: 413 }));
-    vi.stubGlobal("fetch", upload);
+    stubUploads(() => ({ status: 413, text: '{"error":{"message":"the body has more than 64 MiB"}}' }));
     await send("look", [large, file("a.txt", "a")]);
     expect(entry()?.problem).toMatchObject({ kind: "tooLarge", detail: "film.bin: the body has more than 64 MiB" });
     expect(calls.createTask).not.toHaveBeenCalled();
@@ -123,13 +157,46 @@ describe("files", () => {
   });
 
   test("are uploaded once for all tries", async () => {
-    const upload = vi.fn().mockResolvedValue(new Response('{"upload":"uploads/u"}'));
-    vi.stubGlobal("fetch", upload);
+    const uploads = stubUploads(() => ({ status: 200, text: '{"upload":"uploads/u"}' }));
     calls.createTask.mockRejectedValueOnce(lost());
     await send("look", [file("film.bin", "x".repeat(2 * 1024 * 1024))]);
     await sendAgain(entry()!.id);
-    expect(upload).toHaveBeenCalledTimes(1);
+    expect(uploads).toHaveLength(1);
     expect(calls.createTask.mock.calls[1]?.[0].task.attachments).toEqual([{ name: "film.bin", upload: "uploads/u" }]);
+  });
+});
+
+describe("an upload", () => {
+  const MIB = 1024 * 1024;
+
+  test("tells how much of all its files has been sent", async () => {
+    const uploads = stubUploads();
+    const sent = send("look", [file("a.bin", "x".repeat(2 * MIB)), file("b.txt", "b"), file("c.bin", "x".repeat(6 * MIB))]);
+    await vi.waitFor(() => expect(uploads).toHaveLength(1));
+    expect(entry()?.upload).toMatchObject({ sent: 0, total: 8 * MIB });
+    uploads[0]!.upload.onprogress!({ loaded: MIB });
+    expect(entry()?.upload?.sent).toBe(MIB);
+    uploads[0]!.end(200, '{"upload":"uploads/a"}');
+    await vi.waitFor(() => expect(uploads).toHaveLength(2));
+    uploads[1]!.upload.onprogress!({ loaded: 3 * MIB });
+    expect(entry()?.upload?.sent).toBe(5 * MIB);
+    uploads[1]!.end(200, '{"upload":"uploads/c"}');
+    await sent;
+    expect(calls.createTask.mock.calls[0]?.[0].task.attachments.map((one: { upload?: string }) => one.upload)).toEqual(["uploads/a", undefined, "uploads/c"]);
+    expect(entry()?.upload).toBeUndefined();
+  });
+
+  test("that is cancelled puts the message back with its files, and sends nothing", async () => {
+    const uploads = stubUploads();
+    const large = file("film.bin", "x".repeat(2 * MIB));
+    const sent = send("look", [large]);
+    await vi.waitFor(() => expect(uploads).toHaveLength(1));
+    entry()!.upload!.cancel();
+    await sent;
+    expect(uploads[0]!.aborted).toBe(true);
+    expect(calls.createTask).not.toHaveBeenCalled();
+    expect(useSending.getState().entries).toEqual([]);
+    expect(draftOf(NEW)).toMatchObject({ text: "look", files: [large] });
   });
 });
 

@@ -6,6 +6,7 @@
 //! - `tasks`: runs, follows, answers and stops tasks; extracts data
 //! - `approvals`: asks the person at the client
 //! - `plain_text`: texts of pages and clients in the words of this server
+//! - `files`: files of tasks as resources
 //! - `desktop`: looks at a desktop, and acts on it
 //! - `session`: sessions of the protocol, each of one caller
 //!
@@ -16,6 +17,7 @@
 mod approvals;
 mod call;
 mod desktop;
+mod files;
 mod input;
 mod plain_text;
 mod server;

@@ -1,17 +1,19 @@
-//! The server's side of the protocol: lists the tools, and passes each call on.
+//! The server's side of the protocol: lists the tools, passes each call on, and reads files of tasks.
 //!
 //! It has no state but the key that seals what clients of the protocol without sessions bring back.
 
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ErrorData, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, ErrorData, Implementation,
+    ListResourceTemplatesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 
 use super::call::{Answered, CallContext, failure, problem};
+use super::files;
 use super::input::Seal;
 use super::tools::{CallError, ToolCall, declared};
 use crate::caller::Caller;
@@ -62,7 +64,10 @@ impl McpServer {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("motorium", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
@@ -78,16 +83,36 @@ impl ServerHandler for McpServer {
         )))
     }
 
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = vec![files::template()];
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let caller = caller_of(&context)?;
+        let client = self.upstream.orchestrator(&caller);
+        let client = client.map_err(files::protocol_error)?;
+        let content = tokio::select! {
+            () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
+            content = files::read(client, &request.uri) => content,
+        };
+        content.map(Into::into).map_err(files::protocol_error)
+    }
+
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let parts = context.extensions.get::<http::request::Parts>();
-        let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
-        let Some(caller) = caller.cloned() else {
-            return Err(ErrorData::internal_error("the request has no caller", None));
-        };
+        let caller = caller_of(&context)?;
         let input = self.seal.open(&request, &caller)?;
         let arguments = request.arguments.unwrap_or_default();
         let call = match ToolCall::parse(&request.name, arguments, self.direct_actions) {
@@ -107,4 +132,12 @@ impl ServerHandler for McpServer {
         let answered = self.call(call, &context).await;
         Ok(answered.unwrap_or_else(|error| failure(&error.report()).into()))
     }
+}
+
+/// Returns the caller of the request that brought a message.
+fn caller_of(context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+    let parts = context.extensions.get::<http::request::Parts>();
+    let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
+    let caller = caller.cloned();
+    caller.ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
 }

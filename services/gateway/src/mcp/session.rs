@@ -7,16 +7,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Extension, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use futures::future::BoxFuture;
 use futures::{Stream, StreamExt as _, stream};
-use http::{HeaderMap, header};
+use http::{HeaderMap, Method, header};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::server::McpServer;
@@ -29,6 +30,8 @@ use crate::socket::StreamContext;
 
 /// Header of a session.
 const SESSION_ID: &str = "mcp-session-id";
+/// Method of the message that opens a session.
+const INITIALIZE: &str = "initialize";
 /// Maximum number of sessions of a caller.
 // A client has one for as long as it runs.
 const MAX_SESSIONS: usize = 20;
@@ -165,15 +168,22 @@ pub(crate) async fn check_session(
     request: Request,
     next: Next,
 ) -> Result<Response, Error> {
+    let permit = service.context.quotas.open_stream(caller.identity())?;
     let session = session_id(request.headers()).map(str::to_owned);
-    let opening = match &session {
+    let (request, opening) = match &session {
         Some(session) => {
             service.check_owner(session, &caller)?;
-            None
+            (request, None)
         }
-        None => Some(service.make_room(&caller).await?),
+        None => {
+            let (request, may_open) = may_open_session(request).await?;
+            let opening = match may_open {
+                true => Some(service.make_room(&caller).await?),
+                false => None,
+            };
+            (request, opening)
+        }
     };
-    let permit = service.context.quotas.open_stream(caller.identity())?;
     let response = match opening {
         None => next.run(request).await,
         Some(opening) => {
@@ -204,6 +214,31 @@ pub(crate) async fn check_session(
         };
         Body::from_stream(streamed.into_stream())
     }))
+}
+
+/// Returns a request without a session, and whether it may open one. Requests of the protocol without sessions wait for a task
+/// as long as others, and are no sessions.
+async fn may_open_session(request: Request) -> Result<(Request, bool), Error> {
+    if request.method() != Method::POST {
+        return Ok((request, false));
+    }
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, MAX_JSON_BYTES).await;
+    let body = body.map_err(|_| Error::BodyTooLarge {
+        limit: MAX_JSON_BYTES,
+    })?;
+    let may_open = may_initialize(&body);
+    Ok((Request::from_parts(parts, Body::from(body)), may_open))
+}
+
+/// Returns false if a message is certainly not the one that opens a session.
+fn may_initialize(message: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Message {
+        method: String,
+    }
+    let message: Result<Message, _> = serde_json::from_slice(message);
+    message.map_or(true, |message| message.method == INITIALIZE)
 }
 
 /// Carries out a request without a session, which may open one.
@@ -246,6 +281,22 @@ impl<S: Stream<Item = Result<Bytes, axum::Error>> + Send + 'static> Streamed<S> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_message_that_certainly_opens_no_session_is_spared() {
+        assert!(!may_initialize(br#"{"id": 1, "method": "tools/call"}"#));
+        for message in [
+            r#"{"method": "initialize"}"#,
+            r#"{"method": "tools/call", "method": "initialize"}"#,
+            r#"{"method": "init\u0069alize"}"#,
+            r#"[{"method": "tools/call"}]"#,
+            r#"{"method": 1}"#,
+            "{",
+            "",
+        ] {
+            assert!(may_initialize(message.as_bytes()), "{message}");
+        }
+    }
 
     #[test]
     fn sessions_that_are_being_opened_count() {

@@ -15,9 +15,10 @@ use tonic::Streaming;
 
 use super::approvals::Resolution;
 use super::call::{Answered, CallContext, problem, structured};
+use super::files;
 use super::tools::{
-    Answer, Cancel, Deny, Extract, Failure, GetTask, RunTask, TaskOnly, TaskReport, WaitSeconds,
-    WaitsFor,
+    Answer, Cancel, Deny, Extract, Failure, FileReport, GetTask, RunTask, TaskOnly, TaskReport,
+    WaitSeconds, WaitsFor,
 };
 use crate::error::Error;
 
@@ -362,10 +363,14 @@ impl CallContext<'_> {
             }),
             task: task.name,
             answer: task.answer,
+            files: files::reports(task.result_files),
             steps: task.step_count,
             extracted,
         };
-        Ok(structured(text_of(&report), &report, is_error).into())
+        let mut result = structured(text_of(&report), &report, is_error);
+        let links = report.files.iter().filter_map(files::link);
+        result.content.extend(links);
+        Ok(result.into())
     }
 }
 
@@ -380,6 +385,7 @@ fn task_of(run: RunTask) -> wire::Task {
         session: run.session,
         desktop_selector: selector(run.desktop),
         limits: (run.max_steps > 0).then_some(limits),
+        results: run.files,
         ..wire::Task::default()
     }
 }
@@ -449,6 +455,15 @@ fn next_step(task: &wire::Task) -> String {
     }
 }
 
+fn line_of_file(file: &FileReport) -> String {
+    let name = &file.name;
+    match (file.uri.as_str(), file.path.as_str()) {
+        ("", "") => format!("file {name} was not fetched: {}", file.error),
+        ("", path) => format!("file {name} is on the desktop: {path}"),
+        (uri, _) => format!("file {name} ({} bytes): {uri}", file.size_bytes),
+    }
+}
+
 fn text_of(report: &TaskReport) -> String {
     let mut lines = vec![format!("{}: {}", report.task, report.state)];
     if !report.answer.is_empty() {
@@ -463,6 +478,7 @@ fn text_of(report: &TaskReport) -> String {
     if let Some(extracted) = &report.extracted {
         lines.push(extracted.to_string());
     }
+    lines.extend(report.files.iter().map(line_of_file));
     if !report.next.is_empty() {
         lines.push(format!("next: {}", report.next));
     }

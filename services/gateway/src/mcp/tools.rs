@@ -62,6 +62,9 @@ pub(super) struct RunTask {
     /// Maximum number of steps. 0 is the default of the server.
     #[serde(default)]
     pub(super) max_steps: u32,
+    /// Names of files to fetch from the desktop after the task has ended. The result links them.
+    #[serde(default)]
+    pub(super) files: Vec<String>,
     /// Seconds to wait for the end of the task. 0 starts it and returns at once. Cancelling a call that waits stops the task.
     #[serde(default)]
     pub(super) wait_seconds: WaitSeconds,
@@ -250,11 +253,33 @@ pub(super) struct TaskReport {
     /// Data that was extracted last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) extracted: Option<Value>,
+    /// Files that were fetched from the desktop, or saved on it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) files: Vec<FileReport>,
     /// Number of steps so far.
     pub(super) steps: u32,
     /// The next thing to do, if anything.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) next: String,
+}
+
+/// A file of a task.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct FileReport {
+    pub(super) name: String,
+    /// Address of the content, for `resources/read`. Left out if the content was not fetched.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) uri: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) media_type: String,
+    /// Size of the content, in bytes.
+    pub(super) size_bytes: u64,
+    /// Path on the desktop, for actions there.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) path: String,
+    /// Reason why the content was not fetched.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) error: String,
 }
 
 /// Failure of a task.

@@ -3,19 +3,23 @@
 //! Each is one call of the Orchestrator, made with the token of its caller: who may do what, the services decide. The body is JSON, also
 //! where it is empty: a page of another site cannot send that content type without asking.
 
-use axum::extract::Path;
+use std::sync::Arc;
+
+use axum::extract::{Extension, Path, State};
 use http::HeaderMap;
+use motorium_proto::v1::common::Desktop;
 use motorium_proto::v1::orchestrator as wire;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::Answer;
 use super::json::resource;
+use crate::caller::Caller;
 use crate::chat::request_id;
 use crate::error::Error;
 use crate::files::segment;
 use crate::json::JsonBody;
-use crate::upstream::Client;
+use crate::upstream::{Client, Upstream};
 
 const TASK: &str = "motorium.orchestrator.v1.Task";
 
@@ -244,6 +248,46 @@ pub(crate) async fn drain_desktop(
     resource(&desktop, "motorium.common.v1.Desktop")
 }
 
+/// Ends the drain of a desktop: it receives tasks again.
+#[utoipa::path(post, path = "/api/v1/desktops/{desktop}/undrain", tag = "resources", request_body = Command,
+    params(("desktop" = String, Path, pattern = "^[A-Za-z0-9_-]+$"), ("Idempotency-Key" = Option<String>, Header, description = "Key that makes the request repeatable for 24 hours.")), responses(
+    (status = 200, body = ref("#/components/schemas/motorium.common.v1.Desktop")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn undrain_desktop(
+    State(upstream): State<Arc<Upstream>>,
+    Extension(caller): Extension<Caller>,
+    Path(desktop): Path<String>,
+    headers: HeaderMap,
+    JsonBody(_): JsonBody<Command>,
+) -> Answer {
+    let name = format!("desktops/{}", segment("desktop", &desktop)?);
+    let listed = upstream.list_desktops(&caller).await?;
+    let known = listed.into_iter().find(|one| one.name == name);
+    let known = known.ok_or(Error::DesktopNotFound { name })?;
+    let request = wire::RegisterDesktopRequest {
+        desktop: Some(as_registered(known)),
+        request_id: request_id(&headers)?,
+    };
+    let mut client = upstream.orchestrator(&caller)?;
+    let response = client.register_desktop(request).await?.into_inner();
+    let desktop = response.desktop.unwrap_or_default();
+    resource(&desktop, "motorium.common.v1.Desktop")
+}
+
+/// Returns a desktop as it is registered, without its state: registered unchanged, its drain ends, and a repeated request has the
+/// same content.
+fn as_registered(desktop: Desktop) -> Desktop {
+    Desktop {
+        name: desktop.name,
+        perception_endpoint: desktop.perception_endpoint,
+        executor_endpoint: desktop.executor_endpoint,
+        display: desktop.display,
+        platform: desktop.platform,
+        labels: desktop.labels,
+        ..Desktop::default()
+    }
+}
+
 fn task_name(task: &str) -> Result<String, Error> {
     Ok(format!("tasks/{}", segment("task", task)?))
 }
@@ -253,5 +297,6 @@ pub(crate) mod description {
     pub(crate) use super::{
         __path_approve, __path_cancel_task, __path_deny, __path_drain_desktop, __path_hand_back,
         __path_pause_task, __path_resume_task, __path_send_message, __path_take_over,
+        __path_undrain_desktop,
     };
 }

@@ -1,4 +1,4 @@
-//! Resources over REST: tasks, steps, approvals, desktops and sessions.
+//! Resources over REST: tasks, steps, approvals, desktops, sessions and the policy.
 //!
 //! - `commands`: what may be done with them
 //! - `json`: messages in the JSON form of the contracts
@@ -21,7 +21,7 @@ use utoipa::{IntoParams, ToSchema};
 
 pub(crate) use commands::{
     approve, cancel_task, deny, drain_desktop, hand_back, pause_task, resume_task, send_message,
-    take_over,
+    take_over, undrain_desktop,
 };
 pub(crate) use schema::ContractSchemas;
 
@@ -290,11 +290,22 @@ pub(crate) async fn get_session(Client(mut client): Client, Path(session): Path<
     resource(&session, "motorium.orchestrator.v1.Session")
 }
 
+/// Returns the policy that decides about the actions of tasks.
+#[utoipa::path(get, path = "/api/v1/policy", tag = "resources", responses(
+    (status = 200, body = ref("#/components/schemas/motorium.orchestrator.v1.Policy")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn get_policy(Client(mut client): Client) -> Answer {
+    let response = client.get_policy(wire::GetPolicyRequest {}).await?;
+    let policy = response.into_inner().policy.unwrap_or_default();
+    resource(&policy, "motorium.orchestrator.v1.Policy")
+}
+
 /// Handlers, for the description of the interface.
 pub(crate) mod description {
     pub(crate) use super::commands::description::*;
     pub(crate) use super::{
-        __path_get_session, __path_get_task, __path_list_approvals, __path_list_approvals_of_task,
-        __path_list_desktops, __path_list_sessions, __path_list_steps, __path_list_tasks,
+        __path_get_policy, __path_get_session, __path_get_task, __path_list_approvals,
+        __path_list_approvals_of_task, __path_list_desktops, __path_list_sessions,
+        __path_list_steps, __path_list_tasks,
     };
 }

@@ -10,7 +10,7 @@ use utoipa::openapi::OpenApi;
 use super::json::CONTRACTS;
 
 /// Messages that responses have, and with them everything in these.
-const ROOTS: [&str; 8] = [
+const ROOTS: [&str; 9] = [
     "ListTasksResponse",
     "ListStepsResponse",
     "ListApprovalsResponse",
@@ -19,6 +19,7 @@ const ROOTS: [&str; 8] = [
     "Task",
     "Session",
     "Approval",
+    "Policy",
 ];
 
 /// Adds the schemas to a description.

@@ -5,4 +5,5 @@ mod chat;
 mod files;
 mod grpc_web;
 mod live;
+mod mcp;
 mod support;

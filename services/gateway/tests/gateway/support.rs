@@ -247,7 +247,10 @@ async fn answer(
         "CreateSession" => status(6, "it exists"),
         "ListTasks" => one(&services.list_tasks(&first(&body))),
         "GetTask" => one(&wire::GetTaskResponse {
-            task: Some(task("click", TaskState::AwaitingUser)),
+            task: Some(wire::Task {
+                result_files: result_files(),
+                ..task("click", TaskState::AwaitingUser)
+            }),
         }),
         "ListSteps" => one(&wire::ListStepsResponse::default()),
         "CreateTask" => {
@@ -403,6 +406,27 @@ fn task(goal: &str, state: TaskState) -> wire::Task {
         state: state.into(),
         ..wire::Task::default()
     }
+}
+
+/// A file that was fetched, and one that was not found.
+fn result_files() -> Vec<wire::ResultFile> {
+    let page = wire::Artifact {
+        name: "tasks/t1/artifacts/page".to_owned(),
+        media_type: "text/html".to_owned(),
+        size_bytes: 8,
+        ..wire::Artifact::default()
+    };
+    let fetched = wire::ResultFile {
+        name: "report.html".to_owned(),
+        artifact: Some(page),
+        ..wire::ResultFile::default()
+    };
+    let missing = wire::ResultFile {
+        name: "none.txt".to_owned(),
+        error: "there is no such file".to_owned(),
+        ..wire::ResultFile::default()
+    };
+    vec![fetched, missing]
 }
 
 /// Two tasks of a session, told over three events.

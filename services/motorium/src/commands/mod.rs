@@ -22,6 +22,7 @@ pub(crate) mod hold_clipboard;
 pub(crate) mod mcp;
 mod operate;
 pub(crate) mod page;
+pub(crate) mod policy;
 pub(crate) mod replay;
 pub(crate) mod run;
 mod running;

@@ -221,6 +221,28 @@ pub(crate) fn desktops(
     table.to_string()
 }
 
+/// Formats the rules of a policy, one per row.
+#[must_use]
+pub(crate) fn rules(rules: &[wire::PolicyRule], language: Language) -> String {
+    let mut table = table(&["rule", "effect", "reason"], language);
+    for rule in rules {
+        let effects = rule.effects().map(|effect| {
+            let effect = &choice_key(effect.as_str_name().trim_start_matches("EFFECT_"));
+            Message::RuleEffect { effect }.text(language)
+        });
+        let because = match language {
+            Language::English => &rule.because,
+            Language::Chinese => &rule.because_zh,
+        };
+        table.add_row([
+            rule.id.clone(),
+            effects.collect::<Vec<_>>().join(", "),
+            because.clone(),
+        ]);
+    }
+    table.to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use motorium_proto::v1::common;

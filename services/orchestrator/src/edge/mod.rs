@@ -13,6 +13,7 @@ mod deletion;
 mod desktops;
 mod operate;
 mod ownership;
+mod policy;
 mod session_watch;
 mod sessions;
 mod trajectory;
@@ -55,6 +56,7 @@ use motorium_recording::log;
 use motorium_task::Task;
 use motorium_task::spec::LimitRules;
 use motorium_task::view::{self, UNFINISHED_STATES};
+pub use policy::PolicySettings;
 pub use upload_slots::UploadSlots;
 pub use watch_slots::WatchSlots;
 
@@ -78,6 +80,8 @@ pub struct Edge {
     pub limits: LimitRules,
     /// Tools that tasks may name.
     pub tools: Tools,
+    /// Policy for the actions of tasks.
+    pub policy: PolicySettings,
     /// Ends watch streams cleanly before the process exits.
     pub shutdown: Shutdown,
     /// Interval between heartbeats of an idle watch stream.
@@ -441,6 +445,14 @@ impl OrchestratorService for Edge {
         Ok(Response::new(wire::ResolveApprovalResponse {
             approval: Some(approval),
         }))
+    }
+
+    async fn get_policy(
+        &self,
+        _: Request<wire::GetPolicyRequest>,
+    ) -> RpcResult<wire::GetPolicyResponse> {
+        let policy = Some(self.policy.describe(&ownership::caller()?));
+        Ok(Response::new(wire::GetPolicyResponse { policy }))
     }
 
     async fn create_session(

@@ -8,6 +8,7 @@
 //! It does not decide which calls a role may make: the server does that before.
 
 use motorium_kit::principal::Principal;
+use motorium_policy::rules::{NamedEntity, RuleDescription};
 use motorium_proto::domain::id::TaskName;
 use motorium_store::TaskRow;
 use motorium_task::owner::Owner;
@@ -46,6 +47,17 @@ pub(super) fn sees(principal: &Principal, tenant: &str) -> bool {
 /// Returns the tenant whose resources are listed for a principal; `None` for those of all.
 pub(super) fn listed_tenant(principal: &Principal) -> Option<String> {
     (!principal.is_deployment_admin()).then(|| principal.tenant().to_owned())
+}
+
+/// Returns whether a principal may see a rule of the policy: one that names another tenant, or another principal, would tell who
+/// else there is.
+pub(super) fn sees_rule(principal: &Principal, rule: &RuleDescription) -> bool {
+    let is_own = |entity: &NamedEntity| match entity.kind.as_str() {
+        "Tenant" => entity.name == principal.tenant(),
+        "User" => entity.name == principal.name(),
+        _ => true,
+    };
+    principal.is_deployment_admin() || rule.entities.iter().all(is_own)
 }
 
 /// Returns the owner of what a principal creates.

@@ -27,6 +27,7 @@ mod operate;
 mod pause;
 mod phrasebook;
 mod pointer;
+mod policy;
 mod progress;
 mod provenance;
 mod readback;

@@ -334,6 +334,7 @@ pub(crate) async fn attack(
             };
             shown(by.resolve_approval(request).await)
         }
+        "GetPolicy" => shown(by.get_policy(wire::GetPolicyRequest {}).await),
         "CreateSession" => {
             let request = wire::CreateSessionRequest::default();
             shown(by.create_session(request).await)

@@ -15,8 +15,12 @@ import { useCommand } from "@/lib/use-command.ts";
 import { useNow } from "@/lib/use-now.ts";
 import { factsOf, type FactKind } from "@/model/approval-facts.ts";
 import { targetInEvidence } from "@/model/evidence.ts";
+import { reasonOf } from "@/model/policy.ts";
 import { milliseconds } from "@/model/task.ts";
 import { resolveApproval, stop } from "@/store/commands.ts";
+import { readPolicy, usePolicy } from "@/store/policy.ts";
+import { fragmentOf } from "@/store/route.ts";
+import { useSettings } from "@/store/settings.ts";
 
 const FACTS: Record<FactKind, Key> = {
   text: "fact.text",
@@ -65,15 +69,39 @@ export function ApprovalCard({ approval, goal, children }: ApprovalCardProps): R
         </div>
         <Evidence approval={approval} />
         <Decision approval={approval} />
-        {approval.rules.length > 0 && (
-          <details className="text-xs text-muted-foreground">
-            <summary className="w-fit rounded select-none hover:text-foreground">{t("approval.rule")}</summary>
-            <p className="mt-1 font-mono wrap-anywhere">{approval.rules.join(", ")}</p>
-          </details>
-        )}
+        {approval.rules.length > 0 && <Rules ids={approval.rules} />}
         {children}
       </div>
     </section>
+  );
+}
+
+/** Rule that stands for safety checks of a model's provider, which the policy does not have. */
+const PROVIDER_RULE = "provider";
+
+/** The rules that asked for the approval, in words, each with its place in the policy. */
+function Rules({ ids }: { readonly ids: readonly string[] }): ReactNode {
+  const t = useText();
+  const language = useSettings((state) => state.language);
+  const rules = usePolicy((state) => state.policy?.rules);
+  return (
+    <details className="text-xs text-muted-foreground" onToggle={({ currentTarget }) => {
+      if (currentTarget.open) void readPolicy();
+    }}>
+      <summary className="w-fit rounded select-none hover:text-foreground">{t("approval.rule")}</summary>
+      <ul className="mt-1.5 space-y-1">
+        {ids.map((id) => {
+          const rule = rules?.find((known) => known.id === id);
+          const reason = id === PROVIDER_RULE ? t("approval.provider") : rule && reasonOf(rule, language);
+          return (
+            <li key={id} className="flex flex-wrap gap-x-2 wrap-anywhere">
+              {rule ? <a className="font-mono underline hover:text-foreground" href={fragmentOf({ view: "policy", rule: id })}>{id}</a> : <span className="font-mono">{id}</span>}
+              {reason !== undefined && <span className="first-letter:uppercase">{reason}</span>}
+            </li>
+          );
+        })}
+      </ul>
+    </details>
   );
 }
 

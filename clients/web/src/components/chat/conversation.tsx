@@ -4,6 +4,7 @@ import { Button } from "@/components/ui/button.tsx";
 import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
 import { RunPlaceholder } from "@/components/run/run-placeholder.tsx";
 import { useText } from "@/i18n/index.ts";
+import { formatBytes } from "@/lib/format.ts";
 import { useStickToBottom } from "@/lib/use-stick-to-bottom.ts";
 import { titleOf } from "@/model/conversations.ts";
 import { hasEnded, TaskState } from "@/model/task.ts";
@@ -88,7 +89,8 @@ function BeingSent({ entry }: { readonly entry: Sending }): ReactNode {
   const { id, problem } = entry;
   return (
     <div className="space-y-5">
-      <UserMessage text={entry.text} files={entry.files.map((file) => file.name)} faded={problem === undefined} />
+      <UserMessage text={entry.text} files={entry.files.map((file) => file.name)} faded={problem === undefined && !entry.upload} />
+      {!problem && entry.upload && <UploadBar upload={entry.upload} />}
       {problem && (
         <ProblemNotice
           problem={problem}
@@ -97,7 +99,26 @@ function BeingSent({ entry }: { readonly entry: Sending }): ReactNode {
           {...(entry.refused ? { onEdit: () => editAgain(id) } : {})}
         />
       )}
-      {!problem && entry.request.kind === "task" && <RunPlaceholder />}
+      {!problem && !entry.upload && entry.request.kind === "task" && <RunPlaceholder />}
+    </div>
+  );
+}
+
+/** The progress of an upload. The message follows its files. */
+function UploadBar({ upload: { sent, total, cancel } }: { readonly upload: NonNullable<Sending["upload"]> }): ReactNode {
+  const t = useText();
+  const percent = total === 0 ? 100 : Math.floor((sent / total) * 100);
+  return (
+    <div className="ml-auto flex w-full max-w-sm items-center gap-3">
+      <div className="min-w-0 flex-1">
+        <p className="mb-1 text-right text-xs text-muted-foreground tabular-nums">
+          {t("upload.progress", { sent: formatBytes(sent), total: formatBytes(total) })}
+        </p>
+        <div role="progressbar" aria-label={t("upload.label")} aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent} className="h-1.5 overflow-hidden rounded-full bg-muted">
+          <div className="h-full rounded-full bg-primary transition-[width] duration-200" style={{ width: `${percent}%` }} />
+        </div>
+      </div>
+      <Button variant="ghost" size="small" onClick={cancel}>{t("upload.cancel")}</Button>
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { Activity, Languages, Monitor, Moon, PenLine, Search, ShieldCheck, Sun, SunMoon, Keyboard } from "lucide-react";
+import { Activity, Languages, Monitor, Moon, PenLine, Scale, Search, ShieldCheck, Sun, SunMoon, Keyboard } from "lucide-react";
 import { useMemo, useState, type ReactNode } from "react";
 import { Button } from "@/components/ui/button.tsx";
 import { Keys } from "@/components/ui/keys.tsx";
@@ -46,6 +46,7 @@ export function Sidebar({ onNavigate, onShortcuts }: SidebarProps): ReactNode {
       <nav aria-label={t("views")} className="space-y-0.5 border-t p-2">
         <ViewLink route={{ view: "desktops" }} icon={<Monitor />} onNavigate={onNavigate}>{t("desktops")}</ViewLink>
         <ViewLink route={{ view: "approvals" }} icon={<ShieldCheck />} onNavigate={onNavigate} count={pending}>{t("approvals")}</ViewLink>
+        <ViewLink route={{ view: "policy" }} icon={<Scale />} onNavigate={onNavigate}>{t("policy")}</ViewLink>
         <ViewLink route={{ view: "diagnostics" }} icon={<Activity />} onNavigate={onNavigate}>{t("diagnostics")}</ViewLink>
       </nav>
       <div className="flex items-center gap-0.5 border-t px-2 py-2">
