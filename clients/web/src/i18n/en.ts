@@ -159,6 +159,7 @@ export const english = {
   "notice.hook": "A hook denied an operation",
   "notice.injection": "Text on the screen gives orders to the agent. From here on, every change needs your approval.",
   "notice.loop": "The agent repeats itself",
+  "notice.transient": "Something does not answer; it is tried again",
   "marks.none": "The elements of this step were not stored.",
   "notice.recovered": "The server was restarted; the task was picked up where it was.",
   "operate.active": "{latency} ms · Shift+Esc gives the keyboard back",

@@ -161,6 +161,7 @@ export const chinese: Readonly<Record<Key, string>> = {
   "notice.hook": "钩子拒绝了一项操作",
   "notice.injection": "屏幕上的文字试图指挥智能体。从现在起，任何改动都需要您批准。",
   "notice.loop": "智能体在重复操作",
+  "notice.transient": "有服务没有响应，正在重试",
   "marks.none": "这一步的元素没有保存。",
   "notice.recovered": "服务器已重启，任务从中断处接续。",
   "operate.active": "{latency} 毫秒 · 按 Shift+Esc 交还键盘",

@@ -116,7 +116,7 @@ export interface Message {
 }
 
 export type NoticeKind =
-  | "recovered" | "backend" | "transient" | "loop" | "injection" | "hook" | "completion" | "paused" | "resumed"
+  | "recovered" | "backend" | "transient" | "loop" | "injection" | "hook" | "paused" | "resumed"
   | "takenOver" | "handedBack" | "human" | "attachment" | "released";
 
 export interface Notice {
@@ -555,4 +555,18 @@ function withIntended(
 
 function changeAction(step: StepView, id: string, change: (action: ActionView) => ActionView): StepView {
   return { ...step, actions: step.actions.map((action) => (action.id === id ? change(action) : action)) };
+}
+
+/**
+ * The notices that people have to know of: what changes how the task goes on, and a failure that is being tried again as long as
+ * nothing has happened since.
+ */
+export function noticesForPeople(task: TaskView): readonly Notice[] {
+  return task.notices.filter((notice) => {
+    switch (notice.kind) {
+      case "recovered": case "loop": case "backend": return true;
+      case "transient": return notice.sequence === task.lastSequence && !hasEnded(task);
+      default: return notice.serious;
+    }
+  });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RequestKind, hasEnded, newestLine, screenAfter, TaskState } from "@/model/task.ts";
+import { RequestKind, hasEnded, newestLine, noticesForPeople, screenAfter, TaskState } from "@/model/task.ts";
 import { toneOfStep } from "@/model/actions.ts";
 import { latencyOf, totalOf } from "@/model/latency.ts";
 import { fold, Log, recorded } from "./events.ts";
@@ -101,4 +101,19 @@ test("five hundred steps are folded in less time than a frame takes to notice", 
   expect(task.steps).toHaveLength(500);
   // 3 000 events; measured: 25 ms. The limit leaves room for a busy machine.
   expect(performance.now() - began).toBeLessThan(500);
+});
+
+test("people are told of another backend, a loop and a denial, and of a failure while it lasts", () => {
+  const log = new Log().step(1);
+  log.add({ case: "backendSkipped", value: { backend: "one", message: "it is overloaded" } }, 2)
+    .add({ case: "loopDetected", value: { message: "three times the same" } }, 2)
+    .add({ case: "hookIntervened", value: { hook: "h", message: "a change", denied: false } }, 2)
+    .add({ case: "hookIntervened", value: { hook: "h", message: "not here", denied: true } }, 2)
+    .add({ case: "paused", value: { reason: "on request" } }, 2)
+    .add({ case: "transientFailure", value: { message: "the planner does not answer" } }, 2);
+  const texts = () => noticesForPeople(fold(log.events)).map((notice) => notice.text);
+  const lasting = ["it is overloaded", "three times the same", "h: not here"];
+  expect(texts()).toEqual([...lasting, "the planner does not answer"]);
+  log.step(2);
+  expect(texts()).toEqual(lasting);
 });

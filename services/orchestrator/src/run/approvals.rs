@@ -12,7 +12,6 @@ use std::time::{Duration, SystemTime};
 use motorium_messages::{Message, join_clauses};
 use motorium_policy::provenance::TaintedSpan;
 use motorium_policy::{ActionContext, Policy, PolicyRule};
-use motorium_proto::domain::action::Action;
 use motorium_proto::domain::decision::SafetyCheck;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_task::approval_context::{Comparison, JudgedTarget, harmless_motion};

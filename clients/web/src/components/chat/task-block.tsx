@@ -2,7 +2,7 @@ import { CornerDownRight, TriangleAlert } from "lucide-react";
 import { memo, type ReactNode } from "react";
 import { RunCard } from "@/components/run/run-card.tsx";
 import { useText, type Key } from "@/i18n/index.ts";
-import { hasEnded, RequestKind, TaskState, type Notice, type NoticeKind, type TaskView } from "@/model/task.ts";
+import { hasEnded, noticesForPeople, RequestKind, TaskState, type Notice, type NoticeKind, type TaskView } from "@/model/task.ts";
 import { AnswerCard, RunRecord } from "./answer-card.tsx";
 import { ApprovalCard } from "./approval-card.tsx";
 import { Markdown } from "./markdown.tsx";
@@ -31,7 +31,7 @@ export const TaskBlock = memo(function TaskBlock({ task }: { readonly task: Task
         if (open && index === task.messages.length - 1) return null;
         return <div key={String(message.sequence)} className="text-[0.9375rem]"><Markdown text={message.text} /></div>;
       })}
-      <Notices notices={task.notices} />
+      <Notices notices={noticesForPeople(task)} />
       <div data-task-body className="fullscreen:overflow-y-auto fullscreen:bg-background"><Body task={task} /></div>
     </article>
   );
@@ -53,26 +53,33 @@ function Body({ task }: { readonly task: TaskView }): ReactNode {
   return <RunCard task={task} />;
 }
 
-// The others are lines of the timeline, or shown where they belong.
-const SHOWN: Partial<Record<NoticeKind, Key>> = {
+// Every kind is named, so that a new one is decided about. The others are states of the task, which its card shows.
+const WORDS: Record<NoticeKind, Key | undefined> = {
   recovered: "notice.recovered",
   injection: "notice.injection",
   loop: "notice.loop",
   attachment: "notice.attachment",
   backend: "notice.backend",
   hook: "notice.hook",
+  transient: "notice.transient",
+  paused: undefined,
+  resumed: undefined,
+  takenOver: undefined,
+  handedBack: undefined,
+  human: undefined,
+  released: undefined,
 };
 // Older ones are in the export.
 const MAX_NOTICES = 4;
 
 function Notices({ notices }: { readonly notices: readonly Notice[] }): ReactNode {
   const t = useText();
-  const shown = notices.filter((notice) => SHOWN[notice.kind] !== undefined && (notice.serious || notice.kind === "recovered")).slice(-MAX_NOTICES);
+  const shown = notices.filter((notice) => WORDS[notice.kind] !== undefined).slice(-MAX_NOTICES);
   if (shown.length === 0) return null;
   return (
     <ul className="space-y-2">
       {shown.map((notice) => {
-        const key = SHOWN[notice.kind];
+        const key = WORDS[notice.kind];
         return key === undefined ? null : (
           <li key={String(notice.sequence)} className="flex items-start gap-2.5 rounded-xl border border-warning-line bg-warning-soft px-3.5 py-2.5 text-sm">
             {notice.serious ? <TriangleAlert className="mt-0.5 size-4 shrink-0 text-warning" /> : <CornerDownRight className="mt-0.5 size-4 shrink-0 text-warning" />}
