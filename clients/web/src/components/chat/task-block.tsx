@@ -2,6 +2,7 @@ import { CornerDownRight, TriangleAlert } from "lucide-react";
 import { memo, type ReactNode } from "react";
 import { RunCard } from "@/components/run/run-card.tsx";
 import { useText, type Key } from "@/i18n/index.ts";
+import { cn } from "@/lib/class-names.ts";
 import { hasEnded, noticesForPeople, RequestKind, TaskState, type Notice, type NoticeKind, type TaskView } from "@/model/task.ts";
 import { AnswerCard, RunRecord } from "./answer-card.tsx";
 import { ApprovalCard } from "./approval-card.tsx";
@@ -32,7 +33,7 @@ export const TaskBlock = memo(function TaskBlock({ task }: { readonly task: Task
         return <div key={String(message.sequence)} className="text-[0.9375rem]"><Markdown text={message.text} /></div>;
       })}
       <Notices notices={noticesForPeople(task)} />
-      <div data-task-body className="fullscreen:overflow-y-auto fullscreen:bg-background"><Body task={task} /></div>
+      <div data-task-body className="[&:fullscreen]:overflow-y-auto [&:fullscreen]:bg-background"><Body task={task} /></div>
     </article>
   );
 });
@@ -42,13 +43,16 @@ function openQuestion(task: TaskView): boolean {
   return task.state === TaskState.AWAITING_USER && (kind === RequestKind.QUESTION || kind === RequestKind.MANUAL_ACTION);
 }
 
+// In full screen, what is not the screen itself keeps its width and a margin.
+const ALONE = "in-[:fullscreen]:mx-auto in-[:fullscreen]:w-full in-[:fullscreen]:max-w-[56rem] in-[:fullscreen]:p-6";
+
 function Body({ task }: { readonly task: TaskView }): ReactNode {
-  if (hasEnded(task)) return <AnswerCard task={task} />;
+  if (hasEnded(task)) return <div className={ALONE}><AnswerCard task={task} /></div>;
   if (task.state === TaskState.AWAITING_USER && task.takenOverBy === undefined) {
     const request = task.approval
       ? <ApprovalCard key={task.approval.name} approval={task.approval} />
       : openQuestion(task) ? <RequestCard task={task} /> : undefined;
-    if (request) return <div className="space-y-3">{request}<RunRecord task={task} /></div>;
+    if (request) return <div className={cn("space-y-3", ALONE)}>{request}<RunRecord task={task} /></div>;
   }
   return <RunCard task={task} />;
 }

@@ -43,7 +43,7 @@ export function RunCard({ task }: { readonly task: TaskView }): ReactNode {
       data-run
       onKeyDown={onKeyDown}
       className={cn(
-        "animate-rise overflow-hidden rounded-2xl border bg-card text-card-foreground shadow-card in-[:fullscreen]:rounded-none in-[:fullscreen]:border-0 fullscreen:overflow-y-auto",
+        "animate-rise overflow-hidden rounded-2xl border bg-card text-card-foreground shadow-card in-[:fullscreen]:rounded-none in-[:fullscreen]:border-0 [&:fullscreen]:overflow-y-auto",
         // The whole card fits into the window, with two lines of the goal above, the prompt below and, unfolded, the timeline.
         fitted(unfolded, task.takenOverBy !== undefined),
       )}
