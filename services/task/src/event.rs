@@ -201,10 +201,14 @@ pub enum Event {
     UserAcknowledged {
         message: String,
         attachments: Vec<Attachment>,
+        /// A model wrote the message, and not a person.
+        written_by_model: bool,
     },
     MessageReceived {
         text: String,
         attachments: Vec<Attachment>,
+        /// A model wrote the text, and not a person.
+        written_by_model: bool,
     },
     /// A person took over the desktop.
     TakenOver {

@@ -37,6 +37,7 @@ class Shop(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         self.pressed: list[str] = []
+        self.opened: list[str] = []
         super().__init__(("127.0.0.1", 0), ShopHandler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -47,6 +48,7 @@ class Shop(ThreadingHTTPServer):
 
 class ShopHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        self.server.opened.append(self.path)
         self.send_response(200)
         self.send_header("content-type", "text/html; charset=utf-8")
         self.end_headers()
@@ -76,7 +78,9 @@ class Stack:
         environment = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
         listeners = {f"MOTORIUM_{name.upper()}__LISTEN": "127.0.0.1:0" for name in SERVICES}
         self.environment = environment | listeners | {"MOTORIUM_DATA": str(folder), "LANG": "C.UTF-8"}
-        settings = [f"server.callers_file={callers}", "gateway.direct_actions=true"]
+        # The page of the tests is on this machine, and what an agent writes opens nothing there that is not listed.
+        hosts = 'executor.rules.url_hosts=["*", "127.0.0.1"]'
+        settings = [f"server.callers_file={callers}", "gateway.direct_actions=true", hosts]
         self.log = (folder / "log").open("w")
         self.process = subprocess.Popen(
             [MOTORIUM, *(part for setting in settings for part in ("--set", setting)), "up", "--virtual-desktop", "--size", "1280x800"],
