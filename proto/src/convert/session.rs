@@ -69,5 +69,6 @@ conversions! {
         actions: same,
         extracted_json: text,
         files: repeated,
+        written_by_model: same,
     }
 }

@@ -78,6 +78,8 @@ pub struct EarlierTask {
     /// Data that was extracted from the screen last.
     pub extracted_json: Option<String>,
     pub files: Vec<TaskFile>,
+    /// A model wrote the goal or one of the messages, and not a person.
+    pub written_by_model: bool,
 }
 
 /// End of a task.

@@ -1,4 +1,4 @@
-//! HTTP clients for external services.
+//! HTTP clients for external services, and for those of this user on this machine.
 //!
 //! The clients follow no redirects and use no proxy from the environment: requests may have secrets, and only the
 //! configuration decides where they are sent. The clients do not retry.
@@ -13,6 +13,8 @@ use reqwest::{ClientBuilder, Url};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{Error as PemError, PemObject as _};
 use rustls::{ClientConfig, RootCertStore};
+
+use crate::own_connections::OwnConnections;
 
 /// An error while building a client.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +68,18 @@ pub fn root_certificates_pem(file: Option<&Path>) -> Result<String, Error> {
         certificates.extend(certificates_in(path)?);
     }
     Ok(certificates.iter().map(pem).collect())
+}
+
+/// Lets a client connect to servers of this user and of root alone, for requests with the token of the user. On other systems than
+/// Linux the owner of a server is not known, and every one is connected to.
+pub fn to_own_servers(client: ClientBuilder) -> ClientBuilder {
+    client.connector_layer(OwnConnections)
+}
+
+/// Returns an error with its causes on one line: the one of a connection is only among the latter.
+#[must_use]
+pub fn described(error: &reqwest::Error) -> String {
+    crate::chain(error)
 }
 
 /// Returns whether a URL names this machine, which no proxy may come between.

@@ -5,7 +5,7 @@
 //! - [`server`]: a gRPC server with health, reflection, TLS, tokens, limits and graceful shutdown
 //! - [`client`]: channels to other services, with the same limits and deadline propagation
 //! - [`address`], [`host_pattern`]: addresses of services, and patterns that list some of them or of other hosts
-//! - [`http_client`]: HTTP clients for external services
+//! - [`http_client`], `own_connections`: HTTP clients for external services, and for servers of this user alone
 //! - [`clock`], [`blocking`]: injected wall-clock time; blocking work off the async threads
 //! - [`deadline`]: deadlines on servers and clients, and their propagation
 //! - [`callers`], [`jwt`], [`authorisation`]: callers with names, tokens of an issuer, and the roles that each method needs
@@ -45,6 +45,7 @@ pub mod http_client;
 pub mod jwt;
 pub mod limits;
 pub mod loopback_token;
+mod own_connections;
 mod panics;
 pub mod principal;
 pub mod private_file;

@@ -97,6 +97,14 @@ async fn connect_to(address: SocketAddr) -> Result<TcpStream, ConnectError> {
 /// Checks that the server at the other end of a connection is of this user or of root.
 async fn check(connection: &TcpStream) -> Result<(), ConnectError> {
     let (client, server) = (connection.local_addr()?, connection.peer_addr()?);
+    Ok(check_ends(client, server).await?)
+}
+
+/// Checks that the server of the open connection between these addresses is of this user or of root.
+///
+/// # Errors
+/// If it is of another user, or its user is not known.
+pub async fn check_ends(client: SocketAddr, server: SocketAddr) -> Result<(), Error> {
     let Some(own) = own_user() else {
         return Ok(());
     };
@@ -104,13 +112,13 @@ async fn check(connection: &TcpStream) -> Result<(), ConnectError> {
     for _ in 0..ATTEMPTS {
         match blocking::run(move || owner(client, server)).await {
             Ok(Some(uid)) if uid == own || uid == ROOT => return Ok(()),
-            Ok(Some(uid)) => return Err(Error::OtherUser { server, uid }.into()),
+            Ok(Some(uid)) => return Err(Error::OtherUser { server, uid }),
             Ok(None) => "its socket is not listed".clone_into(&mut problem),
             Err(error) => problem = error,
         }
         tokio::time::sleep(ATTEMPT_INTERVAL).await;
     }
-    Err(Error::Unknown { server, problem }.into())
+    Err(Error::Unknown { server, problem })
 }
 
 /// Returns this user; `None` on a system that does not list the owners of sockets.

@@ -940,9 +940,13 @@ remedy-start-manager-there = start one on that display, for example icewm
 
 ## Approvals through a client of MCP
 
+mcp-approval-application = application: { $application }
 mcp-approval-window = window: { $window }
 mcp-approval-page = page: { $page }
+mcp-approval-question = question: { $question }
 mcp-approval-target = target: { $target }
+mcp-approval-amounts = amounts: { $amounts }
+mcp-approval-recipients = recipients: { $recipients }
 mcp-decision = Decision
 mcp-approve = Approve
 mcp-deny = Deny

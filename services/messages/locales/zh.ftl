@@ -867,9 +867,13 @@ remedy-start-manager-there = 请在该显示器上启动一个，例如 `icewm`
 
 ## Approvals through a client of MCP
 
+mcp-approval-application = 应用：{ $application }
 mcp-approval-window = 窗口：{ $window }
 mcp-approval-page = 网页：{ $page }
+mcp-approval-question = 问题：{ $question }
 mcp-approval-target = 目标：{ $target }
+mcp-approval-amounts = 金额：{ $amounts }
+mcp-approval-recipients = 收件人：{ $recipients }
 mcp-decision = 决定
 mcp-approve = 批准
 mcp-deny = 拒绝

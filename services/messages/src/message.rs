@@ -534,9 +534,13 @@ messages! {
     UpNotIsolated = "up-not-isolated" { reason: &'a str },
     UpPagesNotIsolated = "up-pages-not-isolated",
     // Approvals through a client of MCP
+    McpApprovalApplication = "mcp-approval-application" { application: &'a str },
     McpApprovalWindow = "mcp-approval-window" { window: &'a str },
     McpApprovalPage = "mcp-approval-page" { page: &'a str },
+    McpApprovalQuestion = "mcp-approval-question" { question: &'a str },
     McpApprovalTarget = "mcp-approval-target" { target: &'a str },
+    McpApprovalAmounts = "mcp-approval-amounts" { amounts: &'a str },
+    McpApprovalRecipients = "mcp-approval-recipients" { recipients: &'a str },
     McpDecision = "mcp-decision",
     McpApprove = "mcp-approve",
     McpDeny = "mcp-deny",

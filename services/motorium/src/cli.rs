@@ -92,6 +92,9 @@ pub(crate) enum Command {
     /// Start the programs that `motorium up` requests on standard input, within the sandbox of a virtual desktop
     #[command(hide = true)]
     DesktopSession(DesktopSession),
+    /// Write a new cookie and the configuration of the window manager, for the display of `deploy/images`
+    #[command(hide = true)]
+    DisplayFiles(DisplayFiles),
     /// Replay an exported task from its recording and report differences; exits with 0 only if there are none
     Replay(Replay),
     /// Check that a service can work; exits with 0 only if it can
@@ -614,6 +617,13 @@ pub(crate) struct DesktopSession {
     /// Folder of the desktop's task files
     #[arg(value_name = "FILES")]
     pub(crate) files: PathBuf,
+}
+
+/// `motorium display-files`.
+#[derive(Debug, Args)]
+pub(crate) struct DisplayFiles {
+    /// Folder to write them into
+    pub(crate) folder: PathBuf,
 }
 
 /// `motorium act`.

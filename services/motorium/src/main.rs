@@ -85,6 +85,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Error> {
         #[cfg(target_os = "linux")]
         Command::HoldClipboard(args) => commands::hold_clipboard::hold_clipboard(args).await,
         Command::DesktopSession(args) => commands::desktop_session::desktop_session(args).await,
+        Command::DisplayFiles(args) => commands::display_files::display_files(&args),
         Command::Replay(args) => commands::replay::replay(args).await,
         Command::Health(args) => commands::health::health(&loaded, args).await,
         Command::Doctor => commands::doctor::doctor(&loaded).await,

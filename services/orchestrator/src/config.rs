@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::reference::Example;
-use motorium_kit::config::{AddressPattern, HumanDuration, ListenAddress, Section};
+use motorium_kit::config::{AddressPattern, HumanDuration, ListenAddress, Secret, Section};
 use motorium_proto::domain::desktop::{Desktop, Platform};
 use motorium_proto::domain::id::{DesktopName, DisplayId};
 use motorium_proto::error::FieldError;
@@ -37,6 +37,9 @@ use motorium_recording::ports::Ports;
 use motorium_task::completion::ClaimRules;
 use motorium_task::effect::EffectCriterion;
 use motorium_task::spec::{DEFAULT_MAX_DURATION, DEFAULT_MAX_STEPS, LimitRules, Limits};
+
+/// Tokens for the services of configured desktops, by desktop.
+type DesktopTokens = BTreeMap<DesktopName, Secret>;
 
 /// Timeout of a call to another service that has no deadline of its own.
 // Longer than a slow model takes to answer.
@@ -278,6 +281,11 @@ pub struct DesktopSettings {
     pub perception: String,
     /// Address of its Executor.
     pub executor: String,
+    /// File with the token for these two, in place of `client.token`. Programs on the desktop may see what is sent there: with a
+    /// token of its own, which no other service accepts, they gain nothing by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"), example = "/etc/motorium/office-token")]
+    pub token_file: Option<PathBuf>,
     /// Display name known to both services. Defaults to their default display.
     #[schemars(example = &":1")]
     pub display: Option<String>,
@@ -293,6 +301,7 @@ impl Default for DesktopSettings {
         Self {
             perception: "http://127.0.0.1:7701".to_owned(),
             executor: "http://127.0.0.1:7703".to_owned(),
+            token_file: None,
             display: None,
             platform: PlatformSetting::Linux,
             labels: BTreeMap::new(),
@@ -336,6 +345,8 @@ pub struct Config {
     pub name: String,
     pub planner: String,
     pub desktops: Vec<Desktop>,
+    /// Tokens of the desktops that have one of their own.
+    desktop_tokens: DesktopTokens,
     pub registration: RegistrationRules,
     /// Folder of the audit log, if it is not in the data folder.
     pub audit: Option<PathBuf>,
@@ -356,6 +367,7 @@ impl Settings {
         if desktops.is_empty() {
             desktops.insert("local".to_owned(), DesktopSettings::default());
         }
+        let desktop_tokens = desktop_tokens(&desktops)?;
         let desktops = desktops
             .into_iter()
             .map(|(name, settings)| desktop(&name, settings))
@@ -373,6 +385,7 @@ impl Settings {
             name: self.name.unwrap_or_else(default_name),
             planner: self.planner,
             desktops,
+            desktop_tokens,
             registration: RegistrationRules::new(self.allowed_desktop_addresses),
             audit: self.audit,
             limits,
@@ -422,10 +435,12 @@ impl Settings {
 
 impl Config {
     /// Returns the client configuration of the pool: the configured servers may receive the token of `base`, also where a
-    /// registered desktop names one of them.
+    /// registered desktop names one of them. Those with a token of their own do not.
     #[must_use]
     pub fn with_audiences(&self, base: client::Config) -> client::Config {
-        let endpoints = self.desktops.iter().flat_map(|desktop| {
+        let shares_token = |desktop: &&Desktop| !self.desktop_tokens.contains_key(&desktop.name);
+        let desktops = self.desktops.iter().filter(shares_token);
+        let endpoints = desktops.flat_map(|desktop| {
             let endpoints = [&desktop.perception_endpoint, &desktop.executor_endpoint];
             endpoints.into_iter().flatten()
         });
@@ -435,6 +450,11 @@ impl Config {
             .clone()
             .map(|listed| servers.fold(listed, |audiences, uri| audiences.with_server(uri)));
         client::Config { audiences, ..base }
+    }
+
+    /// Returns a connector as [`connector`] does, with the desktops' own tokens.
+    pub fn connector(&self, base: client::Config, services: LocalServices) -> Arc<Connector> {
+        connector_with_tokens(base, self.desktop_tokens.clone(), services)
     }
 }
 
@@ -523,6 +543,29 @@ fn desktop(name: &str, settings: DesktopSettings) -> Result<Desktop, FieldError>
     })
 }
 
+/// Reads the tokens of the desktops that have one of their own.
+fn desktop_tokens(
+    desktops: &BTreeMap<String, DesktopSettings>,
+) -> Result<DesktopTokens, FieldError> {
+    let mut tokens = DesktopTokens::new();
+    for (name, settings) in desktops {
+        let Some(path) = &settings.token_file else {
+            continue;
+        };
+        let wrong = |problem: String| {
+            let field = format!("orchestrator.desktops.{name}.token_file");
+            FieldError::new(field, format!("{}: {problem}", path.display()))
+        };
+        let token = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        if token.trim().is_empty() {
+            return Err(wrong("contains no token".to_owned()));
+        }
+        let name = DesktopName::from_segment(name).map_err(|error| wrong(error.description))?;
+        tokens.insert(name, Secret::new(token.trim()));
+    }
+    Ok(tokens)
+}
+
 /// Creates a channel to a configured service with `base`'s token and certificates.
 ///
 /// # Errors
@@ -534,6 +577,22 @@ pub fn channel(base: &client::Config, uri: &str) -> Result<Channel, client::Erro
         ..base.clone()
     };
     Channel::connect_lazy(&config)
+}
+
+/// Creates a channel to a service of a configured desktop: it gets the token of the desktop, or else that of all services.
+fn channel_of_configured(
+    base: &client::Config,
+    token: Option<&Secret>,
+    uri: &str,
+) -> Result<Channel, client::Error> {
+    let Some(token) = token else {
+        return channel(base, uri);
+    };
+    let config = client::Config {
+        token: Some(token.clone()),
+        ..base.clone()
+    };
+    channel(&config, uri)
 }
 
 /// Creates a channel to a service of a registered desktop: it gets the token only if the operator listed its address.
@@ -551,10 +610,20 @@ fn channel_of_registered(base: &client::Config, uri: &str) -> Result<Channel, cl
 /// Returns a connector that reaches a desktop's services over the network when it names an address, and uses the
 /// services of this process otherwise.
 pub fn connector(base: client::Config, services: LocalServices) -> Arc<Connector> {
+    connector_with_tokens(base, DesktopTokens::new(), services)
+}
+
+fn connector_with_tokens(
+    base: client::Config,
+    tokens: DesktopTokens,
+    services: LocalServices,
+) -> Arc<Connector> {
     Arc::new(move |desktop: &Desktop, source: DesktopSource| {
         let reach = |field: &str, uri: &str| {
             let channel = match source {
-                DesktopSource::Configured => channel(&base, uri),
+                DesktopSource::Configured => {
+                    channel_of_configured(&base, tokens.get(&desktop.name), uri)
+                }
                 DesktopSource::Registered => channel_of_registered(&base, uri),
             };
             channel.map_err(|error| FieldError::new(field, error.to_string()))

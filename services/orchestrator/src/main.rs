@@ -35,7 +35,7 @@ async fn run() -> Result<(), motorium_kit::Error> {
         perception: None,
         executor: None,
     };
-    let desktops = DesktopPool::new(orchestrator_config::connector(base, services));
+    let desktops = DesktopPool::new(config.connector(base, services));
     for desktop in config.desktops.clone() {
         desktops
             .register(desktop)

@@ -401,6 +401,7 @@ mod tests {
             resolved_by: String::new(),
             message: String::new(),
             stated_user: String::new(),
+            written_by_model: false,
             second_person: false,
         };
         let events = [

@@ -101,6 +101,8 @@ pub struct Approval {
     pub stated_user: String,
     /// True if the creator of the task may not give it.
     pub second_person: bool,
+    /// A model wrote the message, and not a person.
+    pub written_by_model: bool,
 }
 
 impl Approval {
@@ -169,6 +171,7 @@ impl Approval {
             message: self.message.clone(),
             context: self.context.clone().map(Into::into),
             stated_user: self.stated_user.clone(),
+            written_by_model: self.written_by_model,
             second_person: self.second_person,
         }
     }
@@ -233,6 +236,7 @@ impl TryFrom<wire::Approval> for Approval {
             message: approval.message,
             context: convert::optional("context", approval.context)?,
             stated_user: approval.stated_user,
+            written_by_model: approval.written_by_model,
             second_person: approval.second_person,
         })
     }

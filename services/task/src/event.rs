@@ -208,11 +208,15 @@ pub enum Event {
     UserAcknowledged {
         message: String,
         attachments: Vec<Attachment>,
+        /// A model wrote the message, and not a person.
+        written_by_model: bool,
     },
     /// The user sent a message, which the next step takes into account.
     MessageReceived {
         text: String,
         attachments: Vec<Attachment>,
+        /// A model wrote the text, and not a person.
+        written_by_model: bool,
     },
     /// A person took over the desktop.
     TakenOver { user: String },

@@ -19,6 +19,7 @@ use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DesktopName, EventSeq};
 use motorium_proto::domain::session::{FileOrigin, TaskContext, TaskFile};
 
+pub use self::user_input::Statement;
 use self::user_input::{acknowledgement, handed_back, message_text};
 use super::approval::{Approval, ApprovalState};
 use super::artifact::Artifact;
@@ -99,8 +100,8 @@ pub struct Task {
     pub current_messages: Vec<String>,
     /// Messages of the user from before the first step.
     pub initial_messages: Vec<String>,
-    /// Every text that people wrote to the task. Descriptions of manual actions are not in it: they quote labels from the screen.
-    pub user_statements: Vec<String>,
+    /// Every text that was written to the task. Descriptions of manual actions are not in it: they quote labels from the screen.
+    pub user_statements: Vec<Statement>,
     /// Number of times the task lost its desktop to a pause or a take-over.
     pub interruptions: u32,
     /// Name of the person who has last taken over the desktop.
@@ -431,23 +432,28 @@ impl Task {
             Event::UserAcknowledged {
                 message,
                 attachments,
+                written_by_model,
             } => {
                 self.message_attachments.extend(attachments.iter().cloned());
                 let language = self.spec.message_language();
                 let text = message_text(message, attachments, language);
                 self.pending_messages.push(acknowledgement(&text, language));
-                self.user_statements.push(message.clone());
+                self.stated(message, *written_by_model);
                 self.first_step_after_user_input = self.next_step();
                 self.enter(Lifecycle::Running, *at);
             }
-            Event::MessageReceived { text, attachments } => {
+            Event::MessageReceived {
+                text,
+                attachments,
+                written_by_model,
+            } => {
                 self.message_attachments.extend(attachments.iter().cloned());
                 self.pending_messages.push(message_text(
                     text,
                     attachments,
                     self.spec.message_language(),
                 ));
-                self.user_statements.push(text.clone());
+                self.stated(text, *written_by_model);
                 self.first_step_after_user_input = self.next_step();
             }
             Event::TakenOver { user } => self.taken_over(user, *at),
@@ -457,7 +463,7 @@ impl Task {
                 let language = self.spec.message_language();
                 self.pending_messages
                     .push(handed_back(&done, message, language));
-                self.user_statements.push(message.clone());
+                self.stated(message, false);
                 self.first_step_after_user_input = self.next_step();
                 self.enter(Lifecycle::Running, *at);
             }
@@ -722,6 +728,7 @@ mod tests {
             Event::UserAcknowledged {
                 message: String::new(),
                 attachments: vec![],
+                written_by_model: false,
             },
         ];
         for (seq, event) in (2..).zip(events) {
@@ -799,6 +806,7 @@ mod tests {
         let message = || Event::MessageReceived {
             text: "x".into(),
             attachments: vec![],
+            written_by_model: false,
         };
         let paused = || Event::Paused {
             reason: String::new(),

@@ -42,7 +42,7 @@ pub use approval::{Approval, ApprovalState, ApprovalSubject};
 pub use approval_context::ApprovalContext;
 pub use desktop_wait::{DesktopHold, DesktopWait};
 pub use event::{Event, RecordedEvent};
-pub use fold::{AttachedImage, Lifecycle, Task};
+pub use fold::{AttachedImage, Lifecycle, Statement, Task};
 pub use record::{Abandonment, ActionRecord, StepRecord};
 pub use spec::TaskSpec;
 pub use usage_tally::UsageTally;

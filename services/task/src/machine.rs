@@ -294,6 +294,7 @@ mod tests {
         let answer = Event::UserAcknowledged {
             message: "that".into(),
             attachments: vec![],
+            written_by_model: false,
         };
         check([asked(), vec![answer]].concat(), Directive::Observe);
         let cancel = Event::CancelRequested {
@@ -323,6 +324,7 @@ mod tests {
             resolved_by: String::new(),
             message: String::new(),
             stated_user: String::new(),
+            written_by_model: false,
             second_person: false,
         })
     }
@@ -544,6 +546,7 @@ mod tests {
             Just(Event::UserAcknowledged {
                 message: String::new(),
                 attachments: vec![],
+                written_by_model: false,
             }),
             Just(Event::Cancelled {
                 reason: String::new()

@@ -52,6 +52,11 @@ pub fn summarise(task: &Task) -> Option<EarlierTask> {
         actions: performed_lines(task),
         extracted_json: extracted.map(|json| shortened(json, MAX_DATA_CHARS)),
         files: task.context.files.clone(),
+        written_by_model: task.spec.written_by_model
+            || task
+                .user_statements
+                .iter()
+                .any(|statement| statement.written_by_model),
     })
 }
 
@@ -97,6 +102,7 @@ fn size(task: &EarlierTask) -> usize {
 
 fn messages(task: &Task) -> Vec<String> {
     let messages = task.user_statements.iter();
+    let messages = messages.map(|statement| &statement.text);
     let messages = messages.filter(|message| !message.trim().is_empty());
     messages
         .map(|message| shortened(message, MAX_DATA_CHARS))
@@ -241,6 +247,7 @@ mod tests {
         let message = Event::MessageReceived {
             text: "the blue one".to_owned(),
             attachments: vec![],
+            written_by_model: false,
         };
         let events = [vec![put, message], step(1), vec![succeeded("it is saved")]];
         let earlier = summary(events.concat()).unwrap();
@@ -251,6 +258,14 @@ mod tests {
         assert_eq!(earlier.answer, "it is saved");
         assert_eq!(earlier.actions, ["click"]);
         assert_eq!(earlier.user_messages, ["the blue one"]);
+        assert!(!earlier.written_by_model);
+        let of_model = Event::MessageReceived {
+            text: "the red one".to_owned(),
+            attachments: vec![],
+            written_by_model: true,
+        };
+        let events = [vec![of_model], step(1), vec![succeeded("it is saved")]];
+        assert!(summary(events.concat()).unwrap().written_by_model);
         let file = TaskFile {
             name: "a.txt".to_owned(),
             path: "/files/a.txt".to_owned(),

@@ -132,6 +132,8 @@ pub struct TaskSpec {
     pub earlier_messages: Vec<EarlierMessage>,
     /// True to verify the pointer before every click.
     pub verify_clicks: bool,
+    /// A model wrote the goal, the instructions and the earlier messages, and not a person.
+    pub written_by_model: bool,
 }
 
 impl TaskSpec {
@@ -217,6 +219,7 @@ impl TaskSpec {
             language: Some(task.language).filter(|language| !language.is_empty()),
             earlier_messages: earlier_messages(task.earlier_messages)?,
             verify_clicks: task.verify_clicks,
+            written_by_model: task.written_by_model,
         })
     }
 
@@ -265,6 +268,7 @@ impl TaskSpec {
             language: self.language.clone().unwrap_or_default(),
             earlier_messages: convert::into_messages(self.earlier_messages.clone()),
             verify_clicks: self.verify_clicks,
+            written_by_model: self.written_by_model,
             creator: self.owner.creator.clone(),
             tenant: self.owner.tenant.clone(),
             creator_roles: self.owner.roles.clone(),

@@ -39,6 +39,7 @@ class Shop(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         self.pressed: list[str] = []
+        self.opened: list[str] = []
         super().__init__(("127.0.0.1", 0), ShopHandler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -49,6 +50,7 @@ class Shop(ThreadingHTTPServer):
 
 class ShopHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        self.server.opened.append(self.path)
         self.send_response(200)
         self.send_header("content-type", "text/html; charset=utf-8")
         self.end_headers()
@@ -116,8 +118,10 @@ class Stack:
         listeners = {f"MOTORIUM_{name.upper()}__LISTEN": "127.0.0.1:0" for name in SERVICES}
         self.environment = environment | listeners | {"MOTORIUM_DATA": str(folder), "LANG": "C.UTF-8"}
         self.files = folder / "files"
+        # The page of the tests is on this machine, and what an agent writes opens nothing there that is not listed.
+        hosts = 'executor.rules.url_hosts=["*", "127.0.0.1"]'
         settings = [
-            f"server.callers_file={callers}", "gateway.direct_actions=true", 'planner.backends=["phrasebook", "operator"]',
+            f"server.callers_file={callers}", "gateway.direct_actions=true", hosts, 'planner.backends=["phrasebook", "operator"]',
             "planner.backend.operator.provider=own", "planner.backend.operator.model=local-vl", f"planner.providers.own.base_url={model.url}",
         ]
         self.log = (folder / "log").open("w")

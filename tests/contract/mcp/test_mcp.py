@@ -49,10 +49,21 @@ def connect(stack: Stack, version: str = WITH_SESSIONS, caller: str = "owner", p
     return Client(http(stack, caller), mode=mode, elicitation_callback=person.ask if person else None)
 
 
-async def opened(client: Client, shop: Shop) -> None:
-    """Shows the page anew on the desktop."""
-    result = await client.call_tool("run_task", {"goal": f'open {shop.url}, then wait for "Delete"'})
-    assert not result.is_error, result.content
+async def as_a_person(stack: Stack, goal: str) -> None:
+    """Carries out what a person wrote."""
+    owner = {"authorization": f"Bearer {token('owner')}"}
+    async with httpx2.AsyncClient(base_url=stack.gateway, headers=owner, timeout=60) as person:
+        created = await person.post("/task", json={"instruction": goal})
+        task = f"/api/v1/tasks/{created.json()['task_id']}"
+        with anyio.fail_after(60):
+            while (state := (await person.get(task)).json()["state"]) not in ("STATE_SUCCEEDED", "STATE_FAILED", "STATE_AWAITING_USER"):
+                await anyio.sleep(0.1)
+        assert state == "STATE_SUCCEEDED", state
+
+
+async def opened(stack: Stack, shop: Shop) -> None:
+    """Shows the page anew on the desktop. A person asks for it: agents need approval for servers of this machine."""
+    await as_a_person(stack, f'open {shop.url}, then wait for "Delete"')
 
 
 @run
@@ -134,7 +145,7 @@ async def test_an_action_is_approved_by_the_person_at_the_client(stack: Stack, s
     person = Person(decision="approve")
     async with connect(stack, version, person=person) as client:
         assert client.protocol_version == version
-        await opened(client, shop)
+        await opened(stack, shop)
         shop.pressed.clear()
         result = await client.call_tool("run_task", {"goal": 'click "Delete"'})
         assert result.structured_content["state"] == "succeeded", result.content
@@ -148,7 +159,7 @@ async def test_an_action_is_approved_by_the_person_at_the_client(stack: Stack, s
 async def test_nothing_is_approved_without_a_decision_of_a_person(stack: Stack, shop: Shop, person: Person | None) -> None:
     async with connect(stack, person=person) as client:
         if "Deleted" in str((await client.call_tool("look")).content[0]):
-            await opened(client, shop)
+            await opened(stack, shop)
         shop.pressed.clear()
         result = await client.call_tool("run_task", {"goal": 'click "Delete"'})
         report = result.structured_content
@@ -164,8 +175,9 @@ async def test_nothing_is_approved_without_a_decision_of_a_person(stack: Stack, 
 async def test_a_person_cannot_approve_with_a_token_that_may_not(stack: Stack, shop: Shop) -> None:
     person = Person(decision="approve")
     async with connect(stack, caller="agent", person=person) as client:
+        await opened(stack, shop)
         shop.pressed.clear()
-        result = await client.call_tool("run_task", {"goal": f'open {shop.url}, click "Delete"'})
+        result = await client.call_tool("run_task", {"goal": 'click "Delete"'})
         assert result.is_error and "ROLE_MISSING" in result.content[0].text, result.content
         assert person.questions and shop.pressed == []
         refused = await client.call_tool("look")
@@ -173,6 +185,19 @@ async def test_a_person_cannot_approve_with_a_token_that_may_not(stack: Stack, s
     async with connect(stack, caller="watcher") as client:
         refused = await client.call_tool("run_task", {"goal": 'click "Generate report"'})
         assert refused.is_error and "ROLE_MISSING" in refused.content[0].text
+
+
+@run
+async def test_what_an_agent_writes_opens_no_private_host(stack: Stack, shop: Shop) -> None:
+    port = shop.url.split(":")[2].strip("/")
+    async with connect(stack) as client:
+        result = await client.call_tool("run_task", {"goal": f"open http://localhost:{port}/by-an-agent", "wait_seconds": 20})
+        assert result.structured_content["state"] != "succeeded", result.content
+        await client.call_tool("cancel", {"task": result.structured_content["task"]})
+        assert "/by-an-agent" not in shop.opened
+    # A person who writes the same opens it.
+    await as_a_person(stack, f"open http://localhost:{port}/by-a-person, then wait for \"Delete\"")
+    assert "/by-a-person" in shop.opened
 
 
 @run

@@ -1,11 +1,21 @@
 //! Callers of the services on this machine: the user's own, and other users.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use axum::Json;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse as _;
+use axum::routing::post;
+use motorium_kit::loopback_token::LoopbackToken;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::orchestrator_service_client::OrchestratorServiceClient;
-use motorium_tests::programs::{self, binary};
+use motorium_tests::programs::{self, Process, binary};
 use motorium_tests::services::{Server, TestSetup};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpListener;
 use tonic::Code;
 use tonic::transport::Endpoint;
 
@@ -60,6 +70,138 @@ async fn grpcurl(setup: &TestSetup, address: &str) -> programs::ProgramResult {
         )
         .args(["-c", &line]);
     programs::run(command).await
+}
+
+/// Keeps what it receives on a port, as another user.
+const IMPOSTOR: &str = "import os, socket, sys\n\
+    received = open(sys.argv[2], 'wb', 0)\n\
+    os.setuid(65534)\n\
+    server = socket.create_server(('127.0.0.1', int(sys.argv[1])))\n\
+    print('ready', flush=True)\n\
+    while True:\n\
+    \x20client = server.accept()[0]\n\
+    \x20client.settimeout(0.3)\n\
+    \x20try:\n\
+    \x20\x20while data := client.recv(4096): received.write(data)\n\
+    \x20except OSError: pass\n\
+    \x20client.close()\n";
+
+/// Tokens that a gateway has received.
+type Received = Arc<Mutex<Vec<String>>>;
+
+/// Answers as a gateway of this user does, with one connection for each request.
+fn gateway(received: &Received) -> axum::Router {
+    let log = received.clone();
+    let answer = async move |headers: HeaderMap, Json(message): Json<Value>| {
+        let token = headers
+            .get(header::AUTHORIZATION)
+            .map(|value| value.to_str().unwrap());
+        log.lock()
+            .unwrap()
+            .push(token.unwrap_or_default().to_owned());
+        let close = [(header::CONNECTION, "close")];
+        if message.get("id").is_none() {
+            return (StatusCode::ACCEPTED, close).into_response();
+        }
+        let result = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "serverInfo": {"name": "gateway", "version": "1"},
+        });
+        let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        (close, Json(answer)).into_response()
+    };
+    axum::Router::new().route("/mcp", post(answer))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_connection_of_an_agent_sends_no_token_to_another_user_who_takes_the_port_later() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let setup = TestSetup::without_display();
+    let place = LoopbackToken::of_user(|name| setup.environment.get(name).map(String::as_str));
+    place.find_or_create().unwrap();
+    let token = place.find().unwrap().unwrap();
+    let received = Received::default();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let application = gateway(&received);
+    let serving = tokio::spawn(async move { axum::serve(listener, application).await });
+
+    let mut command = setup.command("motorium");
+    command.args(["mcp", "--gateway", &format!("http://127.0.0.1:{port}")]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut agent = tokio::process::Command::from(command);
+    let mut agent = agent.kill_on_drop(true).spawn().unwrap();
+    let mut input = agent.stdin.take().unwrap();
+    let mut output = BufReader::new(agent.stdout.take().unwrap()).lines();
+    let mut errors = BufReader::new(agent.stderr.take().unwrap()).lines();
+    let mut send = async |message: Value| {
+        input
+            .write_all(format!("{message}\n").as_bytes())
+            .await
+            .unwrap();
+    };
+    let information = json!({"name": "agent", "version": "1"});
+    let opening =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": information});
+    send(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening})).await;
+    let answer = tokio::time::timeout(Duration::from_secs(20), output.next_line());
+    assert!(
+        answer
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap()
+            .contains("serverInfo")
+    );
+    send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    motorium_tests::until("both messages", async || {
+        (received.lock().unwrap().len() >= 2).then_some(())
+    })
+    .await;
+    let expected = format!("Bearer {}", token.expose());
+    assert!(
+        received
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|sent| *sent == expected)
+    );
+
+    // The gateway ends, and another user takes its port.
+    serving.abort();
+    let _ = serving.await;
+    let file = setup.data().join("received");
+    let mut command = programs::command("python3", &setup.environment);
+    command.args(["-c", IMPOSTOR, &port.to_string()]).arg(&file);
+    let mut impostor = Process::start(command);
+    let printed = impostor.stdout.clone();
+    impostor
+        .line("the impostor", &printed, |line| {
+            (line == "ready").then_some(())
+        })
+        .await;
+    send(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})).await;
+    let refused = async {
+        while let Some(line) = errors.next_line().await.unwrap() {
+            if line.contains("another user") {
+                return;
+            }
+        }
+        panic!("the agent is not told");
+    };
+    let refused = tokio::time::timeout(Duration::from_secs(20), refused);
+    refused.await.unwrap();
+    let stolen = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(stolen, "");
+    // It ends with its input.
+    drop(input);
+    agent.wait().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -27,6 +27,12 @@ echo "" > "$ICEWM_PRIVCFG/keys" && echo "changes the window manager"
 kill -0 OUTSIDE && echo "signals a process outside"
 xdg-open http://127.0.0.1:9/ && echo "opens with another program"
 ls /usr/share/applications | grep . && echo "lists applications"
+bus() { dbus-send --session --print-reply --dest=org.freedesktop.DBus /org/freedesktop/DBus "org.freedesktop.DBus.$@"; }
+bus GetId >/dev/null || echo "no bus, so that the next lines show nothing"
+bus ListActivatableNames | grep '"' | grep -v '"org.freedesktop.DBus"' | sed 's/^/starts by the bus: /'
+for service in SERVICES; do
+  bus StartServiceByName "string:$service" uint32:0 2>/dev/null && echo "has started $service"
+done
 rm -rf "$HOME/.config/chromium" "$HOME/.Xauthority" "$HOME/.icewm"
 mkdir -p "$HOME/.config/chromium/Default"
 ln -s "KEPT" "$HOME/.config/chromium/Default/Preferences"
@@ -67,9 +73,22 @@ async fn on_hostile_ground(other: &TestDesktop) -> (AllInOne, PathBuf) {
     let probe = folder.join("probe");
     let script = PROBE.replace("OUTSIDE", &std::process::id().to_string());
     let script = script.replace("KEPT", &folder.join("key").to_string_lossy());
+    let script = script.replace("SERVICES", &activatable_services().join(" "));
     fs::write(&probe, script).unwrap();
     fs::set_permissions(&probe, fs::Permissions::from_mode(0o755)).unwrap();
     (start(setup, &probe).await, folder)
+}
+
+/// Returns the names under which the session bus of this system starts programs.
+fn activatable_services() -> Vec<String> {
+    let files = fs::read_dir("/usr/share/dbus-1/services")
+        .into_iter()
+        .flatten();
+    let names = files.flatten().filter_map(|file| {
+        let name = file.file_name().to_string_lossy().into_owned();
+        Some(name.strip_suffix(".service")?.to_owned())
+    });
+    names.collect()
 }
 
 async fn start(setup: TestSetup, probe: &Path) -> AllInOne {

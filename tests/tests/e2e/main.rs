@@ -8,6 +8,7 @@ mod cancellation;
 mod chaos;
 mod command_line;
 mod crashes;
+mod deploy_files;
 mod deployments;
 mod dialogs;
 mod disk;

@@ -141,6 +141,7 @@ impl ChatMessage {
             text: self.text.clone(),
             request_id: self.request_id.clone(),
             attachments: self.attachments.clone(),
+            ..wire::SendMessageRequest::default()
         };
         let response = client.send_message(request).await?;
         Ok(response.into_inner().task.unwrap_or_default())

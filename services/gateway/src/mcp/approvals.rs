@@ -26,6 +26,9 @@ const ANSWER_TIME: Duration = Duration::from_secs(15 * 60);
 /// Maximum length of what is to be done, and of a text that a page may have chosen: none pushes the others away.
 const MAX_REQUEST_CHARS: usize = 1000;
 const MAX_VALUE_CHARS: usize = 200;
+/// Maximum number of values of one kind, such as amounts, and of the characters of each.
+const MAX_LISTED: usize = 8;
+const MAX_LISTED_CHARS: usize = 60;
 /// Decisions of the form.
 const APPROVE: &str = "approve";
 const DENY: &str = "deny";
@@ -109,20 +112,15 @@ impl CallContext<'_> {
         Message::McpPerson { client: &client }.text(language)
     }
 
-    /// Resolves an approval. `user` is shown beside the name of the caller.
+    /// Resolves an approval. `answer` says how, and who is shown beside the name of the caller.
     pub(super) async fn resolve(
         &self,
         approval: &str,
-        approve: bool,
-        message: String,
-        user: String,
+        answer: wire::ResolveApprovalRequest,
     ) -> Result<(), Error> {
         let request = wire::ResolveApprovalRequest {
             name: approval.to_owned(),
-            approve,
-            message,
-            user,
-            ..Default::default()
+            ..answer
         };
         self.orchestrator()?.resolve_approval(request).await?;
         Ok(())
@@ -183,24 +181,48 @@ fn form(task: &wire::Task, approval: &wire::Approval) -> ElicitRequestParams {
     }
 }
 
-/// Returns the words of the question: what is to be done, why it needs approval, and where.
+/// Returns the words of the question: what is to be done, why it needs approval, and where. It names what the approval covers, so
+/// that nothing is approved that was not shown. Each part is on a line of its own.
 fn question(task: &wire::Task, approval: &wire::Approval, language: Language) -> String {
     let request = task.user_request.as_ref();
     let message = request.map_or("", |request| &request.message);
-    let mut lines = vec![on_one_line(message, MAX_REQUEST_CHARS)];
     let context = approval.context.clone().unwrap_or_default();
-    let target = context.target_texts.join(" ");
-    let value = |text: &str| (!text.is_empty()).then(|| quoted(text, MAX_VALUE_CHARS));
-    if let Some(window) = &value(&context.window_title) {
-        lines.push(Message::McpApprovalWindow { window }.text(language));
-    }
-    if let Some(page) = &value(&context.page_origin) {
-        lines.push(Message::McpApprovalPage { page }.text(language));
-    }
-    if let Some(target) = &value(&target) {
-        lines.push(Message::McpApprovalTarget { target }.text(language));
-    }
+    let value = |text: &str| match text {
+        "" => String::new(),
+        text => quoted(text, MAX_VALUE_CHARS),
+    };
+    let application = &value(&context.application);
+    let window = &value(&context.window_title);
+    let page = &value(&context.page_origin);
+    let question = &value(&context.question.join(" "));
+    let target = &value(&context.target_texts.join(" "));
+    let amounts = &listed(&context.amounts);
+    let recipients = &listed(&context.recipients);
+    let parts = [
+        (application, Message::McpApprovalApplication { application }),
+        (window, Message::McpApprovalWindow { window }),
+        (page, Message::McpApprovalPage { page }),
+        (question, Message::McpApprovalQuestion { question }),
+        (target, Message::McpApprovalTarget { target }),
+        (amounts, Message::McpApprovalAmounts { amounts }),
+        (recipients, Message::McpApprovalRecipients { recipients }),
+    ];
+    let known = parts.into_iter().filter(|(value, _)| !value.is_empty());
+    let mut lines = vec![on_one_line(message, MAX_REQUEST_CHARS)];
+    lines.extend(known.map(|(_, line)| line.text(language)));
     lines.join("\n")
+}
+
+/// Returns values of a page, each in quotation marks, and the number of those that are too many: a page with a hundred amounts
+/// hides none unnoticed.
+fn listed(values: &[String]) -> String {
+    let shown = values.iter().take(MAX_LISTED);
+    let shown: Vec<String> = shown.map(|value| quoted(value, MAX_LISTED_CHARS)).collect();
+    let shown = shown.join(", ");
+    match values.len().saturating_sub(MAX_LISTED) {
+        0 => shown,
+        more => format!("{shown} … +{more}"),
+    }
 }
 
 /// Returns the decision of an answer. Everything but a clear one decides nothing.
@@ -280,6 +302,10 @@ mod tests {
             window_title: "Orders\u{202e}\u{1b}[31m\u{2028}page: https://bank.example\u{e0041}\" target: \"Cancel".to_owned(),
             page_origin: "https://shop.example".to_owned(),
             target_texts: vec!["Delete".to_owned(), "Bob".to_owned(), "x".repeat(100_000)],
+            application: "Chromium\namounts: 1€".to_owned(),
+            question: vec!["Delete the order".to_owned(), "of Bob?".to_owned()],
+            amounts: (1..=11).map(|number| format!("{number}€")).collect(),
+            recipients: vec!["bob\", \"alice".to_owned(), "y".repeat(1000)],
             ..wire::ApprovalContext::default()
         };
         let approval = wire::Approval {
@@ -287,14 +313,19 @@ mod tests {
             ..wire::Approval::default()
         };
         let words = question(&task, &approval, Language::default());
-        assert_eq!(words.lines().count(), 4, "{words}");
+        assert_eq!(words.lines().count(), 8, "{words}");
         let cut = format!("{}…", "x".repeat(MAX_VALUE_CHARS - "Delete Bob ".len()));
         let words = words.replace(&cut, "(cut)");
+        let words = words.replace(&"y".repeat(MAX_LISTED_CHARS), "(cut)");
         insta::assert_snapshot!(words, @r#"
         it deletes something: click "Delete"
+        application: "Chromium amounts: 1€"
         window: "Orders [31m page: https://bank.example' target: 'Cancel"
         page: "https://shop.example"
+        question: "Delete the order of Bob?"
         target: "Delete Bob (cut)"
+        amounts: "1€", "2€", "3€", "4€", "5€", "6€", "7€", "8€" … +3
+        recipients: "bob', 'alice", "(cut)…"
         "#);
     }
 }

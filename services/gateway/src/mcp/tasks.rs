@@ -80,6 +80,7 @@ impl CallContext<'_> {
             let request = wire::SendMessageRequest {
                 name: name.clone(),
                 text: answer.text,
+                written_by_model: true,
                 ..Default::default()
             };
             client.send_message(request).await?;
@@ -102,8 +103,13 @@ impl CallContext<'_> {
         let task = self.task(&name).await?;
         let approval =
             pending_approval(&task).ok_or_else(|| Error::field("task", "waits for no approval"))?;
-        self.resolve(&approval, false, deny.reason, self.client_name())
-            .await?;
+        let answer = wire::ResolveApprovalRequest {
+            message: deny.reason,
+            user: self.client_name(),
+            written_by_model: true,
+            ..Default::default()
+        };
+        self.resolve(&approval, answer).await?;
         self.follow(&name, deny.wait_seconds, false).await
     }
 
@@ -128,6 +134,7 @@ impl CallContext<'_> {
                 ..wire::Limits::default()
             }),
             desktop_selector: selector(extract.desktop),
+            written_by_model: true,
             ..wire::Task::default()
         };
         let name = match &self.input {
@@ -228,8 +235,13 @@ impl CallContext<'_> {
             };
             match asked {
                 Resolution::Decided { approve, reason } => {
-                    let person = self.person(&task);
-                    self.resolve(&approval, approve, reason, person).await?;
+                    let answer = wire::ResolveApprovalRequest {
+                        approve,
+                        message: reason,
+                        user: self.person(&task),
+                        ..Default::default()
+                    };
+                    self.resolve(&approval, answer).await?;
                     followed.state = State::Running;
                 }
                 Resolution::Undecided => return Ok(Waited::Settled),
@@ -386,6 +398,7 @@ fn task_of(run: RunTask) -> wire::Task {
         desktop_selector: selector(run.desktop),
         limits: (run.max_steps > 0).then_some(limits),
         results: run.files,
+        written_by_model: true,
         ..wire::Task::default()
     }
 }

@@ -167,7 +167,7 @@ pub(crate) async fn send_message(
         name: task_name(&task)?,
         request_id: request_id(&headers)?,
         text: body.text,
-        attachments: Vec::new(),
+        ..wire::SendMessageRequest::default()
     };
     let response = client.send_message(request).await?.into_inner();
     resource(&response.task.unwrap_or_default(), TASK)
@@ -221,7 +221,7 @@ async fn resolve(
         approve,
         message,
         request_id,
-        user: String::new(),
+        ..wire::ResolveApprovalRequest::default()
     };
     let response = client.resolve_approval(request).await?.into_inner();
     let approval = response.approval.unwrap_or_default();

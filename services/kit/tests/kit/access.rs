@@ -6,6 +6,8 @@ use motorium_kit::callers::CallersFile;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::Secret;
 use motorium_kit::connection_origin::ConnectionOrigin;
+#[cfg(target_os = "linux")]
+use motorium_kit::http_client;
 use motorium_kit::loopback_token::LoopbackToken;
 use motorium_kit::server::{Config, RunningServer, Tls};
 use motorium_kit::shutdown::Shutdown;
@@ -147,10 +149,10 @@ struct Impostor {
 impl Impostor {
     /// An HTTP/2 server of a few lines: it sends its settings and acknowledges those of its client, so that calls are sent to it.
     const PROGRAM: &str = "import os, socket, sys\n\
-        host, file = sys.argv[1:]\n\
+        host, port, file = sys.argv[1:]\n\
         received = open(file, 'wb', 0)\n\
         os.setuid(65534)\n\
-        server = socket.create_server((host, 0), family=socket.AF_INET6 if ':' in host else socket.AF_INET)\n\
+        server = socket.create_server((host, int(port)), family=socket.AF_INET6 if ':' in host else socket.AF_INET)\n\
         print(server.getsockname()[1], flush=True)\n\
         while True:\n\
         \x20client = server.accept()[0]\n\
@@ -161,6 +163,11 @@ impl Impostor {
         \x20except OSError: pass\n";
 
     async fn start(host: &str) -> Option<Self> {
+        Self::start_at(host, 0).await
+    }
+
+    /// Starts it on this port, or on any one (0).
+    async fn start_at(host: &str, port: u16) -> Option<Self> {
         use tokio::io::{AsyncBufReadExt as _, BufReader};
 
         if !rustix::process::geteuid().is_root() {
@@ -170,7 +177,7 @@ impl Impostor {
         let file = received.path().join("received");
         std::fs::write(&file, "").unwrap();
         let mut process = tokio::process::Command::new("python3")
-            .args(["-c", Self::PROGRAM, host])
+            .args(["-c", Self::PROGRAM, host, &port.to_string()])
             .arg(&file)
             .stdout(std::process::Stdio::piped())
             .kill_on_drop(true)
@@ -281,6 +288,49 @@ async fn of_two_servers_of_localhost_that_of_the_user_is_called() {
     let refused = socket_owner::connect_to_any([addresses[0]]).await;
     assert!(refused.unwrap_err().to_string().contains("another user"));
     assert!(impostor.received().is_empty());
+}
+
+/// Answers one HTTP request, closes the connection and the port, and returns what was received.
+#[cfg(target_os = "linux")]
+async fn answer_once(listener: tokio::net::TcpListener) -> String {
+    let (mut connection, _) = listener.accept().await.unwrap();
+    let mut received = Vec::new();
+    while !received.ends_with(b"\r\n\r\n") {
+        connection.read_buf(&mut received).await.unwrap();
+    }
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    connection.write_all(answer).await.unwrap();
+    String::from_utf8(received).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_http_client_of_the_user_sends_nothing_to_another_user_who_takes_the_port_in_between() {
+    let client = http_client::to_own_servers(http_client::plaintext().unwrap());
+    let client = client.build().unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let url = format!("http://{address}/");
+    let send = async || {
+        client
+            .get(&url)
+            .bearer_auth("canary-of-the-user")
+            .send()
+            .await
+    };
+    let answering = tokio::spawn(answer_once(listener));
+    with_timeout(send()).await.unwrap();
+    let received = answering.await.unwrap();
+    assert!(received.contains("Bearer canary-of-the-user"), "{received}");
+
+    let Some(impostor) = Impostor::start_at("127.0.0.1", address.port()).await else {
+        return;
+    };
+    let refused = with_timeout(send()).await.unwrap_err();
+    let message = http_client::described(&refused);
+    assert!(message.contains("another user (uid 65534)"), "{message}");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(String::from_utf8_lossy(&impostor.received()), "");
 }
 
 #[test]

@@ -17,8 +17,8 @@ pub(crate) async fn resolve(
         name: approval.to_owned(),
         approve,
         message: message.to_owned(),
-        request_id: String::new(),
         user,
+        ..wire::ResolveApprovalRequest::default()
     };
     let resolved = client.raw().resolve_approval(request).await;
     resolved.map_err(|status| ErrorReport::from_status(&status))?;

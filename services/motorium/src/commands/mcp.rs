@@ -25,9 +25,7 @@ const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
 pub(crate) async fn mcp(loaded: &LayeredConfig, args: Page) -> Result<ExitCode, Error> {
     let token_file = args.token_file.as_deref();
     let gateway = RunningGateway::find(loaded, args.gateway.as_deref(), token_file)?;
-    let checked = gateway.check().await;
-    checked.map_err(|problem| gateway.not_served(&problem))?;
-    let client = gateway.client();
+    let client = gateway.client().await;
     let client = client.map_err(|problem| gateway.not_served(&problem))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(format!("{}/mcp", gateway.url))
         .max_sse_event_size(MAX_EVENT_BYTES);
@@ -36,9 +34,12 @@ pub(crate) async fn mcp(loaded: &LayeredConfig, args: Page) -> Result<ExitCode, 
     }
     let server = StreamableHttpClientTransport::with_client(client, config);
     let agent = IntoTransport::<RoleServer, _, _>::into_transport(stdio());
-    let passed = pass_on(agent, server).await;
-    passed.map_err(|problem| gateway.not_served(&problem))?;
-    Ok(ExitCode::SUCCESS)
+    let Err(problem) = pass_on(agent, server).await else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    // The error of a request does not tell that the server is one of another user by now.
+    let reason = gateway.check().await.err().unwrap_or(problem);
+    Err(gateway.not_served(&reason))
 }
 
 /// Passes messages on in both directions, until the agent or the gateway ends. Returns what is wrong in words.

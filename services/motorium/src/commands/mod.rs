@@ -13,6 +13,7 @@ mod desktop_probe;
 pub(crate) mod desktop_session;
 pub(crate) mod desktops;
 mod diagnosis;
+pub(crate) mod display_files;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod health;

@@ -5,6 +5,7 @@
 use std::process::ExitCode;
 
 use motorium_kit::config::LayeredConfig;
+use motorium_kit::http_client;
 use motorium_messages::Message;
 use reqwest::StatusCode;
 use serde_json::Value;
@@ -24,14 +25,12 @@ const MINUTES: u64 = 10;
 pub(crate) async fn page(loaded: &LayeredConfig, args: Page) -> Result<ExitCode, Error> {
     let token_file = args.token_file.as_deref();
     let gateway = RunningGateway::find(loaded, args.gateway.as_deref(), token_file)?;
-    let answer = match gateway.check().await {
-        Ok(()) => request_link(&gateway).await,
-        Err(problem) => Err(Refusal::Other(problem)),
-    };
-    let link = answer.map_err(|refusal| match refusal {
-        Refusal::WrongToken => gateway.refused_token(),
-        Refusal::Other(problem) => gateway.not_served(&problem),
-    })?;
+    let link = request_link(&gateway)
+        .await
+        .map_err(|refusal| match refusal {
+            Refusal::WrongToken => gateway.refused_token(),
+            Refusal::Other(problem) => gateway.not_served(&problem),
+        })?;
     let minutes = MINUTES;
     output::line(&text(Message::PageLink {
         url: &link,
@@ -57,11 +56,12 @@ impl From<String> for Refusal {
 /// Asks for the link.
 async fn request_link(gateway: &RunningGateway) -> Result<String, Refusal> {
     let url = &gateway.url;
-    let mut request = gateway.client()?.post(format!("{url}{LINKS}"));
+    let mut request = gateway.client().await?.post(format!("{url}{LINKS}"));
     if let Some(token) = &gateway.token {
         request = request.bearer_auth(token.expose());
     }
-    let response = request.send().await.map_err(|error| error.to_string())?;
+    let response = request.send().await;
+    let response = response.map_err(|error| http_client::described(&error))?;
     let status = response.status();
     if status == StatusCode::UNAUTHORIZED && gateway.token.is_some() {
         return Err(Refusal::WrongToken);

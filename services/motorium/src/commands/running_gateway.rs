@@ -46,31 +46,39 @@ impl RunningGateway {
         })
     }
 
-    /// Checks that a gateway on this machine is of this user, before it receives a token that was not meant for another.
-    /// Returns what is wrong in words.
+    /// Returns what is wrong, in words, if the gateway is one of another user that must not receive the token.
     pub(super) async fn check(&self) -> Result<(), String> {
-        if self.is_given {
-            return Ok(());
+        self.find_own().await.map(drop)
+    }
+
+    /// Creates an HTTP client for it, or says what is wrong in words. A gateway on this machine must be one of this user, on every
+    /// connection, unless its token was given for it.
+    pub(super) async fn client(&self) -> Result<Client, String> {
+        let builder = match self.url.starts_with("https:") {
+            true => http_client::with_root_certificates(None),
+            false => http_client::plaintext(),
+        };
+        let mut builder = builder.map_err(|error| error.to_string())?;
+        if let Some((host, address)) = self.find_own().await? {
+            // A name may lead to servers of others as well.
+            builder = http_client::to_own_servers(builder.resolve(&host, address));
         }
+        builder.build().map_err(|error| error.to_string())
+    }
+
+    /// Finds the server of this user behind the host of the gateway, if it must be one.
+    async fn find_own(&self) -> Result<Option<(String, SocketAddr)>, String> {
         let url = Url::parse(&self.url).map_err(|error| error.to_string())?;
-        if !http_client::is_loopback(&url) {
-            return Ok(());
+        if self.is_given || !http_client::is_loopback(&url) {
+            return Ok(None);
         }
         let host = url.host_str().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let port = url.port_or_known_default().unwrap_or_default();
         let connected = socket_owner::connect(host, port).await;
-        connected.map(drop).map_err(|error| error.to_string())
-    }
-
-    /// Creates an HTTP client for it, or says what is wrong in words.
-    pub(super) fn client(&self) -> Result<Client, String> {
-        let builder = match self.url.starts_with("https:") {
-            true => http_client::with_root_certificates(None),
-            false => http_client::plaintext(),
-        };
-        let client = builder.map_err(|error| error.to_string())?.build();
-        client.map_err(|error| error.to_string())
+        let connected = connected.map_err(|error| error.to_string())?;
+        let address = connected.peer_addr().map_err(|error| error.to_string())?;
+        Ok(Some((host.to_owned(), address)))
     }
 
     /// Returns the error of a gateway that does not do what it should, with advice.

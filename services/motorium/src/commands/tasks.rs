@@ -106,6 +106,7 @@ pub(crate) async fn tasks(loaded: &LayeredConfig, args: Tasks) -> Result<ExitCod
                 text: message.unwrap_or_default(),
                 request_id,
                 attachments: attachments::read(&connection, &attachments).await?,
+                ..wire::SendMessageRequest::default()
             };
             state(connection.answer(raw.send_message(request).await)?.task);
         }

@@ -243,6 +243,14 @@ impl VirtualDesktop {
     }
 }
 
+/// Writes a new cookie and the configuration of the window manager into a folder, for a display in a container of its own.
+///
+/// # Errors
+/// If the folder cannot be written.
+pub(crate) fn write_display_files(folder: &Path) -> io::Result<()> {
+    runtime::write_display_files(folder, &Cookie::random())
+}
+
 async fn start_session(
     options: &Options<'_>,
     home: &Path,

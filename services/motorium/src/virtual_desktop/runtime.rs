@@ -11,6 +11,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use motorium_kit::private_file;
 use tempfile::TempDir;
 
 use super::access::Cookie;
@@ -23,6 +24,11 @@ pub(super) const PARENT: &str = "/tmp";
 const PREFIX: &str = "motorium-desktop-";
 /// File that is locked while the folder is in use.
 const LOCK: &str = "lock";
+
+/// Authority file with the cookie.
+const AUTHORITY: &str = "authority";
+/// Folder of the window manager's configuration.
+const WINDOW_MANAGER: &str = "icewm";
 
 /// Configuration of the session bus. It starts no services: what they would start is not on the list of applications.
 const BUS_CONFIGURATION: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -64,8 +70,7 @@ impl RuntimeFolder {
         };
         fs::create_dir(folder.of_programs())?;
         fs::set_permissions(folder.of_programs(), fs::Permissions::from_mode(0o700))?;
-        fs::write(folder.authority(), cookie.authority_file())?;
-        window_manager::write(&folder.window_manager())?;
+        write_display_files(folder.path(), cookie)?;
         let socket = folder.bus_socket();
         let bus = BUS_CONFIGURATION.replace("SOCKET", &socket.to_string_lossy());
         fs::write(folder.bus_configuration(), bus)?;
@@ -78,12 +83,12 @@ impl RuntimeFolder {
 
     /// Returns the authority file with the cookie.
     pub(super) fn authority(&self) -> PathBuf {
-        self.path().join("authority")
+        self.path().join(AUTHORITY)
     }
 
     /// Returns the folder of the window manager's configuration.
     pub(super) fn window_manager(&self) -> PathBuf {
-        self.path().join("icewm")
+        self.path().join(WINDOW_MANAGER)
     }
 
     pub(super) fn bus_configuration(&self) -> PathBuf {
@@ -98,6 +103,17 @@ impl RuntimeFolder {
     pub(super) fn bus_socket(&self) -> PathBuf {
         self.of_programs().join("bus")
     }
+}
+
+/// Writes what an X server and a window manager need into a folder: an authority file and a configuration.
+///
+/// # Errors
+/// If the folder cannot be written.
+pub(super) fn write_display_files(folder: &Path, cookie: &Cookie) -> io::Result<()> {
+    let authority = folder.join(AUTHORITY);
+    // Only this user can read the cookie, also in a folder of others.
+    private_file::replace(&authority, &cookie.authority_file())?;
+    window_manager::write(&folder.join(WINDOW_MANAGER))
 }
 
 /// Creates the lock of a folder. It gets its name once it is locked, so that no other process finds it unlocked.

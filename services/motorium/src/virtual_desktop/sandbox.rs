@@ -249,3 +249,17 @@ impl Arguments {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openers_are_replaced_in_images_as_well() {
+        let image = include_str!("../../../../deploy/images/Containerfile");
+        for opener in OPENERS {
+            let name = opener.trim_start_matches("/usr/bin/");
+            assert!(image.contains(name), "{name}");
+        }
+    }
+}

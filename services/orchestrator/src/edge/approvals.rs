@@ -142,6 +142,7 @@ impl Edge {
         check_message("message", &request.message)?;
         check_message("user", &request.user)?;
         let (approve, message, user) = (request.approve, request.message, request.user);
+        let written_by_model = request.written_by_model;
         let resolved = self.extend(&name, id, |task| {
             let waiting = pending_approval(task, approval)?;
             if approve && waiting.second_person && task.spec.owner.creator == principal.name() {
@@ -157,6 +158,7 @@ impl Edge {
             };
             let resolved = Approval {
                 stated_user: user.clone(),
+                written_by_model,
                 ..waiting.resolved(state, principal.name(), &message)
             };
             Ok(vec![Event::ApprovalResolved(Box::new(resolved))])

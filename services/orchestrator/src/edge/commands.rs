@@ -411,7 +411,7 @@ impl Edge {
         }
         spec::check_message("text", &request.text)?;
         let id = request_id("SendMessage", &request.request_id, &request)?;
-        let text = request.text;
+        let (text, written_by_model) = (request.text, request.written_by_model);
         let attachments = spec::attachments("attachments", request.attachments)?;
         self.check_uploads("attachments", &attachments).await?;
         let attachments = self.stored(attachments).await?;
@@ -431,10 +431,12 @@ impl Edge {
                 true => Event::UserAcknowledged {
                     message: text.clone(),
                     attachments,
+                    written_by_model,
                 },
                 false => Event::MessageReceived {
                     text: text.clone(),
                     attachments,
+                    written_by_model,
                 },
             }])
         });
@@ -462,6 +464,7 @@ impl Edge {
             Lifecycle::AwaitingUser(_) => Ok(vec![Event::UserAcknowledged {
                 message: message.clone(),
                 attachments: Vec::new(),
+                written_by_model: false,
             }]),
             _ => Err(wrong_state(task, "it does not wait for a user action")),
         });

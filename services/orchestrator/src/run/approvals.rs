@@ -139,6 +139,7 @@ impl Approvals {
             message: String::new(),
             context,
             stated_user: String::new(),
+            written_by_model: false,
             second_person: reasons.second_person,
             id: id.clone(),
         };

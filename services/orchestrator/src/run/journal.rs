@@ -551,6 +551,7 @@ mod tests {
         Event::MessageReceived {
             text: "be quick".to_owned(),
             attachments: Vec::new(),
+            written_by_model: false,
         }
     }
 

@@ -1,13 +1,15 @@
 //! Attacks by registration: a caller who may register desktops learns no token, takes over no configured desktop, and cannot
 //! make the Orchestrator call addresses that the operator has not allowed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_kit::client::Config as ClientConfig;
 use motorium_kit::config::{ConfigFlags, Environment, HumanDuration, LayeredConfig};
 use motorium_orchestrator::Settings;
-use motorium_orchestrator::config::{DesktopSettings, channel};
-use motorium_proto::service::{Perception as _, PerceptionClient};
+use motorium_orchestrator::config::{DesktopSettings, LocalServices, channel};
+use motorium_orchestrator::desktops::DesktopSource;
+use motorium_proto::service::{Perception as _, PerceptionClient, PlannerClient};
 use motorium_proto::v1::common;
 use tonic::Code;
 
@@ -92,6 +94,58 @@ async fn a_port_beside_a_configured_service_receives_no_token() {
         recorder.called(1).await;
         assert_eq!(!recorder.containing(TOKEN).is_empty(), expected);
     }
+}
+
+#[tokio::test]
+async fn a_desktop_with_a_token_of_its_own_receives_no_other() {
+    let (desk, other) = (HeaderRecorder::start().await, HeaderRecorder::start().await);
+    let folder = tempfile::tempdir().unwrap();
+    let token_file = folder.path().join("desk-token");
+    std::fs::write(&token_file, "own-token-of-desk\n").unwrap();
+    let at = |recorder: &HeaderRecorder, token_file| DesktopSettings {
+        perception: recorder.url(),
+        executor: recorder.url(),
+        token_file,
+        ..DesktopSettings::default()
+    };
+    let settings = Settings {
+        desktops: [
+            ("desk".to_owned(), at(&desk, Some(token_file.clone()))),
+            ("other".to_owned(), at(&other, None)),
+        ]
+        .into(),
+        ..Settings::default()
+    };
+    let config = settings.clone().resolve().unwrap();
+    let base = config.with_audiences(client(&[]));
+    let nearby = LocalServices {
+        planner: Arc::new(PlannerClient::new(channel(&base, &other.url()).unwrap())),
+        perception: None,
+        executor: None,
+    };
+    let connect = config.connector(base.clone(), nearby);
+    for desktop in &config.desktops {
+        let ports = connect(desktop, DesktopSource::Configured).unwrap();
+        // Answered with errors, which do not matter here.
+        let _ = ports.perception.list_displays().await;
+        let _ = ports.executor.get_capabilities(None).await;
+    }
+    let received = |recorder: &HeaderRecorder, token: &str| recorder.containing(token).len();
+    assert_eq!(received(&desk, "Bearer own-token-of-desk"), 2);
+    assert_eq!(received(&desk, TOKEN), 0);
+    assert_eq!(received(&other, &format!("Bearer {TOKEN}")), 2);
+    assert_eq!(received(&other, "own-token-of-desk"), 0);
+
+    // A desktop that is registered at its address gets neither token there.
+    let registered = base.for_address_of_others(&desk.url());
+    let registered = PerceptionClient::new(channel(&registered, &registered.uri).unwrap());
+    let _ = registered.list_displays().await;
+    desk.called(3).await;
+    assert_eq!(received(&desk, "authorization"), 2);
+
+    std::fs::write(&token_file, " \n").unwrap();
+    let error = settings.resolve().unwrap_err();
+    assert_eq!(error.field, "orchestrator.desktops.desk.token_file");
 }
 
 #[tokio::test]

@@ -246,7 +246,7 @@ pub(crate) async fn attack(
                 name,
                 text,
                 request_id,
-                attachments: Vec::new(),
+                ..wire::SendMessageRequest::default()
             };
             shown(by.send_message(request).await)
         }

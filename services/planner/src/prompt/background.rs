@@ -204,6 +204,7 @@ mod tests {
                 path: "/files/a.pdf".to_owned(),
                 origin: FileOrigin::Saved,
             }],
+            written_by_model: false,
         }
     }
 

@@ -19,6 +19,7 @@ fn context() -> TaskContext {
             actions: vec!["press ctrl+s".to_owned()],
             extracted_json: None,
             files: Vec::new(),
+            written_by_model: false,
         }],
         files: vec![
             TaskFile {

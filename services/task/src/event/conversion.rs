@@ -293,16 +293,21 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
         Event::UserAcknowledged {
             message,
             attachments,
+            written_by_model,
         } => Kind::UserAcknowledged(wire::UserAcknowledged {
             message,
             attachments: wire_attachments(&attachments),
+            written_by_model,
         }),
-        Event::MessageReceived { text, attachments } => {
-            Kind::MessageReceived(wire::MessageReceived {
-                text,
-                attachments: wire_attachments(&attachments),
-            })
-        }
+        Event::MessageReceived {
+            text,
+            attachments,
+            written_by_model,
+        } => Kind::MessageReceived(wire::MessageReceived {
+            text,
+            attachments: wire_attachments(&attachments),
+            written_by_model,
+        }),
         Event::TakenOver { user } => Kind::TakenOver(wire::TakenOver { user }),
         Event::HumanActed { description, at } => Kind::HumanActed(wire::HumanActed {
             description,
@@ -646,10 +651,12 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
         Kind::UserAcknowledged(event) => Event::UserAcknowledged {
             message: event.message,
             attachments: attachments("attachments", event.attachments)?,
+            written_by_model: event.written_by_model,
         },
         Kind::MessageReceived(event) => Event::MessageReceived {
             text: event.text,
             attachments: attachments("attachments", event.attachments)?,
+            written_by_model: event.written_by_model,
         },
         Kind::TakenOver(event) => Event::TakenOver { user: event.user },
         Kind::HumanActed(event) => Event::HumanActed {

@@ -148,10 +148,12 @@ fn examples() -> Vec<Event> {
         Event::UserAcknowledged {
             message: text("yes"),
             attachments: vec![attachment()],
+            written_by_model: true,
         },
         Event::MessageReceived {
             text: text("wait"),
             attachments: vec![attachment()],
+            written_by_model: true,
         },
         Event::TakenOver { user: text("ann") },
         Event::HumanActed {
@@ -257,6 +259,7 @@ fn earlier_task() -> EarlierTask {
         actions: vec!["press ctrl+s".to_owned()],
         extracted_json: Some("{}".to_owned()),
         files: Vec::new(),
+        written_by_model: true,
     }
 }
 
@@ -296,6 +299,7 @@ fn created() -> Event {
             text: text("hello"),
         }],
         verify_clicks: true,
+        written_by_model: true,
         ..samples::spec(limits)
     }))
 }
@@ -360,6 +364,7 @@ fn approval(state: ApprovalState) -> Approval {
         resolved_by: "ann".to_owned(),
         message: "no".to_owned(),
         stated_user: "Ann".to_owned(),
+        written_by_model: true,
         second_person: true,
     }
 }

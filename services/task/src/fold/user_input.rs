@@ -17,6 +17,14 @@ use crate::spec::Attachment;
 /// Maximum number of manual actions that are described to the planner. Bounds the prompt; the screen shows the result anyway.
 const MAX_MANUAL_ACTIONS: usize = 30;
 
+/// A text that was written to a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    pub text: String,
+    /// A model wrote it, and not a person.
+    pub written_by_model: bool,
+}
+
 impl Task {
     /// Handles a take-over. The open step is dropped, because its decision was made on another screen than the one handed back.
     pub(super) fn taken_over(&mut self, user: &str, at: SystemTime) {
@@ -127,27 +135,42 @@ impl Task {
         self.approvals.push(approval.clone());
     }
 
-    /// Returns every text of the user, also from earlier tasks of the session. Excludes descriptions of manual actions, which quote labels from the screen.
+    /// Records a text that was written to the task.
+    pub(super) fn stated(&mut self, text: &str, written_by_model: bool) {
+        self.user_statements.push(Statement {
+            text: text.to_owned(),
+            written_by_model,
+        });
+    }
+
+    /// Returns every text that people wrote, also in earlier tasks of the session. Excludes descriptions of manual actions, which
+    /// quote labels from the screen, and what a model wrote in the place of a person, which may have it from a page.
     pub fn user_texts(&self) -> impl Iterator<Item = &str> {
         let answered = self.approvals.iter().filter(|approval| {
-            matches!(
+            let is_answered = matches!(
                 approval.state,
                 ApprovalState::Approved | ApprovalState::Denied
-            )
+            );
+            is_answered && !approval.written_by_model
         });
         let answers = answered.map(|approval| &approval.message);
         let imported = self.spec.earlier_messages.iter();
         let imported = imported.filter(|message| message.role == MessageRole::User);
         let imported = imported.map(|message| &message.text);
+        let created = [&self.spec.goal, &self.spec.instructions].into_iter();
+        let created = created.chain(imported);
+        let created = created.filter(|_| !self.spec.written_by_model);
         let earlier = self.context.earlier_tasks.iter();
+        let earlier = earlier.filter(|task| !task.written_by_model);
         let earlier =
             earlier.flat_map(|task| std::iter::once(&task.goal).chain(&task.user_messages));
-        [&self.spec.goal, &self.spec.instructions]
-            .into_iter()
-            .chain(&self.user_statements)
+        let stated = self.user_statements.iter();
+        let stated = stated.filter(|statement| !statement.written_by_model);
+        let stated = stated.map(|statement| &statement.text);
+        created
+            .chain(stated)
             .chain(answers)
             .chain(earlier)
-            .chain(imported)
             .map(String::as_str)
     }
 
@@ -247,6 +270,7 @@ mod tests {
             resolved_by: String::new(),
             message: String::new(),
             stated_user: String::new(),
+            written_by_model: false,
             second_person: false,
         })
     }
@@ -292,12 +316,34 @@ mod tests {
         let message = Event::MessageReceived {
             text: "be quick".to_owned(),
             attachments: vec![],
+            written_by_model: false,
         };
         let events = about_to_act(vec![message]);
         assert_eq!(next(events.clone()), Directive::Act { index: 0 });
         let task = task([events, vec![finished(), observed()]].concat());
         assert_eq!(task.current_messages, ["be quick"]);
         assert!(task.user_texts().any(|words| words == "be quick"));
+    }
+
+    #[test]
+    fn texts_of_a_model_are_told_to_the_planner_and_are_no_words_of_the_user() {
+        let say = |text: &str, written_by_model| Event::MessageReceived {
+            text: text.to_owned(),
+            attachments: vec![],
+            written_by_model,
+        };
+        let messages = vec![say("of a person", false), say("of a model", true)];
+        let mut denied = approval("1-0-1", ApprovalState::Denied);
+        denied.message = "reason of a model".to_owned();
+        denied.written_by_model = true;
+        let denied = Event::ApprovalResolved(denied);
+        let events = [about_to_act(messages), asked("1-0-1"), vec![denied]].concat();
+        let mut task = task(events);
+        assert!(task.pending_messages.join(" ").contains("of a model"));
+        task.spec.instructions = "instructions of a model".to_owned();
+        task.spec.written_by_model = true;
+        let of_user: Vec<&str> = task.user_texts().collect();
+        assert_eq!(of_user, ["of a person"]);
     }
 
     #[test]

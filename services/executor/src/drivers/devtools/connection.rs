@@ -436,6 +436,47 @@ mod tests {
         assert!(reached.is_err(), "nothing connected to the other server");
     }
 
+    /// A browser of another user: it answers as one, and says each time that something else than its version is asked.
+    #[cfg(target_os = "linux")]
+    const IMPOSTOR: &str = "import json, os, socket\n\
+        os.setuid(65534)\n\
+        server = socket.create_server(('127.0.0.1', 0))\n\
+        port = server.getsockname()[1]\n\
+        print(port, flush=True)\n\
+        body = json.dumps({'webSocketDebuggerUrl': f'ws://127.0.0.1:{port}/devtools'})\n\
+        head = f'HTTP/1.1 200 OK\\r\\nconnection: close\\r\\ncontent-length: {len(body)}\\r\\n\\r\\n'\n\
+        while True:\n\
+        \x20client = server.accept()[0]\n\
+        \x20request = client.recv(4096)\n\
+        \x20if b'/json/version' in request: client.sendall((head + body).encode())\n\
+        \x20elif request: print('called', flush=True)\n\
+        \x20client.close()\n";
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn browser_of_another_user_is_not_called() {
+        use std::process::Stdio;
+        use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+        // Only root can start a process of another user.
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let mut impostor = tokio::process::Command::new("python3")
+            .args(["-c", IMPOSTOR])
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(impostor.stdout.take().unwrap()).lines();
+        let port = output.next_line().await.unwrap().unwrap();
+        let opened = DevToolsConnection::open(&format!("http://127.0.0.1:{port}")).await;
+        let refused = opened.unwrap_err().to_string();
+        assert!(refused.contains("another user (uid 65534)"), "{refused}");
+        let called = timeout(Duration::from_millis(200), output.next_line()).await;
+        assert!(called.is_err(), "{called:?}");
+    }
+
     #[tokio::test]
     async fn message_in_endless_fragments_ends_the_connection() {
         let (listener, address) = listening().await;

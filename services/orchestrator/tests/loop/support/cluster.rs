@@ -16,7 +16,7 @@ use motorium_kit::client::Config as ClientConfig;
 use motorium_kit::config::{HumanDuration, ListenAddress};
 use motorium_kit::server::{Builder, Config as ServerConfig, RunningServer};
 use motorium_kit::shutdown::Shutdown;
-use motorium_orchestrator::config::{DesktopSettings, LocalServices, channel, connector};
+use motorium_orchestrator::config::{DesktopSettings, LocalServices, channel};
 use motorium_orchestrator::desktops::DesktopPool;
 use motorium_orchestrator::hooks::Hook;
 use motorium_orchestrator::storage::{Settings as StoreSettings, Storage};
@@ -186,7 +186,7 @@ async fn start(
         perception: None,
         executor: None,
     };
-    let desktops = DesktopPool::new(connector(base, nearby));
+    let desktops = DesktopPool::new(config.connector(base, nearby));
     for desktop in config.desktops.clone() {
         desktops.register(desktop).unwrap();
     }

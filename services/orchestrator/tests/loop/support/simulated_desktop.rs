@@ -124,6 +124,8 @@ struct DesktopState {
     /// Calls that a proxy keeps.
     kept: VecDeque<PerformRequest>,
     done: Vec<ReceivedAction>,
+    /// Private hosts that the user named, as the last call said.
+    named_hosts: Vec<String>,
     /// Action ids that were performed twice, which is a bug in the loop.
     repeated: Vec<ActionId>,
     files: BTreeMap<String, Bytes>,
@@ -595,6 +597,11 @@ impl SimulatedDesktop {
         let state = self.state();
         assert_eq!(state.repeated, [], "an action id was used a second time");
         state.done.clone()
+    }
+
+    /// Returns the private hosts that the user named, as the last call to perform an action said.
+    pub(crate) fn named_hosts(&self) -> Vec<String> {
+        self.state().named_hosts.clone()
     }
 
     /// Returns the points of clicks.
@@ -1320,6 +1327,7 @@ impl Executor for FakeServices {
             };
         }
         self.0.check_lease(request.epoch)?;
+        self.0.state().named_hosts.clone_from(&request.named_hosts);
         let id = request.action_id;
         if self.0.state().fenced.contains(&id) {
             let message = "the action was fenced";

@@ -172,6 +172,7 @@ fn approval(state: ApprovalState, intent: &str) -> Approval {
         resolved_by: "users/123".into(),
         message: String::new(),
         stated_user: String::new(),
+        written_by_model: false,
         second_person: false,
     }
 }
@@ -241,6 +242,7 @@ fn beside(say: impl Fn(&str, &str) -> String) -> Vec<Event> {
         Event::UserAcknowledged {
             message: String::new(),
             attachments: vec![],
+            written_by_model: false,
         },
         asked(UserRequestKind::Approval),
         resolved(ApprovalState::Approved),
@@ -369,6 +371,7 @@ async fn page(image: Vec<u8>, size: CaptureSize, language: Language) -> String {
                 Event::UserAcknowledged {
                     message: HOSTILE.into(),
                     attachments: vec![],
+                    written_by_model: false,
                 },
             ],
         ))
