@@ -14,6 +14,7 @@ pub(crate) mod desktop_session;
 pub(crate) mod desktops;
 mod diagnosis;
 pub(crate) mod doctor;
+mod drag_effect;
 pub(crate) mod export;
 pub(crate) mod health;
 mod history;
