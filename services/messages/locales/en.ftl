@@ -144,7 +144,11 @@ outcome-extracted = data was taken from the screen
 ## Verification of a success claim
 
 claim-without-evidence = nothing was named that shows it. Look at the screen once more: if the goal is reached, say so again and name a text or a window title that shows it; if not, go on
+claim-without-new-evidence = nothing was named that shows it and was not there before the last action. Look at the screen once more: if the goal is reached, say so again and name a text or a window title that is new; if not, go on
 last-action-without-effect = the last action ({ $intent }) had no visible effect
+answer-text-elsewhere = { $answer } (the only sign of the last action is elsewhere on the screen, where { $texts } appeared)
+answer-text-gone-elsewhere = { $answer } (the only sign of the last action is elsewhere on the screen, where { $texts } disappeared)
+answer-change-elsewhere = { $answer } (the only sign of the last action is a change elsewhere on the screen)
 evidence-not-visible = its evidence "{ $evidence }" cannot be seen on the last screen
 text-not-on-screen = the text "{ $text }" is not on the screen
 window-not-titled = the active window is not titled "{ $title }"
@@ -289,6 +293,7 @@ effect-text-differs = "{ $entered }" was entered, but the field shows "{ $shown 
 effect-target-moved = the target moved as it was clicked; it is not known whether the click reached it
 effect-own-look = no effect; only the look under the pointer changed
 effect-focus-left = no effect; only the field that had the keyboard lost it
+effect-passed-elsewhere = something changed elsewhere and was as before again soon after
 effect-end-reached = nothing moved: the end is reached
 effect-not-settled = the screen did not settle in time
 effect-obscured = background motion on the screen may hide the effect
@@ -592,6 +597,7 @@ phrasebook-reply-unclear = "{ $answer }" does not say whether it took effect. { 
 phrasebook-was-effective = It cannot be seen whether `{ $words }` took effect. Check the screen, then answer `done` if it did or `retry` if it did not.
 phrasebook-was-chosen = The dialog closed after `{ $words }`, but { $file } is not seen. Check the screen, then answer `done` if it was chosen or `retry` if it was not.
 phrasebook-was-any-chosen = The dialog closed after `{ $words }`; it cannot be seen which file was chosen. Check the screen, then answer `done` if it is the right one or `retry` if it is not.
+phrasebook-asks-to-leave = At `{ $words }` the browser asks { $question }: unsaved changes of the page would be lost. Answer it on the screen, then answer `done` if the page was left or `continue` if it stays.
 phrasebook-was-hit = The page moved as the click for `{ $words }` came; it is unknown whether it hit. Check the screen, then answer `done` if it did or `retry` if it did not.
 phrasebook-end-reached = `{ $words }`: reached the end, but { $text } did not appear.
 phrasebook-no-scroll-end = `{ $words }`: stopped scrolling before the end was reached.
@@ -724,6 +730,7 @@ table-column = { $column ->
 }
 platform-unknown = unknown
 act-rule = { $outcome } by { $rule }
+act-drag-sent = sent ({ $effect })
 act-pointer = { $outcome }; pointer at { $x }, { $y }
 act-on-other-desktop = acting on { $display }, a desktop of the Executor at { $executor }, although DISPLAY is { $own }; choose one of its desktops with `--display`, or act on { $own } with `--in-process`
 see-other-desktop = seeing { $display }, a desktop of the Perception at { $perception }, although DISPLAY is { $own }; see { $own } with `--in-process`

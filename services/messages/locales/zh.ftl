@@ -150,7 +150,11 @@ outcome-extracted = 已从屏幕上提取数据
 ## 完成情况的核对
 
 claim-without-evidence = 没有给出任何依据。请再看一次屏幕：如果目标已达成，请再次说明，并给出能证明的文字或窗口标题；否则请继续
+claim-without-new-evidence = 没有给出最后一个操作之后新出现的依据。请再看一次屏幕：如果目标已达成，请再次说明，并给出新出现的文字或窗口标题；否则请继续
 last-action-without-effect = 最后一个操作（{ $intent }）没有可见的效果
+answer-text-elsewhere = { $answer }（最后一个操作的唯一迹象在屏幕的其他位置：出现了{ $texts }）
+answer-text-gone-elsewhere = { $answer }（最后一个操作的唯一迹象在屏幕的其他位置：{ $texts }消失了）
+answer-change-elsewhere = { $answer }（最后一个操作的唯一迹象是屏幕其他位置的变化）
 evidence-not-visible = 在最后的屏幕上看不到所称的依据“{ $evidence }”
 text-not-on-screen = 屏幕上没有文字“{ $text }”
 window-not-titled = 当前窗口的标题不是“{ $title }”
@@ -273,6 +277,7 @@ effect-text-differs = 输入的是“{ $entered }”，但输入框显示“{ $s
 effect-target-moved = 点击时目标移动了，无法确定是否点中
 effect-own-look = 没有任何结果；只有指针下的外观发生了变化
 effect-focus-left = 没有任何结果；只有原来的输入框失去了焦点
+effect-passed-elsewhere = 其他位置曾有变化，但很快恢复了原状
 effect-end-reached = 画面没有移动：已到尽头
 effect-not-settled = 屏幕未能及时稳定
 effect-obscured = 屏幕上的背景动画可能掩盖了效果
@@ -564,6 +569,7 @@ phrasebook-reply-unclear = “{ $answer }”没有说明是否已完成。{ $que
 phrasebook-was-effective = 看不出“{ $words }”是否生效。请查看：已生效请回答“已完成”，否则回答“重试”。
 phrasebook-was-chosen = 执行“{ $words }”后对话框已关闭，但没有看到{ $file }。请查看：已选中请回答“已完成”，否则回答“重试”。
 phrasebook-was-any-chosen = 执行“{ $words }”后对话框已关闭，看不出选中了哪个文件。请查看：选对了请回答“已完成”，否则回答“重试”。
+phrasebook-asks-to-leave = 执行“{ $words }”时，浏览器询问{ $question }：网页上未保存的更改将会丢失。请在屏幕上作出选择：已离开网页请回答“已完成”，留在网页请回答“继续”。
 phrasebook-was-hit = 执行“{ $words }”的点击时页面移动了，无法确定是否点中。请查看：已点中请回答“已完成”，否则回答“重试”。
 phrasebook-end-reached = “{ $words }”：已滚动到尽头，没有出现{ $text }。
 phrasebook-no-scroll-end = “{ $words }”：一直可以滚动，没有到达尽头。
@@ -690,6 +696,7 @@ table-column = { $column ->
 }
 platform-unknown = 未知
 act-rule = { $outcome }（规则 { $rule }）
+act-drag-sent = 已发送（{ $effect }）
 act-pointer = { $outcome }；指针在 ({ $x }, { $y })
 act-on-other-desktop = 正在 { $executor } 处执行器的桌面 { $display } 上操作，而环境变量 `DISPLAY` 是 { $own }；可用 `--display` 选择它的桌面，或用 `--in-process` 在 { $own } 上操作
 see-other-desktop = 正在查看 { $perception } 处感知服务的桌面 { $display }，而环境变量 `DISPLAY` 是 { $own }；可用 `--in-process` 查看 { $own }

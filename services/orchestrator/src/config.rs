@@ -427,6 +427,8 @@ impl Settings {
                 tenant_files: true,
                 compare_highlights: true,
                 notice_lost_focus: true,
+                recheck_elsewhere: true,
+                compare_former_text: true,
                 claim_rules: ClaimRules::Strict,
             },
         })

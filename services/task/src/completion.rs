@@ -6,38 +6,52 @@ use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 use motorium_messages::{Language, Message};
+use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::Verdict;
 use motorium_proto::domain::element::{Element, Scene};
 use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::key::Key;
 use motorium_proto::domain::session::FileOrigin;
 use motorium_proto::service::{FileInfo, Observation};
 use motorium_text::browser_words::BrowserWords;
 use serde_json::Value;
 
 use super::fold::Task;
-use super::machine;
-use super::record::ActionRecord;
+use super::record::{ActionRecord, expects_effect};
 use super::shown_text::{contains_words, folded, is_telling, shows_words};
 use super::spec::Expectation;
 
 /// Strictness with which a claim of success is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClaimRules {
-    /// Words belong to one element or to adjacent lines, one letter is no evidence, only the task's own files count, and the words
-    /// of a browser about the address that it opens are no text of the page.
+    /// Words belong to one element or to adjacent lines, one letter is no evidence, only the task's own files count, the words
+    /// of a browser about the address that it opens are no text of the page, and a text from before an action in vain is no
+    /// evidence for it.
     #[default]
     Strict,
-    /// As `Strict`, but a browser's own words count. For replays of recordings from before.
+    /// As `Strict`, but texts from before the last action count, one second look is enough for a whole task, and an unknown effect
+    /// is one. For replays of recordings from before.
+    WithEarlierTexts,
+    /// As `WithEarlierTexts`, but a browser's own words count. For replays of recordings from before.
     WithBrowserWords,
     /// The rules of earlier versions, for replays of their recordings: words may run from one element into any other, the
     /// Planner may find a single letter, and every file in the desktop's folder counts.
     Lenient,
 }
 
+impl ClaimRules {
+    /// Returns true if a browser's own words are no text of the page.
+    #[must_use]
+    pub fn excludes_browser_words(self) -> bool {
+        matches!(self, Self::Strict | Self::WithEarlierTexts)
+    }
+}
+
 /// Returns the words of a browser about the pages that the task has opened.
 #[must_use]
 pub fn browser_words(task: &Task, on: &Observation, rules: ClaimRules) -> BrowserWords {
-    if rules != ClaimRules::Strict {
+    if !rules.excludes_browser_words() {
         return BrowserWords::default();
     }
     let in_browser = on.frame.is_browser_in_front();
@@ -79,11 +93,11 @@ impl<'a> LastScreen<'a> {
     pub fn shows(&self, text: &str) -> bool {
         let elements = self.page_elements(text);
         match self.rules {
-            ClaimRules::Strict | ClaimRules::WithBrowserWords => shows_words(&elements, text),
             ClaimRules::Lenient => contains_words(
                 elements.iter().map(|element| element.content.as_str()),
                 text,
             ),
+            _ => shows_words(&elements, text),
         }
     }
 
@@ -110,8 +124,8 @@ impl<'a> LastScreen<'a> {
     /// Returns true if the screen shows a piece of evidence: all of it, or a part it quotes.
     fn supports(&self, evidence: &str) -> bool {
         let is_long_enough = |text: &str| match self.rules {
-            ClaimRules::Strict | ClaimRules::WithBrowserWords => is_telling(text),
             ClaimRules::Lenient => folded(text).chars().count() > 1,
+            _ => is_telling(text),
         };
         let seen = |text: &str| is_long_enough(text) && (self.shows(text) || self.is_titled(text));
         seen(evidence) || quotes(evidence).any(seen)
@@ -158,18 +172,41 @@ pub fn missing_evidence(
 }
 
 /// Returns the pieces of evidence that can tell success from failure. One letter cannot, and neither can the text of the last
-/// target after an action without effect: it was there before.
+/// target after an action without effect, or any other that `was_shown` before it.
 #[must_use]
-pub fn telling_evidence(task: &Task, evidence: &[String], rules: ClaimRules) -> Vec<String> {
-    let label = last_acting(task)
-        .filter(|record| setback(record, Language::English).is_some())
-        .and_then(|record| record.target_label.as_deref());
+pub fn telling_evidence(
+    task: &Task,
+    evidence: &[String],
+    rules: ClaimRules,
+    was_shown: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let label = acted_in_vain(task).and_then(|record| record.target_label.as_deref());
     let is_own_text = |piece: &String| label.is_some_and(|label| contains_words([label], piece));
     let is_too_short = |piece: &String| rules != ClaimRules::Lenient && !is_telling(piece);
     let telling = evidence
         .iter()
         .filter(|piece| !is_own_text(piece) && !is_too_short(piece));
-    telling.cloned().collect()
+    telling
+        .flat_map(|piece| without_shown(piece, &was_shown))
+        .collect()
+}
+
+/// Returns what is left of a piece of evidence without texts that were shown before: the piece itself, or the other parts that it
+/// quotes.
+fn without_shown(piece: &str, was_shown: impl Fn(&str) -> bool) -> Vec<String> {
+    if was_shown(piece) {
+        return Vec::new();
+    }
+    let parts: Vec<&str> = quotes(piece).filter(|part| is_telling(part)).collect();
+    let new: Vec<&str> = parts
+        .iter()
+        .copied()
+        .filter(|part| !was_shown(part))
+        .collect();
+    match new.len() == parts.len() {
+        true => vec![piece.to_owned()],
+        false => new.into_iter().map(str::to_owned).collect(),
+    }
 }
 
 /// Granularity of the times of files. Some file systems store whole seconds, rounded down.
@@ -192,30 +229,83 @@ pub fn is_own_file(task: &Task, file: &FileInfo) -> bool {
 }
 
 /// Returns why a claim is not believed, or nothing if it is. A model whose last action had no effect, or that names no evidence, is
-/// asked to look once more. Without evidence, an action without effect at the end is no success even then. A backend without a
-/// model verifies its own claims. `is_supported` says that the screen shows what the task or the planner named.
+/// asked to look once more. Without evidence, an action at the end without effect, or with one that nothing tells, is no success even
+/// then. A backend without a model verifies its own claims. `is_supported` says that the screen shows what the task or the planner
+/// named.
 #[must_use]
-pub fn doubts(task: &Task, is_supported: bool) -> Vec<String> {
+pub fn doubts(task: &Task, is_supported: bool, rules: ClaimRules) -> Vec<String> {
     let Some(decision) = task.steps.last().and_then(|step| step.decision.as_ref()) else {
         return Vec::new();
     };
-    // The second look is asked for once: a model that insists would be asked for ever.
-    let was_asked = task.second_looks > 0;
+    let was_asked = was_asked(task, rules);
     if decision.model.is_empty() || (is_supported && was_asked) {
         return Vec::new();
     }
     let language = task.spec.message_language();
-    let setback = last_acting(task).and_then(|record| setback(record, language));
+    let last = last_acting(task);
+    let setback = last.and_then(|record| match rules {
+        ClaimRules::Strict => explained_setback(record, language),
+        _ => setback(record, language),
+    });
+    let hidden = last.filter(|_| !is_supported && rules == ClaimRules::Strict);
+    let hidden = hidden.and_then(hidden_effect);
     let is_asked = !is_supported && !was_asked;
-    let request = is_asked.then(|| Message::ClaimWithoutEvidence.text(language));
-    setback.into_iter().chain(request).collect()
+    let is_new_wanted = rules == ClaimRules::Strict && needs_new_text(task).is_some();
+    let request = match is_new_wanted {
+        true => Message::ClaimWithoutNewEvidence,
+        false => Message::ClaimWithoutEvidence,
+    };
+    let request = is_asked.then(|| request.text(language));
+    setback.or(hidden).into_iter().chain(request).collect()
+}
+
+/// Returns true if the planner was asked for a second look at what its last action did. It is asked for once: a model that insists
+/// would be asked for ever.
+#[must_use]
+pub fn was_asked(task: &Task, rules: ClaimRules) -> bool {
+    match rules {
+        ClaimRules::Strict => task.looked_again,
+        _ => task.second_looks > 0,
+    }
 }
 
 /// Returns the last performed action that was to have an effect.
-fn last_acting(task: &Task) -> Option<&ActionRecord> {
+#[must_use]
+pub fn last_acting(task: &Task) -> Option<&ActionRecord> {
     let steps = task.steps.iter().rev();
     let mut actions = steps.flat_map(|step| step.actions.iter().rev());
-    actions.find(|record| machine::expects_effect(&record.action) && record.performed())
+    actions.find(|record| expects_effect(&record.action) && record.performed())
+}
+
+/// Returns the last performed action, if it went wrong.
+#[must_use]
+pub fn acted_in_vain(task: &Task) -> Option<&ActionRecord> {
+    let last = last_acting(task);
+    last.filter(|record| setback(record, Language::English).is_some())
+}
+
+/// Returns the last action if only a text that was not shown before it can tell that it worked: nothing changed, or something
+/// elsewhere.
+#[must_use]
+pub fn needs_new_text(task: &Task) -> Option<&ActionRecord> {
+    let is_elsewhere = |record: &&ActionRecord| {
+        let effect = record.effect.as_ref();
+        effect.is_some_and(|effect| effect.verdict == Verdict::ChangedElsewhere)
+    };
+    let last = acted_in_vain(task).or_else(|| last_acting(task).filter(is_elsewhere));
+    last.filter(|record| !is_invisible(&record.action))
+}
+
+/// Returns true if an action changes nothing on the screen although it does what it should: a copy into the clipboard.
+#[must_use]
+pub fn is_invisible(action: &Action<CapturePoint>) -> bool {
+    let Action::KeyChord { keys, .. } = action else {
+        return false;
+    };
+    matches!(
+        keys.as_slice(),
+        [Key::Control | Key::Super, Key::Character('c' | 'C')]
+    )
 }
 
 /// Returns what went wrong with an action, if it is known to have gone wrong.
@@ -229,6 +319,27 @@ fn setback(record: &ActionRecord, language: Language) -> Option<String> {
         Verdict::TextDiffers | Verdict::TargetMoved => Some(effect.explanation.clone()),
         _ => None,
     }
+}
+
+/// Returns what went wrong with an action, and what little changed.
+fn explained_setback(record: &ActionRecord, language: Language) -> Option<String> {
+    let text = &setback(record, language)?;
+    let effect = record.effect.as_ref()?;
+    let detail = &effect.explanation;
+    // Other verdicts are explained already.
+    let is_more = effect.verdict == Verdict::NoEffect && !detail.is_empty();
+    Some(
+        match is_more && *detail != Message::EffectNone.text(language) {
+            true => Message::WithDetail { text, detail }.text(language),
+            false => text.clone(),
+        },
+    )
+}
+
+/// Returns why nothing tells whether an action had an effect, if that is so.
+fn hidden_effect(record: &ActionRecord) -> Option<String> {
+    let effect = record.effect.as_ref()?;
+    (effect.verdict == Verdict::Unknown).then(|| effect.explanation.clone())
 }
 
 /// Returns true if any data that the task extracted contains `wanted`.
@@ -348,9 +459,23 @@ mod tests {
     fn one_letter_is_no_evidence_for_success() {
         let task = with_limits(Limits::default(), vec![started()]);
         let pieces = ["7", "Saved", "5.", "Ａ"].map(str::to_owned);
-        let telling = |rules| telling_evidence(&task, &pieces, rules);
+        let telling = |rules| telling_evidence(&task, &pieces, rules, |_| false);
         assert_eq!(telling(ClaimRules::Strict), ["Saved"]);
         assert_eq!(telling(ClaimRules::Lenient), pieces);
+    }
+
+    #[test]
+    fn texts_from_before_an_action_in_vain_are_taken_out_of_its_evidence() {
+        let left = |piece: &str| without_shown(piece, |text| ["Save", "Form"].contains(&text));
+        assert_eq!(left("Save"), Vec::<String>::new());
+        assert_eq!(left("Saved"), ["Saved"]);
+        assert_eq!(left("the text \"Form\" is shown"), Vec::<String>::new());
+        assert_eq!(left("\"Form\" is shown with \"Sent\""), ["Sent"]);
+        assert_eq!(left("\"Sent\" is shown"), ["\"Sent\" is shown"]);
+        assert_eq!(
+            left("it's as the user's note says"),
+            ["it's as the user's note says"]
+        );
     }
 
     #[test]

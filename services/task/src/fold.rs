@@ -129,6 +129,8 @@ pub struct Task {
     pub refused_claims: u32,
     /// Success claims without evidence after which the planner was asked to look once more.
     pub second_looks: u32,
+    /// The planner was asked for one since the last action that was to have an effect.
+    pub looked_again: bool,
     /// Answer that was written because the task ends without one.
     pub summary: Option<String>,
     /// Approvals, oldest first.
@@ -195,6 +197,7 @@ impl Task {
             cancel_requested: None,
             refused_claims: 0,
             second_looks: 0,
+            looked_again: false,
             summary: None,
             approvals: Vec::new(),
             suspected_injection: false,
@@ -487,6 +490,7 @@ impl Task {
                 missing,
             } => {
                 self.second_looks += u32::from(*second_look);
+                self.looked_again |= *second_look;
                 self.refused_claims += u32::from(!passed && !second_look);
                 if !passed {
                     self.explain_refused_claim(missing);

@@ -4,9 +4,7 @@
 
 use std::time::SystemTime;
 
-use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::decision::Next;
-use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, TaskName};
 
 use super::event::{Failure, UserRequest, UserRequestKind};
@@ -16,6 +14,7 @@ use super::{Lifecycle, StepRecord, Task};
 use crate::reason;
 
 pub use super::directive::Directive;
+pub use super::record::expects_effect;
 
 /// Number of unverified success claims that are rejected before the task fails. One gives the planner a chance to correct
 /// itself; more would let it repeat the claim until the limits are reached.
@@ -159,15 +158,6 @@ pub fn action_id(task: &TaskName, step: u32, index: usize, attempt: u32) -> Acti
 #[must_use]
 pub fn call_id(task: &TaskName, step: u32, index: usize) -> String {
     format!("{}/{step}/{index}", task.segment())
-}
-
-/// Returns true if an action of this kind is expected to have a visible effect.
-#[must_use]
-pub fn expects_effect(action: &Action<CapturePoint>) -> bool {
-    !matches!(
-        action.kind(),
-        ActionKind::Wait | ActionKind::Move | ActionKind::SetClipboard | ActionKind::MouseDown
-    )
 }
 
 #[cfg(test)]

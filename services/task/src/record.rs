@@ -118,6 +118,15 @@ fn titles(frame: &Frame) -> Vec<String> {
     windows.map(|window| window.title.clone()).collect()
 }
 
+/// Returns true if an action of this kind is expected to have a visible effect.
+#[must_use]
+pub fn expects_effect(action: &Action<CapturePoint>) -> bool {
+    !matches!(
+        action.kind(),
+        ActionKind::Wait | ActionKind::Move | ActionKind::SetClipboard | ActionKind::MouseDown
+    )
+}
+
 /// Returns true if an action did not do what it was to do, as far as the screen tells.
 fn is_setback(verdict: Verdict) -> bool {
     matches!(

@@ -1,9 +1,9 @@
 //! Retry strategies for an action that had no effect, tried in order.
 //!
-//! A click is offset by a few pixels, then moved to another point of its target, then to where a new parse of the screen
-//! locates the target. A click that may carry out a command, such as that of a button, is observed for longer first and then
-//! sent once more at most. An action that is not safe to repeat is never sent again; only its effect is observed once more.
-//! After the last strategy the planner is told. Pure; the Orchestrator's run loop executes the strategies.
+//! A click is observed for longer first and then sent once more at most, offset by a few pixels. An action that is not safe to
+//! repeat is never sent again; only its effect is observed once more. If that is configured, a click on a text field, a radio
+//! button, a tab or a slider is offset, then moved to another point of its target, then to where a new parse of the screen
+//! locates the target. After the last strategy the planner is told. Pure; the Orchestrator's run loop executes the strategies.
 
 use motorium_messages::{Language, Message};
 use motorium_proto::domain::action::{Action, ActionKind, ScrollAmount, Target};
@@ -28,6 +28,9 @@ pub struct RetryRules {
     pub reverse_scroll_at_end: bool,
     /// Repeat a click that may carry out a command once at most. False only in a replay of a recording from before.
     pub spare_commands: bool,
+    /// Repeat a click by each strategy where the recognised kind of its target says that a second one does the same as the first.
+    /// Otherwise every click counts as one that may carry out a command. Recordings of earlier versions were made so.
+    pub trust_kinds: bool,
 }
 
 /// An attempt at an action whose effect is judged.
@@ -50,6 +53,7 @@ impl Default for RetryRules {
             offset_px: 3,
             reverse_scroll_at_end: false,
             spare_commands: true,
+            trust_kinds: false,
         }
     }
 }
@@ -90,7 +94,7 @@ pub fn next_strategy(attempt: JudgedAttempt<'_>, rules: RetryRules) -> Option<Re
             (!tried(RetryStrategy::ReobservedEffect)).then_some(RetryStrategy::ReobservedEffect)
         }
         Verdict::NoEffect if record.retries >= rules.max_retries => None,
-        Verdict::NoEffect if rules.spare_commands && may_be_command(record) => {
+        Verdict::NoEffect if rules.spare_commands && may_be_command(record, rules) => {
             // A slow answer is waited for before anything is sent twice.
             let ways = [RetryStrategy::ReobservedEffect, RetryStrategy::OffsetPoint];
             ways.into_iter().find(|way| !tried(*way))
@@ -124,12 +128,16 @@ fn is_safe_to_repeat(attempt: JudgedAttempt<'_>, rules: RetryRules) -> bool {
     }
     let label = record.target_label.as_deref();
     let is_risky = attempt.is_risky || label.is_some_and(|label| risk::of_label(label).is_some());
-    let has_arrived = attempt.has_reacted && may_be_command(record);
+    let has_arrived = attempt.has_reacted && may_be_command(record, rules);
     is_plain && !is_risky && !has_arrived
 }
 
-/// Returns true unless a second click on the target is known to do the same as the first.
-fn may_be_command(record: &ActionRecord) -> bool {
+/// Returns true unless a second click on the target is taken to do the same as the first.
+fn may_be_command(record: &ActionRecord, rules: RetryRules) -> bool {
+    // The kind is what the detector takes the target for. A slow button that looks like a tab would be clicked four times.
+    if !rules.trust_kinds {
+        return true;
+    }
     let label = record.target_label.as_deref().unwrap_or_default();
     // The kind comes first in a label, and the text of the element follows in quotation marks.
     let kind = label.split(" \"").next().and_then(ElementKind::from_name);
@@ -413,12 +421,21 @@ mod tests {
         use RetryStrategy::{OffsetPoint, OtherPoint, RelocatedTarget};
 
         let whole = [OffsetPoint, OtherPoint, RelocatedTarget];
+        let trusting = RetryRules {
+            trust_kinds: true,
+            ..RetryRules::default()
+        };
+        let climb = |record, verdict| {
+            climb_by(trusting, record, |record| {
+                next_strategy(judged(record, &effect(verdict)), trusting)
+            })
+        };
         let tab = || at_kind(ElementKind::Tab, click("open", true));
-        assert_eq!(climb(tab(), Verdict::NoEffect, false), whole);
+        assert_eq!(climb(tab(), Verdict::NoEffect), whole);
         let mut tiny = tab();
         tiny.target = Some(rect(118, 108, 5, 5));
         assert_eq!(
-            climb(tiny, Verdict::NoEffect, false),
+            climb(tiny, Verdict::NoEffect),
             [OffsetPoint, RelocatedTarget]
         );
         let mut point = tab();
@@ -428,7 +445,7 @@ mod tests {
             .try_map(|at| Ok::<_, ()>(Target::Point(at)))
             .unwrap();
         assert_eq!(
-            climb(point, Verdict::NoEffect, false),
+            climb(point, Verdict::NoEffect),
             [OffsetPoint],
             "that point is meant"
         );
@@ -437,7 +454,7 @@ mod tests {
             Verdict::ChangedElsewhere,
             Verdict::Unknown,
         ] {
-            assert_eq!(climb(tab(), verdict, true), []);
+            assert_eq!(climb(tab(), verdict), []);
         }
     }
 
@@ -453,6 +470,11 @@ mod tests {
         for record in [unnamed, button(), menu_item, toggle] {
             assert_eq!(climb(record, Verdict::NoEffect, false), once);
         }
+        // The kind is a guess: a slow button may be taken for any of these.
+        for kind in IDEMPOTENT_KINDS {
+            let record = at_kind(kind, click("open", true));
+            assert_eq!(climb(record, Verdict::NoEffect, false), once, "{kind}");
+        }
         // Nothing is sent again where it arrived, where it cannot be undone, and where a person approved it.
         let risky = ActionRecord {
             target_label: Some("button \"Delete all\"".to_owned()),
@@ -461,7 +483,7 @@ mod tests {
         assert_eq!(climb(risky, Verdict::NoEffect, false), [ReobservedEffect]);
         let rules = RetryRules::default();
         let nothing = effect(Verdict::NoEffect);
-        let with = |has_reacted, is_risky, record| {
+        let by = |rules, has_reacted, is_risky, record| {
             climb_by(rules, record, |record| {
                 let attempt = JudgedAttempt {
                     has_reacted,
@@ -471,12 +493,18 @@ mod tests {
                 next_strategy(attempt, rules)
             })
         };
+        let with = |has_reacted, is_risky, record| by(rules, has_reacted, is_risky, record);
         assert_eq!(with(true, false, button()), [ReobservedEffect]);
         assert_eq!(with(false, true, button()), [ReobservedEffect]);
-        // A page that plays something for a moment does not keep a tab from being clicked again.
-        let tab = at_kind(ElementKind::Tab, click("open", true));
+        let tab = || at_kind(ElementKind::Tab, click("open", true));
+        assert_eq!(with(true, false, tab()), [ReobservedEffect]);
+        // A page that plays something for a moment does not keep a tab from being clicked again where kinds are trusted.
         let whole = [OffsetPoint, OtherPoint, RelocatedTarget];
-        assert_eq!(with(true, false, tab), whole);
+        let trusting = RetryRules {
+            trust_kinds: true,
+            ..rules
+        };
+        assert_eq!(by(trusting, true, false, tab()), whole);
         let as_before = RetryRules {
             spare_commands: false,
             ..rules

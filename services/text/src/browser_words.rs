@@ -49,6 +49,68 @@ pub fn browser_error<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option
     code.or_else(heading).map(str::trim)
 }
 
+/// Headings of the question of a browser whether a page with unsaved changes may be left, in English and Chinese. Texts of Chromium
+/// 156 (`components/javascript_dialogs`) and earlier ones.
+const LEAVE_HEADINGS: &[&str] = &[
+    "leave site?",
+    "leave app?",
+    "reload site?",
+    "reload app?",
+    "要离开此网站吗？",
+    "离开此网站？",
+    "要重新加载此网站吗？",
+    "要重新加载该网站吗？",
+    "重新加载此网站？",
+];
+/// Beginnings of the sentence below it. Text recognition may cut it where it wraps.
+const LEAVE_REASONS: &[&str] = &[
+    "changes you made may not be saved",
+    "changes that you made may not be saved",
+    "系统可能不会保存您所做的更改",
+];
+/// Beginning of the same question of Firefox ESR 140, which has no heading.
+const LEAVE_SENTENCE: &str = "this page is asking you to confirm that you want to leave";
+/// Names of the buttons that answer it.
+const LEAVE_BUTTONS: &[&str] = &[
+    "leave",
+    "reload",
+    "cancel",
+    "leave page",
+    "stay on page",
+    "离开",
+    "重新加载",
+    "取消",
+    "离开页面",
+    "留在页面",
+];
+
+/// Returns the line in which a browser asks whether a page with unsaved changes may be left.
+pub fn leave_question<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let is_heading = |line: &&str| {
+        let line = letters(line);
+        LEAVE_HEADINGS.iter().any(|known| letters(known) == line)
+    };
+    let is_reason = |line: &str| {
+        let line = letters(line);
+        LEAVE_REASONS
+            .iter()
+            .any(|known| line.starts_with(&letters(known)))
+    };
+    let is_sentence = |line: &&str| letters(line).starts_with(&letters(LEAVE_SENTENCE));
+    let has_reason = || lines.clone().any(is_reason);
+    let heading = lines.clone().find(is_heading).filter(|_| has_reason());
+    heading
+        .or_else(|| lines.clone().find(is_sentence))
+        .map(str::trim)
+}
+
+/// Returns true if a button with this name answers the question of [`leave_question`].
+#[must_use]
+pub fn answers_leave_question(name: &str) -> bool {
+    let name = letters(name);
+    LEAVE_BUTTONS.iter().any(|known| letters(known) == name)
+}
+
 /// Words that stand beside the number of a status in a server's own page, in lower case.
 const STATUS_WORDS: [&str; 12] = [
     "not found",
@@ -281,6 +343,31 @@ mod tests {
         );
         let article = "How to fix ERR_NAME_NOT_RESOLVED and This site can’t be reached";
         assert_eq!(error(&[article, "HTTP ERROR handling"]), None);
+    }
+
+    #[test]
+    fn the_question_whether_to_leave_a_page_is_told_from_texts_about_it() {
+        let question = |lines: &[&'static str]| leave_question(lines.iter().copied());
+        let body = "Changes you made may not be saved.";
+        assert_eq!(
+            question(&["Draft", " Leave site? ", body]),
+            Some("Leave site?")
+        );
+        assert_eq!(
+            question(&["Reload site?", body, "Cancel"]),
+            Some("Reload site?")
+        );
+        assert_eq!(
+            question(&["要离开此网站吗？", "系统可能不会保存您所做的更改。"]),
+            Some("要离开此网站吗？")
+        );
+        let firefox = "This page is asking you to confirm that you want to leave —";
+        assert_eq!(question(&[firefox]), Some(firefox));
+        assert_eq!(question(&["Leave site?"]), None);
+        assert_eq!(question(&[body, "Leave"]), None);
+        assert_eq!(question(&["When to leave site? An article", body]), None);
+        assert!(answers_leave_question("Reload") && answers_leave_question("取消"));
+        assert!(!answers_leave_question("Delete") && !answers_leave_question(""));
     }
 
     #[test]

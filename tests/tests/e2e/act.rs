@@ -42,6 +42,11 @@ async fn exit_codes_of_performed_refused_and_failed_actions() {
         1,
         "outside the display",
     );
+    // Beside everything, so that nothing is dragged, and over a text field, which gets the focus.
+    let nowhere = act(&["drag", "900", "300", "1100", "300"]).await;
+    check(&nowhere, 1, "sent (nothing changed)");
+    let field = act(&["drag", "200", "550", "400", "550"]).await;
+    check(&field, 0, "changed at the target");
     check(
         &act(&["key", "ctrl+alt+delete"]).await,
         1,

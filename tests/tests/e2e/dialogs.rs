@@ -37,19 +37,22 @@ async fn a_dialog_is_carried_through_to_its_file() {
     site.show("files.html", &mut desktop).await;
     let up = AllInOne::start(TestSetup::on(&desktop), &[]).await;
 
-    let download = format!(
-        "click \"Download report\" then press ctrl+a then type \"{}\" then press Enter",
-        saved.display()
-    );
-    let run = ["run", "--server", &up.url, &download];
+    let download = |accept: &str| {
+        let name = saved.display();
+        format!("click \"Download report\" then press ctrl+a then type \"{name}\" then {accept}")
+    };
+    let run = ["run", "--server", &up.url, &download("press Enter")];
     let ended = up.setup.motorium(&run).await;
     assert_true_claim(&ended, saved.exists(), "Save File");
-
-    // Closes the dialog if it is left.
-    let cancel = ["run", "--server", &up.url, "press Escape"];
     if !saved.exists() {
+        // Closes the dialog if it is left.
+        let cancel = ["run", "--server", &up.url, "press Escape"];
         up.setup.motorium(&cancel).await;
+        let run = ["run", "--server", &up.url, &download("click \"Save\"")];
+        let ended = up.setup.motorium(&run).await;
+        assert_true_claim(&ended, saved.exists(), "Save File");
     }
+    assert!(saved.exists(), "a click on its button saves the file");
     let is_chosen = || {
         let mut inputs = site.inputs().into_iter();
         inputs.any(|event| event.text == "receipt.txt")
@@ -70,4 +73,24 @@ async fn a_dialog_is_carried_through_to_its_file() {
         assert_true_claim(&ended, is_chosen(), "Open File");
     }
     assert!(is_chosen(), "a click on its button chooses the file");
+}
+
+/// The browser asks before unsaved changes are lost, and its answer is the user's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_with_unsaved_changes_is_not_left_unasked() {
+    let mut desktop = TestDesktop::start().await;
+    let site = PageServer::serve().await;
+    site.show("misleading.html?kind=unsaved&seed=3", &mut desktop)
+        .await;
+    let up = AllInOne::start(TestSetup::on(&desktop), &[]).await;
+    let goal = "type \"a note\" into \"Draft\" then refresh the page";
+    let run = ["run", "--server", &up.url, goal];
+    let ended = up.setup.motorium(&run).await;
+    let output = format!("{}\n{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.code, Some(3), "{output}");
+    // The page has a window of its own, as an application has.
+    assert!(output.contains("Reload app?"), "{output}");
+    let answer = ["run", "--server", &up.url, "click \"Cancel\""];
+    let ended = up.setup.motorium(&answer).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
 }

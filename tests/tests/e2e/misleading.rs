@@ -37,6 +37,8 @@ const KINDS: &[(&str, &str)] = &[
         "type \"Lisbon\" into \"City\" then type \"Rua Augusta\" into \"Street\"",
     ),
     ("feed", "click \"Lantern\""),
+    ("notice", "click \"Lantern\""),
+    ("keeping", "change \"Full name\" to \"Eva Langer\""),
     ("late", "type \"Ann\" into \"Name\" then click \"Save\""),
     (
         "boxes",
@@ -60,6 +62,7 @@ const REACHABLE: &[&str] = &[
     "date",
     "slider",
     "reorder",
+    "renamed",
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,10 +15,10 @@ use motorium_kit::config::{LayeredConfig, ListenAddress};
 use motorium_kit::shutdown::Shutdown;
 use motorium_messages::{Language, Message};
 use motorium_proto::domain::action::{
-    Action, Button, ControlCharacters, ScrollAmount, Text, WindowSelector,
+    Action, ActionKind, Button, ControlCharacters, ScrollAmount, Text, WindowSelector,
 };
 use motorium_proto::domain::desktop::Lease;
-use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
+use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Verdict};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DisplayId};
 use motorium_proto::domain::key::Key;
@@ -27,9 +27,10 @@ use motorium_proto::service::{
     AcquireRequest, ActionProgress, Executor, ExecutorClient, LookUpRequest, PerformRequest,
     ReleaseRequest, RenewRequest,
 };
-use motorium_task::words;
+use motorium_task::{effect, words};
 use uuid::Uuid;
 
+use super::drag_effect::DragLook;
 use super::operate::operate;
 use super::running::{self, is_other_display, listens};
 use crate::cli::{Act, ActAt, ActionCommand, Direction, MouseButton};
@@ -39,7 +40,7 @@ use crate::output;
 use crate::process;
 use crate::show::{terminal_language, text, with_detail};
 
-/// Performs the action and prints its outcome. The exit code is 0 only if it was performed.
+/// Performs the action and prints its outcome. The exit code is 0 only if it was performed, of a drag only if something changed.
 pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, Error> {
     let (action, server) = (action_of(args.action)?, args.server);
     let handle = ExecutorHandle::connect(loaded, args.executor.as_deref(), args.in_process).await?;
@@ -55,21 +56,25 @@ pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, E
             output::remark(&format!("{note}\n"));
         }
     };
+    let look = DragLook::before(loaded, &action, display.clone(), args.in_process).await;
     let outcome = perform(handle.executor.as_ref(), display, action.clone(), announce).await;
     let outcome = match outcome {
         // Waiting for the lease would not help: it lasts until the desktop is handed back.
         Err(Error::Leased { holder, .. }) if is_task(&holder) => {
-            operate(loaded, &server, &holder, action).await
+            operate(loaded, &server, &holder, action.clone()).await
         }
         outcome => outcome,
     };
     let losses = handle.close().await;
     let outcome = outcome?;
-    output::line(&outcome_line(&outcome, terminal_language()));
+    let dragged = drag_result(&action, look, &outcome).await;
+    let language = terminal_language();
+    output::line(&outcome_line(&outcome, dragged.as_ref(), language));
     for loss in losses {
         output::line(&loss);
     }
     Ok(match outcome.result {
+        ActionResult::Performed if dragged.is_some_and(|it| it.in_vain) => Exit::Failed.into(),
         ActionResult::Performed => Exit::Done.into(),
         ActionResult::Cancelled => Exit::Cancelled.into(),
         _ => Exit::Failed.into(),
@@ -420,9 +425,49 @@ fn amount_of(direction: Direction, amount: u16, pixels: bool) -> ScrollAmount {
     }
 }
 
-/// Formats the outcome as one line for people.
-fn outcome_line(outcome: &ActionOutcome, language: Language) -> String {
-    let mut line = words::outcome(Some(outcome), language);
+/// What came of a drag that was sent.
+struct DragResult {
+    /// Its effect in words.
+    explanation: String,
+    /// Nothing on the screen changed.
+    in_vain: bool,
+}
+
+/// Judges a drag that was sent completely; `None` for everything else.
+async fn drag_result(
+    action: &Action<CapturePoint>,
+    look: Option<DragLook>,
+    outcome: &ActionOutcome,
+) -> Option<DragResult> {
+    let is_sent_drag =
+        action.kind() == ActionKind::Drag && outcome.result == ActionResult::Performed;
+    if !is_sent_drag {
+        return None;
+    }
+    let effect = match look {
+        Some(look) => look.effect(action).await,
+        None => None,
+    };
+    let effect = effect.unwrap_or_else(|| effect::unknown(text(Message::EffectNotObserved)));
+    Some(DragResult {
+        in_vain: effect.verdict == Verdict::NoEffect,
+        explanation: effect.explanation,
+    })
+}
+
+/// Formats the outcome as one line for people. Of a drag, "performed" would say more than is known.
+fn outcome_line(
+    outcome: &ActionOutcome,
+    dragged: Option<&DragResult>,
+    language: Language,
+) -> String {
+    let mut line = match dragged {
+        Some(DragResult { explanation, .. }) => Message::ActDragSent {
+            effect: explanation,
+        }
+        .text(language),
+        None => words::outcome(Some(outcome), language),
+    };
     if let Some(rule) = &outcome.rule {
         let outcome = &line;
         line = Message::ActRule { outcome, rule }.text(language);

@@ -15,6 +15,7 @@ pub(crate) mod desktops;
 mod diagnosis;
 pub(crate) mod display_files;
 pub(crate) mod doctor;
+mod drag_effect;
 pub(crate) mod export;
 pub(crate) mod health;
 mod history;

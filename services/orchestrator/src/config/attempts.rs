@@ -28,10 +28,13 @@ const MAX_TOLERANCE_PX: u32 = 100;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetrySettings {
-    /// Repeats single clicks that had no effect at all, those of buttons and other commands once at most. See docs/effects.md.
+    /// Repeats single clicks that had no effect at all, once at most. See docs/effects.md.
     pub enabled: bool,
-    /// Maximum number of retries of an action, at most 10. Clicks that may carry out a command are repeated once at most.
+    /// Maximum number of retries of an action, at most 10. More than one needs `trust_kinds`.
     pub max_retries: u32,
+    /// Repeats clicks on text fields, radio buttons, tabs and sliders up to `max_retries` times. These kinds are what the detector
+    /// takes the targets for: a slow button that looks like a tab is then clicked as often.
+    pub trust_kinds: bool,
     /// Distance by which the first retry is offset within its target, in pixels, at most 50.
     #[schemars(extend("x-unit" = "px"))]
     pub offset_px: u32,
@@ -43,6 +46,7 @@ impl Default for RetrySettings {
         Self {
             enabled: true,
             max_retries: rules.max_retries,
+            trust_kinds: rules.trust_kinds,
             offset_px: rules.offset_px,
         }
     }
@@ -58,6 +62,7 @@ impl RetrySettings {
             offset_px: self.offset_px,
             reverse_scroll_at_end,
             spare_commands: true,
+            trust_kinds: self.trust_kinds,
         })
     }
 }

@@ -14,6 +14,7 @@ use tonic::Code;
 
 use super::approvals::expire;
 use super::context::RunContext;
+use super::elsewhere::{self, SecondLook};
 use super::interrupts::Interrupts;
 use super::recorder::PendingArtifact;
 use super::screen::Screen;
@@ -36,7 +37,8 @@ const LATE_CHANGE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Runner {
     /// Handles the planner's claim of success. A claim that does not hold is returned to the planner once, then the
-    /// task fails. A claim without evidence, or after an action without effect, is returned for a second look.
+    /// task fails. A claim without evidence, or after an action without effect, is returned for a second look. The answer names
+    /// what changed if nothing else shows an effect.
     pub(super) async fn conclude(&mut self, answer: String) -> RunResult {
         let mut missing = unmet_expectations(&mut self.run, &self.screen).await?;
         let is_refused = |missing: &Option<Vec<String>>| {
@@ -45,20 +47,44 @@ impl Runner {
         if is_refused(&missing) && has_late_change(&mut self.run, &self.screen).await? {
             missing = unmet_expectations(&mut self.run, &self.screen).await?;
         }
-        let is_supported = match missing {
+        let mut is_supported = match missing {
             Some(missing) if !missing.is_empty() => {
                 let is_last = self.run.task().refused_claims >= MAX_REFUSED_CLAIMS;
                 return self.refuse_claim(missing, false, is_last).await;
             }
             missing => missing.is_some() || has_unverified_evidence(&self.run),
         };
+        let rests_on = elsewhere::changed_elsewhere(&self.run).filter(|_| !is_supported);
+        let mut answer = answer;
+        let mut in_vain = None;
+        if let Some(record) = rests_on {
+            match elsewhere::look_again(&mut self.run, &self.screen, &record).await? {
+                SecondLook::Stays(texts) => answer = texts.named_in(&self.run, &answer),
+                SecondLook::Passed(effect) => {
+                    in_vain = Some(record.planned.intent.clone());
+                    self.run.defer(Event::EffectJudged {
+                        action_id: record.action_id,
+                        effect,
+                        screenshot: None,
+                    });
+                    is_supported = false;
+                }
+            }
+        }
+        let rules = self.run.config.claim_rules;
         let doubts = match self.run.config.second_look {
-            true => completion::doubts(self.run.task(), is_supported),
+            true => completion::doubts(self.run.task(), is_supported, rules),
             false => Vec::new(),
         };
         if !doubts.is_empty() {
-            let was_asked = self.run.task().second_looks > 0;
+            let was_asked = completion::was_asked(self.run.task(), rules);
             return self.refuse_claim(doubts, !was_asked, was_asked).await;
+        }
+        // The phrasebook would only say the same again.
+        if let Some(intent) = &in_vain {
+            let nothing = Message::LastActionWithoutEffect { intent };
+            let nothing = self.run.task().text(nothing);
+            return self.refuse_claim(vec![nothing], false, true).await;
         }
         if is_supported {
             self.run.defer(Event::CompletionChecked {
@@ -195,7 +221,7 @@ async fn unmet_expectations(
     screen: &Screen,
 ) -> RunResult<Option<Vec<String>>> {
     let expectations = run.task().spec.expectations.clone();
-    let evidence = evidence(run);
+    let evidence = evidence(run, screen);
     if expectations.is_empty() && evidence.is_empty() {
         return Ok(None);
     }
@@ -274,10 +300,8 @@ async fn missing_evidence(
     for observation in claimed_on.iter().chain([&now]) {
         for text in evidence {
             let is_found = match rules {
-                ClaimRules::Strict | ClaimRules::WithBrowserWords => {
-                    reads(run.task(), observation, rules, text)
-                }
                 ClaimRules::Lenient => planner_finds(run, text, observation).await?,
+                _ => reads(run.task(), observation, rules, text),
             };
             if is_found {
                 return Ok(Vec::new());
@@ -332,19 +356,31 @@ fn has_unverified_evidence(run: &RunContext) -> bool {
     is_named && !run.config.verify_evidence
 }
 
-/// Returns the evidence that the planner gave for its success, if it is to be verified.
-fn evidence(run: &RunContext) -> Vec<String> {
-    let decision = run
-        .task()
-        .steps
-        .last()
-        .and_then(|step| step.decision.as_ref());
-    match decision.map(|decision| &decision.next) {
-        Some(Next::Done { evidence, .. }) if run.config.verify_evidence => {
-            completion::telling_evidence(run.task(), evidence, run.config.claim_rules)
-        }
-        _ => Vec::new(),
-    }
+/// Returns the evidence that the planner gave for its success, if it is to be verified. A text that the last action met is none if
+/// nothing else shows an effect. The phrasebook, which names the words of its goal, has judged an action in vain itself.
+fn evidence(run: &RunContext, screen: &Screen) -> Vec<String> {
+    let (task, rules) = (run.task(), run.config.claim_rules);
+    let decision = task.steps.last().and_then(|step| step.decision.as_ref());
+    let Some(decision) = decision.filter(|_| run.config.verify_evidence) else {
+        return Vec::new();
+    };
+    let Next::Done { evidence, .. } = &decision.next else {
+        return Vec::new();
+    };
+    let is_judged_by_planner =
+        decision.model.is_empty() && elsewhere::changed_elsewhere(run).is_none();
+    let is_new_wanted = rules == ClaimRules::Strict && !is_judged_by_planner;
+    let record = completion::needs_new_text(task).filter(|_| is_new_wanted);
+    let before = record.and_then(|record| screen.acted_on(&record.action_id));
+    let was_shown = |text: &str| {
+        before.is_some_and(|before| {
+            let before = &before.observation;
+            let browser = completion::browser_words(task, before, rules);
+            let is_shown = LastScreen::of(before, &browser, rules).shows(text);
+            is_shown || reads(task, before, rules, text)
+        })
+    };
+    completion::telling_evidence(task, evidence, rules, was_shown)
 }
 
 async fn find_file(run: &mut RunContext, name: String) -> RunResult<Option<FileInfo>> {

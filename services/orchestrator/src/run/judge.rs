@@ -256,6 +256,7 @@ impl Judge {
             .latest_frame()
             .cloned()
             .expect("an action follows an observation");
+        screen.keep_acted_on(&attempt.id);
         let factor = match attempt.number {
             0 => 1,
             _ => RETRY_TIMEOUT_FACTOR,

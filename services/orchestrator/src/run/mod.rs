@@ -14,6 +14,7 @@
 //! - `actuator`: intent, input, outcome, and the pointer (`pointer`)
 //! - `judge`: waits until the screen has settled, judges the effect, schedules a retry; `arrival` and `readback` judge once more
 //!   by the next screen
+//! - `conclude`: verifies a claim of success; `elsewhere` looks once more at a change that it rests on
 //! - `decide`, `extract`, `functions`: calls of the planner and of tools
 //! - `background`: commands, leases and human input beside the loop
 //!
@@ -35,6 +36,7 @@ mod conclude;
 mod context;
 mod decide;
 mod dispatcher;
+mod elsewhere;
 mod end_screen;
 mod extract;
 mod failed_looks;
@@ -203,6 +205,12 @@ pub struct RunConfig {
     pub compare_highlights: bool,
     /// Take it for no effect of a click that another field loses the focus. False only in a replay of a recording from before.
     pub notice_lost_focus: bool,
+    /// Look once more at a change elsewhere that a success rests on, and name it in the answer. False only in a replay of a
+    /// recording from before.
+    pub recheck_elsewhere: bool,
+    /// Compare an entered text with what its field showed before, and one of several lines by its lines. False only in a replay of
+    /// a recording from before.
+    pub compare_former_text: bool,
     /// Have the Executor put the files of other tenants aside. False only in a replay of a recording from before.
     pub tenant_files: bool,
     /// Read files of the desktop under the lease of the task. False only in a replay of a recording from before.
@@ -248,6 +256,8 @@ impl Default for RunConfig {
             tenant_files: true,
             compare_highlights: true,
             notice_lost_focus: true,
+            recheck_elsewhere: true,
+            compare_former_text: true,
             claim_rules: ClaimRules::Strict,
         }
     }

@@ -61,7 +61,10 @@ impl Runner {
         let moved = before.filter(|_| config.find_arrivals);
         let moved = moved.and_then(|before| arrival::target_moved(task, before, observation));
         let differs = || {
-            let reread = readback::reread(task, observation);
+            let reread = match config.compare_former_text {
+                true => readback::reread(task, before, observation),
+                false => readback::reread_one_line(task, observation),
+            };
             reread.filter(|_| config.read_text_back)
         };
         let Some((action_id, effect)) = moved.or_else(differs) else {

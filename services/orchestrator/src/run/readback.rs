@@ -1,16 +1,26 @@
 //! Reads an entered text again on the next screen, so that a field that shows another text is reported to the planner.
 //!
-//! Pure. Deliberately not here: secrets, which are redacted on the screen, texts of several lines, and differences that may be
-//! misreadings. A text that was sent but is not readable counts as entered.
+//! A text that was to replace another one is compared with that one, too: a field that does not take the selection shows both.
+//!
+//! Pure. Deliberately not here: secrets, which are redacted on the screen, and differences that may be misreadings. A text that was
+//! sent but is not readable counts as entered.
 
-use motorium_phrasebook::matcher::ScreenIndex;
+use motorium_phrasebook::matcher::{ScreenIndex, TextAtField};
+use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::{Effect, Verdict};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::id::ActionId;
+use motorium_proto::domain::key::Key;
 use motorium_proto::service::Observation;
 use motorium_task::{Task, effect};
 
-/// Returns the effect of the task's last action in view of what its field shows now, if that is another text.
-pub(super) fn reread(task: &Task, seen: &Observation) -> Option<(ActionId, Effect)> {
+/// Returns the effect of the task's last action in view of what its field shows now, if that is another text. `before` is the latest
+/// screen from before the action.
+pub(super) fn reread(
+    task: &Task,
+    before: Option<&Observation>,
+    seen: &Observation,
+) -> Option<(ActionId, Effect)> {
     let record = task.steps.last()?.actions.last()?;
     let entered = record
         .action
@@ -24,10 +34,81 @@ pub(super) fn reread(task: &Task, seen: &Observation) -> Option<(ActionId, Effec
         return None;
     }
     let screen = ScreenIndex::new(&seen.frame, &seen.scene);
-    let shown = screen.text_in_field(task.entry_field()?)?;
+    let field = task.entry_field().or_else(|| field_of_lines(task))?;
+    let shown = screen.text_in_field(field)?;
     let language = task.spec.message_language();
-    shown.differs_from(entered).then(|| {
+    let keeps_former = || before.is_some_and(|before| keeps_former(task, before, field, shown));
+    (shown.differs_from(entered) || keeps_former()).then(|| {
         let effect = effect::text_differs(judged.clone(), entered, shown.value(), language);
         (record.action_id.clone(), effect)
     })
+}
+
+/// Returns the effect of [`reread`] as earlier versions did: by the text alone, if it has one line.
+pub(super) fn reread_one_line(task: &Task, seen: &Observation) -> Option<(ActionId, Effect)> {
+    let last = task.steps.last()?.actions.last()?;
+    let entered = last.action.entered_text()?;
+    (!entered.contains('\n'))
+        .then(|| reread(task, None, seen))
+        .flatten()
+}
+
+/// Returns the field that a text of several lines went into. In a field of one line, a line break may have moved the focus; only what
+/// the field itself shows tells.
+fn field_of_lines(task: &Task) -> Option<CaptureRect> {
+    let mut actions = task.actions().rev();
+    let entered = actions.next()?.action.entered_text()?;
+    if !entered.contains('\n') || entered.contains('\t') {
+        return None;
+    }
+    let mut before = actions.skip_while(|record| selects_or_deletes(&record.action));
+    before.next()?.target
+}
+
+/// Returns whether the field still shows its former text beside the one that was to replace it.
+fn keeps_former(
+    task: &Task,
+    before: &Observation,
+    field: CaptureRect,
+    shown: TextAtField<'_>,
+) -> bool {
+    let mut actions = task.actions().rev().map(|record| &record.action);
+    let entered = actions.next().and_then(Action::entered_text);
+    let former = ScreenIndex::new(&before.frame, &before.scene);
+    let former = former.text_in_field(field);
+    let Some((entered, former)) = entered.zip(former) else {
+        return false;
+    };
+    replaces(actions) && shown.keeps(former.value(), entered)
+}
+
+/// Returns whether the actions before a text, the last one first, select what the text is to replace.
+fn replaces<'a>(mut before: impl Iterator<Item = &'a Action<CapturePoint>>) -> bool {
+    match before.find(|action| !deletes(action)) {
+        Some(Action::Click { count, .. }) => *count > 1,
+        Some(action) => selects_all(action),
+        None => false,
+    }
+}
+
+fn selects_or_deletes(action: &Action<CapturePoint>) -> bool {
+    selects_all(action) || deletes(action)
+}
+
+fn deletes(action: &Action<CapturePoint>) -> bool {
+    matches!(keys_of(action), [Key::Backspace | Key::Delete])
+}
+
+fn selects_all(action: &Action<CapturePoint>) -> bool {
+    matches!(
+        keys_of(action),
+        [Key::Control | Key::Super, Key::Character('a' | 'A')]
+    )
+}
+
+fn keys_of(action: &Action<CapturePoint>) -> &[Key] {
+    match action {
+        Action::KeyChord { keys, .. } => keys,
+        _ => &[],
+    }
 }

@@ -99,6 +99,18 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and repeat every click without effect by each strategy.
     #[serde(default)]
     spare_commands: bool,
+    /// Absent in recordings of earlier versions, which trust the recognised kinds of targets.
+    #[serde(default)]
+    trust_kinds: Option<bool>,
+    /// Recordings of earlier versions do not have it, and take texts from before an action in vain for evidence.
+    #[serde(default)]
+    wants_new_texts: bool,
+    /// Recordings of earlier versions do not have it, and take any change elsewhere for an effect.
+    #[serde(default)]
+    recheck_elsewhere: bool,
+    /// Recordings of earlier versions do not have it, and compare no text with the former one of its field.
+    #[serde(default)]
+    compare_former_text: bool,
     /// Recordings of earlier versions do not have it, and lenient rules for claims of success.
     #[serde(default)]
     strict_claims: bool,
@@ -163,9 +175,13 @@ impl RunSettings {
             compare_highlights: config.compare_highlights,
             notice_lost_focus: config.notice_lost_focus,
             spare_commands: config.retry.spare_commands,
+            trust_kinds: Some(config.retry.trust_kinds),
+            wants_new_texts: config.claim_rules == ClaimRules::Strict,
+            recheck_elsewhere: config.recheck_elsewhere,
+            compare_former_text: config.compare_former_text,
             estimate_usage: true,
             strict_claims: config.claim_rules != ClaimRules::Lenient,
-            exclude_browser_words: config.claim_rules == ClaimRules::Strict,
+            exclude_browser_words: config.claim_rules.excludes_browser_words(),
             correct_progress: config.correct_progress,
             tell_page_url: config.tell_page_url,
             summary_seconds: config.summary_timeout.map(|timeout| timeout.as_secs_f64()),
@@ -203,6 +219,7 @@ impl RunSettings {
             offset_px: self.retry_offset_px.unwrap_or(default.offset_px),
             reverse_scroll_at_end: self.scroll_back,
             spare_commands: self.spare_commands,
+            trust_kinds: self.trust_kinds.unwrap_or(true),
         }
     }
 
@@ -259,11 +276,18 @@ impl RunSettings {
             notice_lost_focus: self.notice_lost_focus,
             names_hosts: self.names_hosts,
             names_ports: self.names_ports,
-            claim_rules: match (self.strict_claims, self.exclude_browser_words) {
-                (true, true) => ClaimRules::Strict,
-                (true, false) => ClaimRules::WithBrowserWords,
-                (false, _) => ClaimRules::Lenient,
+            claim_rules: match (
+                self.strict_claims,
+                self.exclude_browser_words,
+                self.wants_new_texts,
+            ) {
+                (true, true, true) => ClaimRules::Strict,
+                (true, true, false) => ClaimRules::WithEarlierTexts,
+                (true, false, _) => ClaimRules::WithBrowserWords,
+                (false, _, _) => ClaimRules::Lenient,
             },
+            recheck_elsewhere: self.recheck_elsewhere,
+            compare_former_text: self.compare_former_text,
             correct_progress: self.correct_progress,
             tell_page_url: self.tell_page_url,
             summary_timeout: self
@@ -316,6 +340,11 @@ mod tests {
                     config.retry.spare_commands,
                     config.fences_name_actions,
                 ),
+                (
+                    config.recheck_elsewhere,
+                    config.compare_former_text,
+                    !config.retry.trust_kinds,
+                ),
             )
         };
         let now = (
@@ -337,8 +366,11 @@ mod tests {
                 true,
                 true,
             ),
+            (true, true, true),
         );
         assert_eq!(read(&json), now);
+        json.as_object_mut().unwrap().remove("wants_new_texts");
+        assert_eq!(read(&json).7.0, ClaimRules::WithEarlierTexts);
         json.as_object_mut()
             .unwrap()
             .remove("exclude_browser_words");
@@ -357,6 +389,9 @@ mod tests {
         members.remove("names_hosts");
         members.remove("names_ports");
         members.remove("spare_commands");
+        members.remove("trust_kinds");
+        members.remove("recheck_elsewhere");
+        members.remove("compare_former_text");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
         members.remove("estimate_usage");
@@ -379,6 +414,7 @@ mod tests {
                 false,
                 false,
             ),
+            (false, false, false),
         );
         assert_eq!(read(&json), before);
     }

@@ -7,7 +7,7 @@ use motorium_proto::domain::effect::ChangeMap;
 use motorium_proto::domain::element::Scene;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
-use motorium_proto::domain::id::FrameId;
+use motorium_proto::domain::id::{ActionId, FrameId};
 use motorium_proto::service::{CaptureArea, CompareRequest, Observation, Result};
 use motorium_proto::v1::perception as wire;
 use prost::Message as _;
@@ -37,8 +37,20 @@ pub(super) struct Screen {
     idle_frames: Vec<FrameId>,
     /// Observation for the next step, if it was started early.
     next_observation: Option<AbortOnDropHandle<Result<Observation>>>,
+    /// The screen that the last judged action met.
+    acted_on: Option<ActedOn>,
     /// Number of interruptions of the task when the screen was last observed.
     interruptions: u32,
+}
+
+/// The screen that an action met, kept until another one is judged: evidence for what it did has to be new on the screen after it.
+#[derive(Debug, Clone)]
+pub(super) struct ActedOn {
+    action: ActionId,
+    /// The frame right before it.
+    pub(super) frame: Frame,
+    /// The latest parsed screen before it.
+    pub(super) observation: Observation,
 }
 
 /// An observation and what is known since.
@@ -79,6 +91,22 @@ impl Screen {
 
     pub(super) fn latest_frame(&self) -> Option<&Frame> {
         self.view.as_ref().map(|view| &view.latest_frame)
+    }
+
+    /// Keeps the screen as the action that is judged next met it.
+    pub(super) fn keep_acted_on(&mut self, action: &ActionId) {
+        self.acted_on = self.view.as_ref().map(|view| ActedOn {
+            action: action.clone(),
+            frame: view.latest_frame.clone(),
+            observation: view.observation.clone(),
+        });
+    }
+
+    /// Returns the screen that an action met; `None` if another run has performed it, or a later one was judged.
+    pub(super) fn acted_on(&self, action: &ActionId) -> Option<&ActedOn> {
+        self.acted_on
+            .as_ref()
+            .filter(|acted| acted.action == *action)
     }
 
     /// Makes a frame the baseline of the next comparisons.

@@ -3,13 +3,17 @@
 use bytes::Bytes;
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::decision::{Next, PlannedAction};
+use motorium_proto::domain::key::Key;
 use motorium_proto::error::ErrorReport;
+use motorium_proto::v1::common::EffectVerdict;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::expectation::Expectation;
 use tonic::Code;
 
+use crate::replay;
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click, done, done_because};
+use crate::support::task_events::TaskEvents;
 
 fn extract() -> Next {
     Next::Extract {
@@ -208,15 +212,152 @@ async fn success_after_an_ineffective_action_is_rejected() {
 }
 
 #[tokio::test]
-async fn evidence_after_a_last_action_without_effect_is_looked_at_twice() {
-    let named = || done_because("sent", "Button 3");
-    let cluster = Cluster::start(vec![act([click(1)]), named(), named()]).await;
+async fn text_from_before_an_action_without_effect_is_no_evidence_for_it() {
+    for evidence in ["Button 3", "the text \"Button 3\" is shown"] {
+        let named = || done_because("sent", evidence);
+        let cluster = Cluster::start(vec![act([click(1)]), named(), named()]).await;
+        cluster.world.decide_by_model("m");
+        cluster.world.ignore_actions(9);
+        let name = cluster.create().await;
+        let story = cluster.follow(&name).await;
+        story.check_failure("EXPECTATION_NOT_MET", "had no visible effect");
+        let notices = &cluster.world.plans()[2].notices;
+        assert!(notices[0].contains("had no visible effect"), "{notices:?}");
+        assert!(notices[0].contains("was not there before"), "{notices:?}");
+        replay::check(&cluster, &name).await;
+    }
+}
+
+/// A copy shows nothing where it works.
+#[tokio::test]
+async fn text_from_before_a_copy_is_evidence_for_it() {
+    let copy = PlannedAction {
+        action: Action::KeyChord {
+            keys: vec![Key::Control, Key::Character('c')],
+            repeat: 1,
+        },
+        intent: "copy the number".to_owned(),
+        verify_pointer: false,
+        repeatable: false,
+    };
+    let named = || done_because("copied", "Button 3");
+    let cluster = Cluster::start(vec![act([copy]), named(), named()]).await;
     cluster.world.decide_by_model("m");
     cluster.world.ignore_actions(9);
+    assert_eq!(cluster.carry_out().await.answer(), "copied");
+}
+
+/// A second look at what one action did says nothing about the next one.
+#[tokio::test]
+async fn each_action_is_looked_at_a_second_time() {
+    let script = vec![
+        act([click(1)]),
+        done("opened"),
+        act([click(2)]),
+        done("sent"),
+        done_because("sent indeed", "Button 3"),
+    ];
+    let cluster = Cluster::start(script).await;
+    cluster.world.decide_by_model("m");
+    let name = cluster.create().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(story.answer(), "sent indeed");
+    assert_eq!(cluster.world.plans().len(), 5);
+    assert_eq!(story.count("completion_checked"), 3);
+    replay::check(&cluster, &name).await;
+}
+
+#[tokio::test]
+async fn success_without_evidence_after_an_effect_that_nothing_tells_is_rejected() {
+    let cluster = Cluster::start(vec![act([click(1)]), done("sent"), done("sent")]).await;
+    cluster.world.decide_by_model("m");
+    cluster.world.animate(1);
+    cluster.world.ignore_actions(9);
     let story = cluster.carry_out().await;
-    assert_eq!(story.answer(), "sent", "it may have been so before");
+    assert_eq!(story.verdicts(), [EffectVerdict::Unknown]);
+    story.check_failure("EXPECTATION_NOT_MET", "background motion");
+    // With evidence it is one.
+    let named = || done_because("sent", "Button 3");
+    let cluster = Cluster::start(vec![act([click(1)]), named()]).await;
+    cluster.world.decide_by_model("m");
+    cluster.world.animate(1);
+    cluster.world.ignore_actions(9);
+    assert_eq!(cluster.carry_out().await.answer(), "sent");
+}
+
+/// Clicks a dead button while a notice pops up elsewhere, which is gone once a second decision was asked for, or stays.
+async fn click_beside_a_notice(
+    is_passing: bool,
+    script: Option<Vec<Next>>,
+) -> (Cluster, String, TaskEvents) {
+    let with_phrasebook = script.is_none();
+    let cluster = Cluster::start(script.unwrap_or_default()).await;
+    match with_phrasebook {
+        true => cluster.world.use_phrasebook(),
+        false => cluster.world.decide_by_model("m"),
+    }
+    cluster
+        .world
+        .pop_up(7, "New message", is_passing.then_some(2));
+    cluster.world.ignore_actions(9);
+    let task = wire::Task {
+        goal: "click \"Button 1\"".to_owned(),
+        ..wire::Task::default()
+    };
+    let name = cluster.create_with(task).await;
+    let story = cluster.follow(&name).await;
+    replay::check(&cluster, &name).await;
+    (cluster, name, story)
+}
+
+#[tokio::test]
+async fn a_notice_that_came_and_went_is_no_effect_of_a_dead_button() {
+    use EffectVerdict::{ChangedElsewhere, NoEffect};
+
+    let (_, _, story) = click_beside_a_notice(true, None).await;
+    assert_eq!(story.verdicts(), [ChangedElsewhere, NoEffect]);
+    story.check_failure("EXPECTATION_NOT_MET", "had no visible effect");
+
+    let claims = vec![act([click(1)]), done("sent"), done("sent")];
+    let (cluster, _, story) = click_beside_a_notice(true, Some(claims)).await;
+    assert_eq!(story.verdicts(), [ChangedElsewhere, NoEffect]);
+    story.check_failure("EXPECTATION_NOT_MET", "had no visible effect");
     let notices = &cluster.world.plans()[2].notices;
-    assert!(notices[0].contains("had no visible effect"), "{notices:?}");
+    let told = notices[0].contains("changed elsewhere and was as before again");
+    assert!(told, "{notices:?}");
+}
+
+#[tokio::test]
+async fn an_answer_names_the_change_elsewhere_that_it_rests_on() {
+    let (_, _, story) = click_beside_a_notice(false, None).await;
+    assert_eq!(story.verdicts(), [EffectVerdict::ChangedElsewhere]);
+    let answer = story.answer();
+    assert!(
+        answer.contains("where \"New message\" appeared"),
+        "{answer}"
+    );
+
+    let old = || done_because("sent", "Button 3");
+    let claims = vec![act([click(1)]), old(), old()];
+    let (cluster, _, story) = click_beside_a_notice(false, Some(claims)).await;
+    assert_eq!(
+        cluster.world.plans().len(),
+        3,
+        "an old text is looked at twice"
+    );
+    let answer = story.answer();
+    assert!(
+        answer.starts_with("sent (") && answer.contains("New message"),
+        "{answer}"
+    );
+
+    // A model that names the new text itself needs no second look, also if the text passes.
+    for is_passing in [true, false] {
+        let claims = vec![act([click(1)]), done_because("sent", "New message")];
+        let (_, _, story) = click_beside_a_notice(is_passing, Some(claims)).await;
+        assert_eq!(story.answer(), "sent");
+        assert_eq!(story.verdicts(), [EffectVerdict::ChangedElsewhere]);
+    }
 }
 
 #[tokio::test]

@@ -543,7 +543,11 @@ async fn configured_redactions_apply_to_every_capture() {
         ..redaction::Settings::default()
     });
     let script = vec![act([click(1)]), act([click(2)]), done("it is done")];
-    let cluster = Cluster::start_with(script, |settings| settings.hooks = vec![configured]).await;
+    let cluster = Cluster::start_with(script, |settings| {
+        settings.hooks = vec![configured];
+        settings.retry.trust_kinds = true;
+    })
+    .await;
     // A click without effect on what is no command makes the loop observe its surroundings again.
     cluster.world.make_text_field(1);
     cluster.world.ignore_actions(3);

@@ -1,8 +1,10 @@
 //! Reading an entered text again on the next screen: what a planner is told about a field that shows another text.
 
+use motorium_proto::domain::action::Action;
 use motorium_proto::domain::effect::Verdict;
 use motorium_proto::v1::common::EffectVerdict;
 
+use crate::replay;
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click, done, typing};
 use crate::support::task_events::TaskEvents;
@@ -37,6 +39,50 @@ async fn mismatched_field_text_is_reported_to_the_planner() {
     for text in ["SPRING10", "Members only"] {
         assert!(effect.explanation.contains(text), "{}", effect.explanation);
     }
+}
+
+/// Double-clicks or clicks a field that shows `former`, types "new", and returns what the field is found to show then.
+async fn typed_over(former: &'static str, count: u8, shown: &'static str) -> Vec<EffectVerdict> {
+    let mut select = click(FIELD);
+    if let Action::Click { count: times, .. } = &mut select.action {
+        *times = count;
+    }
+    let cluster = Cluster::start(vec![act([select]), act([typing("new")]), done("ok")]).await;
+    cluster.world.make_text_field(FIELD);
+    cluster.world.say(FIELD, former);
+    cluster.world.rename_from(FIELD, 2, shown);
+    let name = cluster.create().await;
+    let events = cluster.follow(&name).await;
+    replay::check(&cluster, &name).await;
+    events.verdicts()
+}
+
+#[tokio::test]
+async fn a_field_that_keeps_its_former_text_beside_the_new_one_is_reported() {
+    use EffectVerdict::{Confirmed, TextDiffers};
+
+    let expected = [Confirmed, Confirmed, TextDiffers];
+    assert_eq!(typed_over("old", 2, "oldnew").await, expected);
+    assert_eq!(typed_over("old", 3, "newold").await, expected);
+    for (former, count, shown) in [
+        ("old", 2, "new"),
+        // A label of the field, and a text that was to be appended.
+        ("City", 2, "City new"),
+        ("old", 1, "oldnew"),
+    ] {
+        let verdicts = typed_over(former, count, shown).await;
+        assert_eq!(verdicts, [Confirmed, Confirmed], "{former}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_line_of_a_longer_text_is_reported() {
+    let text = "Dear Ms Ferreira,\nthe invoice is paid.\nKind regards, Ann Lee";
+    let (_, events) = typed(text, "Dear Ms Ferreira,\nKind regards, Ann Lee").await;
+    assert_eq!(events.verdicts()[2..], [EffectVerdict::TextDiffers]);
+    let flat = "Dear Ms Ferreira, the invoice is paid. Kind regards, Ann Lee";
+    let (_, events) = typed(text, flat).await;
+    assert_eq!(events.verdicts()[2..], []);
 }
 
 #[tokio::test]

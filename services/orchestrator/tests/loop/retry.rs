@@ -15,6 +15,7 @@ use motorium_kit::config::HumanDuration;
 use motorium_orchestrator::config::Settings;
 use tonic::Code;
 
+use crate::replay;
 use crate::support::cluster::Cluster;
 use crate::support::script::{act, click, click_once, scroll_down, typing};
 use crate::support::simulated_desktop::box_of;
@@ -146,9 +147,27 @@ async fn nothing_is_typed_after_a_click_whose_target_moved() {
     );
 }
 
+/// The kind of a target is a guess of the detector.
+#[tokio::test]
+async fn a_field_without_effect_is_clicked_twice_at_most() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    cluster.world.make_text_field(1);
+    cluster.world.ignore_actions(9);
+    let name = cluster.create().await;
+    let story = cluster.follow(&name).await;
+    assert_eq!(ways(&story), ONCE_MORE);
+    assert_eq!(cluster.world.clicks().len(), 2);
+    replay::check(&cluster, &name).await;
+}
+
+fn trust_kinds(settings: &mut Settings) {
+    settings.retry.trust_kinds = true;
+}
+
 #[tokio::test]
 async fn planner_is_notified_after_three_retry_strategies() {
-    let cluster = Cluster::start(vec![act([click(1)]), act([click(2)])]).await;
+    let script = vec![act([click(1)]), act([click(2)])];
+    let cluster = Cluster::start_with(script, trust_kinds).await;
     cluster.world.make_text_field(1);
     cluster.world.ignore_actions(4);
     let story = cluster.carry_out().await;
@@ -187,7 +206,7 @@ async fn planner_is_notified_after_three_retry_strategies() {
 async fn target_lost_in_the_magnified_view_is_reported() {
     let cannot_look = ErrorReport::invalid(FieldError::new("parsing", "the area is too large"));
     for can_look in [true, false] {
-        let cluster = Cluster::start(vec![act([click(1)])]).await;
+        let cluster = Cluster::start_with(vec![act([click(1)])], trust_kinds).await;
         cluster.world.make_text_field(1);
         cluster.world.ignore_actions(9);
         match can_look {

@@ -2,6 +2,8 @@
 //!
 //! It does not judge whether an action had an effect; it only tells what the screen shows where the action went.
 
+use std::collections::HashSet;
+
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
@@ -11,6 +13,11 @@ use super::text_match::{FoldedText, MatchTier, compare};
 
 /// Minimum length of a part of an entered text that counts as the text: a field shows only the part that fits into it.
 const MIN_VISIBLE_PART_CHARS: usize = 8;
+/// Share of a line's runs of three characters below which it is not among the lines that a field shows. Of a line in which every
+/// tenth character is misread, more than half are left.
+const MIN_SHARED_RUNS: f64 = 0.4;
+/// Resemblance above which a text is what a field showed before: one of five characters may be read otherwise.
+const MIN_FORMER_RESEMBLANCE: f64 = 0.8;
 /// Resemblance below which a shown text cannot be a misreading of the entered one. Text recognition at 11 px still reads
 /// more than half of the characters.
 const MAX_OTHER_RESEMBLANCE: f64 = 0.4;
@@ -64,12 +71,15 @@ impl<'a> TextAtField<'a> {
     }
 
     /// Returns whether the field shows another text that cannot be a form or a misreading of this one. Texts that cannot be
-    /// compared (several lines, masked ones, a field that shows nothing readable) do not differ.
+    /// compared (masked ones, a field that shows nothing readable) do not differ.
     #[must_use]
     pub fn differs_from(&self, text: &str) -> bool {
         let (shown, entered) = (plain(self.value), plain(text));
-        if shown.is_empty() || entered.is_empty() || text.contains('\n') || self.holds(text) {
+        if shown.is_empty() || entered.is_empty() || self.holds(text) {
             return false;
+        }
+        if text.contains('\n') {
+            return !is_masked(&shown) && self.lacks_lines_of(text);
         }
         if self.is_completed(text) {
             return true;
@@ -101,14 +111,70 @@ impl<'a> TextAtField<'a> {
         self.differs_from(text) && !is_date && !plain(self.value).contains(&plain(text))
     }
 
+    /// Returns whether the field shows its former content together with the text that was to replace it, joined to one word. A label
+    /// in the field stands apart from the text.
+    #[must_use]
+    pub fn keeps(&self, former: &str, text: &str) -> bool {
+        let former = plain(former);
+        if former.is_empty() || self.is_same_number(text) || date_parts(text).is_some() {
+            return false;
+        }
+        let characters: Vec<char> = self.value.chars().collect();
+        let compared = compared(&characters);
+        places(&compared, text).any(|(start, end)| {
+            let rest: String = compared[..start]
+                .iter()
+                .chain(&compared[end..])
+                .map(|(_, c)| c)
+                .collect();
+            let is_joined = |at: usize| {
+                let (left, right) = (compared.get(at.wrapping_sub(1)), compared.get(at));
+                left.zip(right)
+                    .is_some_and(|(left, right)| is_seamless(&characters, left.0, right.0))
+            };
+            let resemblance = strsim::normalized_damerau_levenshtein(&rest, &former);
+            // All of it: what is shorter has lost the part that was selected.
+            let is_whole = rest.chars().count() >= former.chars().count();
+            let is_former = is_whole && resemblance >= MIN_FORMER_RESEMBLANCE;
+            is_former && (is_joined(start) || is_joined(end))
+        })
+    }
+
+    /// Returns whether a line of a text of several is completed in the field, or is missing between others that it shows, or none is
+    /// there. Lines before and after those may be out of view, and short ones are on every screen.
+    fn lacks_lines_of(&self, text: &str) -> bool {
+        let is_long = |line: &&str| plain(line).chars().count() >= MIN_VISIBLE_PART_CHARS;
+        let lines: Vec<&str> = text.lines().filter(is_long).collect();
+        if lines.iter().any(|line| self.goes_on(line)) {
+            return true;
+        }
+        let runs = runs(&plain(self.value));
+        let is_shown = |line: &&str| {
+            let own = self::runs(&plain(line));
+            let shared = own.intersection(&runs).count();
+            shared as f64 >= MIN_SHARED_RUNS * own.len() as f64
+        };
+        let shown: Vec<bool> = lines.iter().map(is_shown).collect();
+        let first = shown.iter().position(|is_shown| *is_shown);
+        let last = shown.iter().rposition(|is_shown| *is_shown);
+        match first.zip(last) {
+            Some((first, last)) => shown[first..=last].contains(&false),
+            None => !shown.is_empty(),
+        }
+    }
+
     /// Returns whether the field has completed the text: the word goes on ("Lis" became "Lisbon"), or brackets were added at its end.
     fn is_completed(&self, text: &str) -> bool {
         // Editors close what was opened. A closing bracket after other texts is the caret, misread.
         let opens = text.contains(['(', '[', '{']);
         let added = opens && closing_brackets(self.value) > closing_brackets(text);
+        self.goes_on(text) || added && plain(self.value) == plain(text)
+    }
+
+    /// Returns whether the last word of a text goes on wherever the text stands.
+    fn goes_on(&self, text: &str) -> bool {
         let mut occurrences = occurrences(self.value, text).peekable();
-        let goes_on = occurrences.peek().is_some() && !occurrences.any(|is_alone| is_alone);
-        goes_on || added && plain(self.value) == plain(text)
+        occurrences.peek().is_some() && !occurrences.any(|is_alone| is_alone)
     }
 
     /// Returns whether it shows the parts of an ISO 8601 date in any order.
@@ -214,23 +280,55 @@ fn plain(text: &str) -> String {
 /// there. What stands before it may have been in the field already.
 fn occurrences(within: &str, text: &str) -> impl Iterator<Item = bool> {
     let characters: Vec<char> = within.chars().collect();
-    let compared: Vec<(usize, char)> = characters
-        .iter()
-        .enumerate()
-        .flat_map(|(at, c)| c.to_lowercase().map(move |lower| (at, lower)))
-        .filter(|(_, c)| c.is_alphanumeric())
+    let compared = compared(&characters);
+    let ends: Vec<usize> = places(&compared, text)
+        .map(|(_, end)| compared[end - 1].0)
         .collect();
-    let wanted: Vec<char> = plain(text).chars().collect();
-    let last = (compared.len() + 1).saturating_sub(wanted.len().max(1));
-    (0..last).filter_map(move |start| {
-        let place = compared.get(start..start + wanted.len())?;
-        let is_there = place.iter().map(|(_, c)| c).eq(&wanted);
-        let end = place.last()?.0;
+    ends.into_iter().map(move |end| {
         let rest = &characters[end + 1..];
         let is_joined = |next: &char| is_one_word(characters[end], *next);
         let goes_on = rest.first().is_some_and(is_joined) && !rest.iter().all(is_like_caret);
-        is_there.then_some(!goes_on)
+        !goes_on
     })
+}
+
+/// Returns the letters and digits of a text, folded, each with its index.
+fn compared(characters: &[char]) -> Vec<(usize, char)> {
+    let characters = characters.iter().enumerate();
+    let folded = characters.flat_map(|(at, c)| c.to_lowercase().map(move |lower| (at, lower)));
+    folded.filter(|(_, c)| c.is_alphanumeric()).collect()
+}
+
+/// Returns where a text stands among folded characters: the index of its first one, and that after its last one.
+fn places(compared: &[(usize, char)], text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let wanted: Vec<char> = plain(text).chars().collect();
+    let last = match wanted.len() {
+        0 => 0,
+        length => (compared.len() + 1).saturating_sub(length),
+    };
+    (0..last).filter_map(move |start| {
+        let end = start + wanted.len();
+        let place = compared.get(start..end)?;
+        let is_there = place.iter().map(|(_, c)| c).eq(&wanted);
+        is_there.then_some((start, end))
+    })
+}
+
+/// Returns the runs of three characters in a text.
+fn runs(plain: &str) -> HashSet<[char; 3]> {
+    let characters: Vec<char> = plain.chars().collect();
+    characters
+        .windows(3)
+        .map(|run| [run[0], run[1], run[2]])
+        .collect()
+}
+
+/// Returns whether nothing stands between two characters of a text, and both belong to one word, or are of a script that is written
+/// without spaces.
+fn is_seamless(characters: &[char], left: usize, right: usize) -> bool {
+    let is_uncased = |c: char| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase();
+    let (first, second) = (characters[left], characters[right]);
+    right == left + 1 && (is_one_word(first, second) || is_uncased(first) && is_uncased(second))
 }
 
 /// Returns whether a text caret is read as this character.
@@ -354,6 +452,75 @@ mod tests {
         check("mm/dd/900517", "1990-05-17", false, true);
         check("05/dd/yyyy", "1990-05-17", false, true);
         check("17 May 1990", "1990-05-17", false, false);
+    }
+
+    #[track_caller]
+    fn check_kept(shown: &str, former: &str, entered: &str, expected: bool) {
+        let shown = TextAtField {
+            value: shown,
+            room: 10,
+        };
+        let kept = shown.keeps(former, entered);
+        assert_eq!(kept, expected, "{entered} for {former} shown as {shown:?}");
+    }
+
+    #[test]
+    fn a_field_that_shows_its_former_text_with_the_new_one_keeps_it() {
+        check_kept("oldnew", "old", "new", true);
+        check_kept("newold", "old", "new", true);
+        check_kept("Lis Lisbonbon", "Lis bon", "Lisbon", true);
+        check_kept("BerlinLisbon", "Berlln", "Lisbon", true);
+        check_kept("LisbonLisbon", "Lisbon", "Lisbon", true);
+        check_kept("12345678", "1234", "5678", true);
+        check_kept("上海北京", "上海", "北京", true);
+        check_kept("new", "old", "new", false);
+        // A label, a unit or a currency stands in the field.
+        check_kept("City Lisbon", "City", "Lisbon", false);
+        check_kept("12kg", "kg", "12", false);
+        check_kept("$1,000", "$", "1000", false);
+        check_kept("030901820", "", "901820", false);
+        check_kept("我住在北京市", "我住在上海市", "北京", false);
+        check_kept("05", "0", "5", false);
+        check_kept("Lisbon", "Berlin", "Lisbon", false);
+        // Only the selected word was replaced.
+        check_kept(
+            "我今天住在北京市中心附近",
+            "我今天住在上海市中心附近",
+            "北京",
+            false,
+        );
+        check_kept("a long new text", "a long old text", "new", false);
+        check_kept("Lisbon (Lis)", "Lisbon", "Lisbon (Lis)", false);
+    }
+
+    #[test]
+    fn lines_of_a_text_are_compared_with_those_that_its_field_shows() {
+        let text = "Dear Ms Ferreira,\n\n  the invoice is paid.\nKind regards, Ann Lee";
+        let flat = text.replace('\n', " ");
+        check(text, text, true, false);
+        check(&flat, text, true, false);
+        // Out of view, misread, or in part.
+        check("Kind regards, Ann Lee", text, true, false);
+        check(
+            "the lnvoice is pald.\nKind regards, Ann Lee",
+            text,
+            false,
+            false,
+        );
+        check("Write a message to the seller", text, false, true);
+        check(
+            "Dear Ms Ferreira,\nKind regards, Ann Lee",
+            text,
+            false,
+            true,
+        );
+        check(
+            "Dear Ms Ferreira,\nthe invoice is paidout\nKind regards, Ann Lee",
+            text.replace("paid.", "paid").as_str(),
+            false,
+            true,
+        );
+        check("••••••••", text, false, false);
     }
 
     #[test]

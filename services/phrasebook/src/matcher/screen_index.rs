@@ -7,7 +7,7 @@ use std::ops::Range;
 use motorium_proto::domain::element::{Element, ElementKind, ElementSource, Scene};
 use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
-use motorium_text::browser_words::{BrowserWords, browser_error, status_line};
+use motorium_text::browser_words::{BrowserWords, browser_error, leave_question, status_line};
 
 use super::geometry::{centre, on_one_row};
 use super::row_split::{self, LinePart};
@@ -149,6 +149,12 @@ impl<'a> ScreenIndex<'a> {
     #[must_use]
     pub fn browser_error(&self) -> Option<&'a str> {
         browser_error(self.items.iter().map(IndexedElement::content))
+    }
+
+    /// Returns the line in which a browser asks whether a page with unsaved changes may be left.
+    #[must_use]
+    pub fn leave_question(&self) -> Option<&'a str> {
+        leave_question(self.items.iter().map(IndexedElement::content))
     }
 
     /// Returns the line in which the page of the browser in front says that its server did not have it.

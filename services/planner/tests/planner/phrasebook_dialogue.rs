@@ -71,6 +71,47 @@ impl Task {
     }
 }
 
+/// A page with unsaved changes.
+const DRAFT: &str = r#"
+    window 0,0 900x700 "Draft" active browser
+    label 100,100 200x30 "Draft"
+"#;
+
+/// The same page, over which the browser asks.
+const LEAVING: &str = r#"
+    window 0,0 900x700 "Draft" active browser
+    label 100,100 200x30 "Draft"
+    text 400,200 200x30 "Reload site?"
+    text 400,240 400x30 "Changes you made may not be saved."
+    button 500,300 100x30 "Cancel"
+    button 620,300 100x30 "Reload"
+"#;
+
+#[test]
+fn the_question_of_a_browser_whether_to_leave_a_page_is_the_users() {
+    let mut task = Task::new("refresh the page");
+    task.step(DRAFT);
+    let asked = task.step(LEAVING);
+    assert!(
+        asked.starts_with("ask: ") && asked.contains("Reload site?"),
+        "{asked}"
+    );
+    task.says("done");
+    assert!(task.step(DRAFT).starts_with("done: "));
+
+    // A goal that answers it itself.
+    let mut task = Task::new("refresh the page, then click \"Reload\"");
+    task.step(DRAFT);
+    assert_eq!(task.step(LEAVING), "click #5");
+    assert!(task.step(DRAFT).starts_with("done: "));
+
+    // Another clause first: nothing is typed into the question.
+    let mut task = Task::new("刷新页面，然后点击“Draft”");
+    task.step(DRAFT);
+    let asked = task.step(LEAVING);
+    assert!(asked.contains("浏览器询问"), "{asked}");
+}
+
 fn effect(verdict: Verdict) -> Effect {
     Effect {
         verdict,

@@ -253,6 +253,26 @@ pub fn only_own_look(effect: Effect, language: Language) -> Effect {
     }
 }
 
+/// Returns the effect of an action of which only something elsewhere changed, if all is as before again. `change` is what differs
+/// between the frames now.
+#[must_use]
+pub fn passed_elsewhere(
+    effect: Effect,
+    change: ChangeMap,
+    before: &Frame,
+    now: &Frame,
+    language: Language,
+) -> Option<Effect> {
+    let change = without_carets(change, None);
+    let differs = change.size_differs || !change.regions.is_empty() || window_changed(before, now);
+    (!differs).then(|| Effect {
+        verdict: Verdict::NoEffect,
+        change,
+        explanation: Message::EffectPassedElsewhere.text(language),
+        ..effect
+    })
+}
+
 /// Returns the effect as unknown because background motion may hide it.
 #[must_use]
 pub fn obscured(effect: Effect, language: Language) -> Effect {

@@ -10,7 +10,7 @@ use motorium_proto::domain::key::Key;
 use super::Task;
 use crate::artifact::Artifact;
 use crate::event::ActionIntended;
-use crate::record::ActionRecord;
+use crate::record::{ActionRecord, expects_effect};
 use crate::retry_strategy::RetryStrategy;
 use crate::risk;
 
@@ -72,6 +72,9 @@ impl Task {
     pub(super) fn performed(&mut self, action_id: &ActionId, outcome: &ActionOutcome) {
         if let Some(action) = self.last_action_mut(action_id) {
             action.outcome = Some(outcome.clone());
+            let is_acting = action.performed() && expects_effect(&action.action);
+            // A claim after another action is about what that one did.
+            self.looked_again &= !is_acting;
         }
         // Of other results the Executor may not have begun with the action.
         if matches!(
@@ -87,7 +90,8 @@ impl Task {
     }
 
     pub(super) fn judged(&mut self, action_id: &ActionId, effect: &Effect) {
-        if let Some(action) = self.last_action_mut(action_id) {
+        // It may be judged once more after its step.
+        if let Some(action) = self.acted_last_mut(action_id) {
             action.effect = Some(effect.clone());
             // The effect appeared while the retry was being prepared, so the retry is no longer due.
             action.retry_due = None;
@@ -107,6 +111,12 @@ impl Task {
 
     fn last_action_mut(&mut self, id: &ActionId) -> Option<&mut ActionRecord> {
         let action = self.steps.last_mut()?.actions.last_mut()?;
+        (action.action_id == *id).then_some(action)
+    }
+
+    fn acted_last_mut(&mut self, id: &ActionId) -> Option<&mut ActionRecord> {
+        let mut steps = self.steps.iter_mut().rev();
+        let action = steps.find_map(|step| step.actions.last_mut())?;
         (action.action_id == *id).then_some(action)
     }
 

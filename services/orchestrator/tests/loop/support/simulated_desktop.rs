@@ -182,6 +182,12 @@ struct DesktopState {
     flickers: u32,
     /// An ignored action takes effect after this many comparisons.
     comes_late: Option<u32>,
+    /// Element whose text is all that the next action changes, and that text.
+    pops_up: Option<(u32, &'static str)>,
+    /// The same element, until this many decisions were asked for.
+    popped_up: Option<(u32, Option<usize>)>,
+    /// Number of decisions after which it is gone; `None` for never.
+    pops_down: Option<usize>,
 }
 
 impl DesktopState {
@@ -447,6 +453,13 @@ impl SimulatedDesktop {
     /// Makes something change and change back while the loop waits for the next effect.
     pub(crate) fn flicker(&self) {
         self.state().flickers = 1;
+    }
+
+    /// Makes a text on another element all that the next action changes. It is gone again once this many decisions were asked for.
+    pub(crate) fn pop_up(&self, element: u32, content: &'static str, until: Option<usize>) {
+        let mut state = self.state();
+        state.pops_up = Some((element, content));
+        state.pops_down = until;
     }
 
     /// Makes observations of a part of the screen return no elements.
@@ -755,6 +768,17 @@ impl SimulatedDesktop {
         }
     }
 
+    /// Removes what has popped up, if it is time.
+    fn pop_down(&self) {
+        let mut state = self.state();
+        let plans = state.plans.len();
+        let is_due = |(_, until): &mut (u32, Option<usize>)| until.is_some_and(|at| plans >= at);
+        if let Some((element, _)) = state.popped_up.take_if(is_due) {
+            state.says.remove(&element);
+            state.changes -= 1;
+        }
+    }
+
     /// Returns an element's current text.
     fn content(&self, number: u32) -> String {
         let state = self.state();
@@ -862,7 +886,12 @@ impl SimulatedDesktop {
             }
             return;
         }
-        if state.in_vain > 0 {
+        if let Some((element, content)) = state.pops_up.take() {
+            state.says.insert(element, content);
+            state.changes += 1;
+            state.changed_at = Some(box_of(element).center());
+            state.popped_up = Some((element, state.pops_down));
+        } else if state.in_vain > 0 {
             state.in_vain -= 1;
         } else {
             state.changes += 1;
@@ -1098,6 +1127,7 @@ impl Planner for FakeServices {
     /// The script position is kept in the conversation, as with every planner.
     async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision> {
         self.0.state().plans.push(request.clone());
+        self.0.pop_down();
         self.0.enter("plan").await?;
         if self.0.state().uses_phrasebook {
             let decided = Phrasebook.plan(&request, &CallContext::default()).await;

@@ -884,7 +884,14 @@ impl ClausePlanner<'_> {
             let value = first.map_or("", |shown| shown.value());
             self.fail(self.voice.not_taken(self.words, value))
         };
-        let holds = |one: &Option<TextAtField<'_>>| one.is_some_and(|shown| shown.holds(content));
+        // The Orchestrator knows what the field showed before, and finds that beside the text.
+        let is_told = self
+            .effects()
+            .last()
+            .is_some_and(|effect| effect.verdict == Verdict::TextDiffers);
+        let holds = |one: &Option<TextAtField<'_>>| {
+            !is_told && one.is_some_and(|shown| shown.holds(content))
+        };
         let is_late = cursor.work.field_looks > 0;
         if shown.iter().all(holds) && (in_vain || is_late || cursor.work.corrected) {
             return match is_late || cursor.work.corrected {
@@ -900,7 +907,7 @@ impl ClausePlanner<'_> {
         }
         let mut readable = shown.iter().flatten();
         // Another text that cannot be a misreading of this one: the field has changed it, or another one took it.
-        match readable.find(|shown| shown.differs_from(content)) {
+        match readable.find(|shown| is_told || shown.differs_from(content)) {
             _ if in_vain || is_late && first.is_none_or(|shown| !shown.differs_from(content)) => {
                 not_taken()
             }

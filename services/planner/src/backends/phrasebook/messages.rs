@@ -364,6 +364,12 @@ impl Messages {
         }
     }
 
+    /// Asks the user to answer the browser's question whether a page may be left.
+    pub(super) fn ask_to_leave(self, words: &str, question: &str) -> String {
+        let question = &self.quoted(question);
+        Message::PhrasebookAsksToLeave { words, question }.text(self.0)
+    }
+
     pub(super) fn ask_whether_hit(self, words: &str) -> String {
         Message::PhrasebookWasHit { words }.text(self.0)
     }

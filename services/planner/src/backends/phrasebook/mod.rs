@@ -23,6 +23,7 @@ use motorium_proto::domain::decision::{
     Decision, Next, PastAction, PastStep, PlannedAction, Usage,
 };
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult, Verdict};
+use motorium_proto::domain::key::Key;
 use motorium_proto::domain::session::{MessageRole, TaskContext};
 use motorium_proto::service::{BackendInfo, PlanRequest};
 
@@ -33,7 +34,7 @@ use cursor::{ClauseCursor, OpenQuestion};
 use messages::{Messages, Reply};
 use motorium_phrasebook::grammar::{self, Clause, Instruction, Language};
 use motorium_phrasebook::matcher::{Interaction, MatchResult, ScreenIndex};
-use motorium_text::browser_words::BrowserWords;
+use motorium_text::browser_words::{BrowserWords, answers_leave_question};
 
 /// Name of the backend in configurations and requests.
 pub const NAME: &str = "phrasebook";
@@ -409,6 +410,14 @@ impl PlanCall<'_> {
         if step.actions.last().is_some_and(unwatched) {
             return Some(self.ask_whether_done());
         }
+        if let Some(question) = self.unanswered_leave_question() {
+            let question = self.voice.ask_to_leave(self.words(), question);
+            self.cursor.asked = Some(OpenQuestion::WhetherDone);
+            return Some(Next::Ask {
+                question,
+                requires_manual_action: true,
+            });
+        }
         let has_moved = |action: &PastAction| {
             let effect = action.effect.as_ref();
             effect.is_some_and(|effect| effect.verdict == Verdict::TargetMoved)
@@ -445,6 +454,25 @@ impl PlanCall<'_> {
             }
             ActionResult::Unknown | ActionResult::Cancelled => self.ask_whether_done(),
         })
+    }
+
+    /// Returns the question of the browser whether unsaved changes may be lost, unless the next clause answers it. That is for the
+    /// user to decide, and until then nothing has come of the clause.
+    fn unanswered_leave_question(&self) -> Option<&str> {
+        let question = self.screen.leave_question()?;
+        let next = self.cursor.clause + self.cursor.work.covers.max(1);
+        let next = self.spoken.get(next).map(|next| &next.clause.instruction);
+        let is_answer = match next {
+            Some(Instruction::Click { target, .. }) => {
+                let name = target.as_ref().and_then(|target| target.text.as_deref());
+                name.is_some_and(answers_leave_question)
+            }
+            Some(Instruction::Press { keys, .. }) => {
+                matches!(keys.as_slice(), [Key::Enter | Key::Escape])
+            }
+            _ => false,
+        };
+        (!is_answer).then_some(question)
     }
 
     /// Fails because the last decision has fewer outcomes than actions.

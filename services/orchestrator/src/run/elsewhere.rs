@@ -1,0 +1,161 @@
+//! Looks once more, at the end of a task, at a change elsewhere than at the target of its last action, if its success rests on
+//! nothing else. A notice that came by itself and went again is no effect of a button; one that stays is named in the answer, so
+//! that a person can judge it.
+//!
+//! Deliberately not here: whether a change that stays has come from the action. Nothing on a screen tells that.
+
+use motorium_messages::Message;
+use motorium_proto::domain::effect::{Effect, Verdict};
+use motorium_proto::domain::geometry::CaptureRect;
+use motorium_proto::service::{CompareRequest, Observation, WaitForIdleRequest};
+use motorium_task::screen::bounds_on_display;
+use motorium_task::shown_text::folded;
+use motorium_task::{ActionRecord, completion, effect};
+use tokio::time::Duration;
+
+use super::context::RunContext;
+use super::screen::{ActedOn, Screen};
+use super::{RunResult, capture};
+
+/// Time within which a change that only passes is to go.
+// As long as the no-effect window of a click: a wait at the end of a task, and only of one with nothing else to show. Notices that
+// stay longer are named.
+const PASSING_TIME: Duration = Duration::from_secs(1);
+/// Maximum number of texts that are named, and of their characters: one line of a terminal.
+const MAX_TEXTS: usize = 3;
+const MAX_TEXT_CHARS: usize = 40;
+
+/// A change elsewhere, looked at once more.
+#[derive(Debug)]
+pub(super) enum SecondLook {
+    /// Everything is as it was before the action.
+    Passed(Box<Effect>),
+    Stays(ChangedTexts),
+}
+
+/// Texts that came and went where something changed.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct ChangedTexts {
+    appeared: Vec<String>,
+    disappeared: Vec<String>,
+}
+
+impl ChangedTexts {
+    /// Returns an answer together with these texts.
+    pub(super) fn named_in(&self, run: &RunContext, answer: &str) -> String {
+        let joined = |texts: &[String]| {
+            let quoted = texts
+                .iter()
+                .map(|text| run.task().text(Message::QuotedLabel { text }));
+            quoted.collect::<Vec<_>>().join(", ")
+        };
+        let message = match (self.appeared.as_slice(), self.disappeared.as_slice()) {
+            ([], []) => Message::AnswerChangeElsewhere { answer },
+            ([], texts) => Message::AnswerTextGoneElsewhere {
+                answer,
+                texts: &joined(texts),
+            },
+            (texts, _) => Message::AnswerTextElsewhere {
+                answer,
+                texts: &joined(texts),
+            },
+        };
+        run.task().text(message)
+    }
+}
+
+/// Returns the last action if its only known effect is a change elsewhere.
+pub(super) fn changed_elsewhere(run: &RunContext) -> Option<ActionRecord> {
+    let is_elsewhere = |effect: &Effect| effect.verdict == Verdict::ChangedElsewhere;
+    let last = completion::last_acting(run.task()).filter(|_| run.config.recheck_elsewhere);
+    last.filter(|record| record.effect.as_ref().is_some_and(is_elsewhere))
+        .cloned()
+}
+
+/// Looks at the screen once more after an action whose change is elsewhere.
+pub(super) async fn look_again(
+    run: &mut RunContext,
+    screen: &Screen,
+    record: &ActionRecord,
+) -> RunResult<SecondLook> {
+    let judged = record.effect.clone();
+    let acted = screen.acted_on(&record.action_id).cloned();
+    let (Some(acted), Some(judged)) = (acted, judged) else {
+        // Another run has performed it.
+        return Ok(SecondLook::Stays(ChangedTexts::default()));
+    };
+    await_change(run, screen).await?;
+    let hidden = run.task().secret_fields.boxes();
+    let areas: Vec<CaptureRect> = judged.change.regions.iter().map(|it| it.bounds).collect();
+    let texts = screen
+        .observation()
+        .map(|now| changed_texts(&acted.observation, now, &areas));
+    let stays = SecondLook::Stays(texts.unwrap_or_default());
+    let Ok(now) = capture::try_capture_frame(run, &hidden).await? else {
+        return Ok(stays);
+    };
+    let ActedOn { frame: before, .. } = acted;
+    let request = CompareRequest {
+        ignore: [hidden, screen.background_motion_areas()].concat(),
+        ..CompareRequest::new(before.id.clone(), now.id.clone())
+    };
+    // Perception may have dropped the frame from before the action.
+    let Ok(comparison) = capture::compare(run, request).await? else {
+        return Ok(stays);
+    };
+    let language = run.task().spec.message_language();
+    let passed = effect::passed_elsewhere(judged, comparison.change, &before, &now, language);
+    Ok(passed.map_or(stays, |effect| SecondLook::Passed(Box::new(effect))))
+}
+
+/// Waits until the screen changes after the claim, if it does.
+async fn await_change(run: &mut RunContext, screen: &Screen) -> RunResult {
+    let since = screen.view().map(|view| view.latest_frame.id.clone());
+    let request = WaitForIdleRequest {
+        display: run.display(),
+        since_frame: since,
+        first_change_timeout: PASSING_TIME,
+        ..WaitForIdleRequest::default()
+    };
+    // An error is no end: the comparison tells.
+    let _ = capture::wait_for_idle(run, Message::OperationAwaitLateChange, request).await?;
+    Ok(())
+}
+
+/// Returns the texts in these areas, in display pixels, that only one of the screens shows.
+fn changed_texts(before: &Observation, now: &Observation, areas: &[CaptureRect]) -> ChangedTexts {
+    ChangedTexts {
+        appeared: only_in(now, before, areas),
+        disappeared: only_in(before, now, areas),
+    }
+}
+
+/// Returns the texts in these areas that the other screen does not show.
+fn only_in(screen: &Observation, other: &Observation, areas: &[CaptureRect]) -> Vec<String> {
+    let others: Vec<String> = other
+        .scene
+        .elements
+        .iter()
+        .map(|element| folded(&element.content))
+        .collect();
+    let elements = screen.scene.elements.iter();
+    let texts = elements.filter(|element| {
+        let text = folded(&element.content);
+        let bounds = bounds_on_display(element, &screen.frame);
+        !text.is_empty()
+            && !others.contains(&text)
+            && areas.iter().any(|area| area.intersects(&bounds))
+    });
+    texts
+        .map(|element| shortened(element.content.trim()))
+        .take(MAX_TEXTS)
+        .collect()
+}
+
+fn shortened(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MAX_TEXT_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
