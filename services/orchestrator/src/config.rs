@@ -30,7 +30,8 @@ use crate::hooks;
 use crate::hooks::settings::HookSettings;
 use crate::retention::{RetentionPolicy, RetentionSettings};
 use crate::run::{
-    DEFAULT_APPROVAL_TIMEOUT, DEFAULT_MAX_SCREEN_FAILURES, DEFAULT_SUMMARY_TIMEOUT, RunConfig,
+    DEFAULT_APPROVAL_TIMEOUT, DEFAULT_MAX_SCREEN_FAILURES, DEFAULT_SUMMARY_TIMEOUT, LoopFeatures,
+    RunConfig,
 };
 use motorium_policy::PolicySource;
 use motorium_recording::ports::Ports;
@@ -403,33 +404,14 @@ impl Settings {
                 policy: policy(&self.policy, self.lexicon.as_deref())?,
                 approval_timeout: approval_timeout(self.approval_timeout.0)?,
                 second_person: self.second_person,
-                authenticated_creator: true,
                 release_desktop_after: self.release_desktop_after.map(|after| after.0),
                 summary_timeout: Some(self.summary_timeout.0),
                 pause_on_human_input: self.pause_on_human_input,
                 tools: Tools::resolve(self.tools, self.allowed_tool_addresses)?,
                 hooks: hooks::settings::chain(self.hooks)?,
                 recording: self.recording == RecordingSwitch::On,
-                correct_progress: true,
-                tell_page_url: true,
-                read_text_back: true,
-                gate_page_text: true,
-                capture_end_screen: true,
-                capture_each_action: true,
-                find_arrivals: true,
-                fence_actions: true,
-                fences_name_actions: true,
-                names_hosts: true,
-                names_ports: true,
-                last_look: true,
-                paste_known_text: true,
-                lease_files: true,
-                tenant_files: true,
-                compare_highlights: true,
-                notice_lost_focus: true,
-                recheck_elsewhere: true,
-                compare_former_text: true,
                 claim_rules: ClaimRules::Strict,
+                features: LoopFeatures::ALL,
             },
         })
     }

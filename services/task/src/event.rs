@@ -164,7 +164,7 @@ pub enum Event {
         action_id: ActionId,
         attempts: u32,
         reason: String,
-        way: RetryStrategy,
+        strategy: RetryStrategy,
     },
     /// The pointer was compared with its target before a click.
     PointerChecked(Box<PointerChecked>),

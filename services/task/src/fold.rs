@@ -380,7 +380,11 @@ impl Task {
                 self.judged(action_id, effect);
                 self.artifacts.extend(screenshot.clone());
             }
-            Event::ActionRetried { action_id, way, .. } => self.retried(action_id, *way),
+            Event::ActionRetried {
+                action_id,
+                strategy,
+                ..
+            } => self.retried(action_id, *strategy),
             Event::PointerChecked(checked) => {
                 self.count(checked.usage);
                 let kept = [&checked.image, &checked.responses];

@@ -107,9 +107,13 @@ pub fn violation(log: &[RecordedEvent]) -> Option<String> {
                         matches!(effect.verdict, Verdict::NoEffect | Verdict::EndReached);
                 }
             }
-            Event::ActionRetried { action_id, way, .. } => {
+            Event::ActionRetried {
+                action_id,
+                strategy,
+                ..
+            } => {
                 if let Some(known) = actions.get_mut(action_id) {
-                    known.retry_due = way.performs_action();
+                    known.retry_due = strategy.performs_action();
                 }
             }
             Event::Decided { decision, .. } => calls = CallTracker::of(&decision.next),

@@ -77,7 +77,7 @@ const MIN_TARGET_SIDE: i32 = 12;
 #[must_use]
 pub fn next_strategy(attempt: JudgedAttempt<'_>, rules: RetryRules) -> Option<RetryStrategy> {
     let JudgedAttempt { record, effect, .. } = attempt;
-    let tried = |way| record.retry_strategies.contains(&way);
+    let tried = |strategy| record.retry_strategies.contains(&strategy);
     if !is_unchanged(effect) {
         return None;
     }
@@ -96,10 +96,10 @@ pub fn next_strategy(attempt: JudgedAttempt<'_>, rules: RetryRules) -> Option<Re
         Verdict::NoEffect if record.retries >= rules.max_retries => None,
         Verdict::NoEffect if rules.spare_commands && may_be_command(record, rules) => {
             // A slow answer is waited for before anything is sent twice.
-            let ways = [RetryStrategy::ReobservedEffect, RetryStrategy::OffsetPoint];
-            ways.into_iter().find(|way| !tried(*way))
+            let possible = [RetryStrategy::ReobservedEffect, RetryStrategy::OffsetPoint];
+            possible.into_iter().find(|strategy| !tried(*strategy))
         }
-        Verdict::NoEffect => strategies(record).find(|way| !tried(*way)),
+        Verdict::NoEffect => strategies(record).find(|strategy| !tried(*strategy)),
         Verdict::Confirmed
         | Verdict::ChangedElsewhere
         | Verdict::Unknown
@@ -166,8 +166,8 @@ fn strategies(record: &ActionRecord) -> impl Iterator<Item = RetryStrategy> {
 
 /// Describes the reason for a retry, for people.
 #[must_use]
-pub fn reason(way: RetryStrategy, attempts: u32, language: Language) -> String {
-    let message = match way {
+pub fn reason(strategy: RetryStrategy, attempts: u32, language: Language) -> String {
+    let message = match strategy {
         RetryStrategy::ReversedScroll => Message::RetryReversedScroll,
         RetryStrategy::ReobservedEffect => Message::RetryReobserved,
         RetryStrategy::Unchanged => Message::RetryUnsent,
@@ -403,10 +403,10 @@ mod tests {
         mut record: ActionRecord,
         next: impl Fn(&ActionRecord) -> Option<RetryStrategy>,
     ) -> Vec<RetryStrategy> {
-        while let Some(way) = next(&record) {
+        while let Some(strategy) = next(&record) {
             assert!(record.retries <= rules.max_retries);
-            record.retry_strategies.push(way);
-            record.retries += u32::from(way.performs_action());
+            record.retry_strategies.push(strategy);
+            record.retries += u32::from(strategy.performs_action());
             assert!(
                 record.retry_strategies.len() <= 4,
                 "it never ends: {:?}",

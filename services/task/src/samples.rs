@@ -177,7 +177,7 @@ pub(super) fn retried(step: u32, attempt: u32) -> Event {
         action_id,
         attempts: attempt + 1,
         reason: String::new(),
-        way: RetryStrategy::OffsetPoint,
+        strategy: RetryStrategy::OffsetPoint,
     }
 }
 

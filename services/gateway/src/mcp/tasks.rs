@@ -26,7 +26,7 @@ use crate::error::Error;
 const MAX_EXTRACT_STEPS: u32 = 10;
 
 /// A task that a call follows.
-struct Followed {
+struct TaskWatch {
     events: Streaming<wire::WatchTaskResponse>,
     state: State,
     /// Number of the last event that had happened when the watch began. Older ones say nothing about the state.
@@ -41,7 +41,7 @@ struct Followed {
 
 /// End of a wait.
 #[derive(Debug, PartialEq, Eq)]
-enum Waited {
+enum WaitEnd {
     /// The task has ended, or waits for a person.
     Settled,
     TimedOut,
@@ -143,7 +143,7 @@ impl CallContext<'_> {
         };
         let mut followed = self.watch(&name, extract.wait_seconds, true).await?;
         let waited = self.wait(&name, &mut followed).await?;
-        if waited == Waited::Settled && followed.state == State::Succeeded {
+        if waited == WaitEnd::Settled && followed.state == State::Succeeded {
             self.read_past(&mut followed).await;
             let valid = followed
                 .extracted
@@ -195,13 +195,13 @@ impl CallContext<'_> {
         self.settle(name, followed, waited, runs).await
     }
 
-    async fn watch(&self, name: &str, wait: WaitSeconds, runs: bool) -> Result<Followed, Error> {
+    async fn watch(&self, name: &str, wait: WaitSeconds, runs: bool) -> Result<TaskWatch, Error> {
         let request = wire::WatchTaskRequest {
             name: name.to_owned(),
             resume_token: String::new(),
         };
         let events = self.orchestrator()?.watch_task(request).await?.into_inner();
-        Ok(Followed {
+        Ok(TaskWatch {
             events,
             state: State::Unspecified,
             known: i64::MAX,
@@ -213,19 +213,19 @@ impl CallContext<'_> {
     }
 
     /// Waits until the task has ended or waits for a person. What a person at the client can decide is asked there.
-    async fn wait(&self, name: &str, followed: &mut Followed) -> Result<Waited, Error> {
+    async fn wait(&self, name: &str, followed: &mut TaskWatch) -> Result<WaitEnd, Error> {
         let mut input = self.input.as_ref();
         loop {
             let waited = self.wait_for_state(followed).await?;
-            if waited != Waited::Settled || followed.state != State::AwaitingUser {
+            if waited != WaitEnd::Settled || followed.state != State::AwaitingUser {
                 return Ok(waited);
             }
             let task = self.task(name).await?;
             let Some(approval) = pending_approval(&task) else {
-                return Ok(Waited::Settled);
+                return Ok(WaitEnd::Settled);
             };
             let asked = tokio::select! {
-                () = self.request.ct.cancelled() => return Ok(Waited::Cancelled),
+                () = self.request.ct.cancelled() => return Ok(WaitEnd::Cancelled),
                 asked = self.ask(&task, &approval, input.take()) => asked?,
                 // It was decided elsewhere, or has expired.
                 changed = self.wait_for_change(followed) => {
@@ -244,33 +244,33 @@ impl CallContext<'_> {
                     self.resolve(&approval, answer).await?;
                     followed.state = State::Running;
                 }
-                Resolution::Undecided => return Ok(Waited::Settled),
+                Resolution::Undecided => return Ok(WaitEnd::Settled),
             }
         }
     }
 
     /// Reads events until the task has ended or waits for a person.
-    async fn wait_for_state(&self, followed: &mut Followed) -> Result<Waited, Error> {
+    async fn wait_for_state(&self, followed: &mut TaskWatch) -> Result<WaitEnd, Error> {
         loop {
             if settles(followed.state) {
-                return Ok(Waited::Settled);
+                return Ok(WaitEnd::Settled);
             }
             let response = tokio::select! {
                 biased;
-                () = self.request.ct.cancelled() => return Ok(Waited::Cancelled),
+                () = self.request.ct.cancelled() => return Ok(WaitEnd::Cancelled),
                 response = followed.events.message() => response?,
-                () = tokio::time::sleep_until(followed.deadline) => return Ok(Waited::TimedOut),
+                () = tokio::time::sleep_until(followed.deadline) => return Ok(WaitEnd::TimedOut),
             };
             match response {
                 Some(response) => self.receive(followed, response).await,
                 // The stream ends with the task.
-                None => return Ok(Waited::Settled),
+                None => return Ok(WaitEnd::Settled),
             }
         }
     }
 
     /// Reads events until the task no longer waits for the user.
-    async fn wait_for_change(&self, followed: &mut Followed) -> Result<(), Error> {
+    async fn wait_for_change(&self, followed: &mut TaskWatch) -> Result<(), Error> {
         while followed.state == State::AwaitingUser {
             match followed.events.message().await? {
                 Some(response) => self.receive(followed, response).await,
@@ -280,7 +280,7 @@ impl CallContext<'_> {
         Ok(())
     }
 
-    async fn receive(&self, followed: &mut Followed, response: wire::WatchTaskResponse) {
+    async fn receive(&self, followed: &mut TaskWatch, response: wire::WatchTaskResponse) {
         match response.content {
             Some(Content::Snapshot(task)) => {
                 followed.known = task.last_sequence;
@@ -325,15 +325,15 @@ impl CallContext<'_> {
     async fn settle(
         &self,
         name: &str,
-        mut followed: Followed,
-        waited: Waited,
+        mut followed: TaskWatch,
+        waited: WaitEnd,
         runs: bool,
     ) -> Answered {
-        if waited == Waited::Cancelled && runs {
+        if waited == WaitEnd::Cancelled && runs {
             self.stop(name, "the call of the MCP client was cancelled".to_owned())
                 .await?;
         }
-        if waited == Waited::Settled && !has_ended(followed.state) {
+        if waited == WaitEnd::Settled && !has_ended(followed.state) {
             let task = self.task(name).await?;
             if let Some(approval) = pending_approval(&task)
                 && let Some(required) = self.input_required(&task, &approval).await?
@@ -346,7 +346,7 @@ impl CallContext<'_> {
     }
 
     /// Reads the events that had happened before, for what was extracted in them.
-    async fn read_past(&self, followed: &mut Followed) {
+    async fn read_past(&self, followed: &mut TaskWatch) {
         followed.is_new = false;
         // Without a snapshot nothing is known to have happened.
         while followed.known != i64::MAX && followed.read < followed.known {

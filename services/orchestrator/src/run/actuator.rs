@@ -98,7 +98,7 @@ impl Actuator {
                 let settled = self.after_failed_call(run, action_id.clone(), report);
                 match settled.await {
                     // Stopped before it was fenced.
-                    Err(halt @ Halt::Reevaluate) if run.config.fence_actions => halt,
+                    Err(halt @ Halt::Reevaluate) if run.config.features.fence_actions => halt,
                     settled => return settled,
                 }
             }
@@ -147,7 +147,7 @@ impl Actuator {
         run: &mut RunContext,
         request: FenceRequest,
     ) -> RunResult<Option<ActionProgress>> {
-        if !run.config.fence_actions {
+        if !run.config.features.fence_actions {
             return Ok(None);
         }
         let action_id = request.action_id.clone();
@@ -186,7 +186,7 @@ impl Actuator {
         self.release_inputs(run).await;
         let progress = self.look_up(run, action_id).await?;
         // A call that the Executor itself answered is over. Any other may still be delivered, and would be performed.
-        let may_arrive = run.config.fence_actions && report.reason == reason::TRANSPORT;
+        let may_arrive = run.config.features.fence_actions && report.reason == reason::TRANSPORT;
         Ok(match progress {
             ActionProgress::NotStarted if may_arrive => ActionProgress::Unknown,
             progress => progress,
@@ -215,7 +215,7 @@ impl Actuator {
         action_id: &ActionId,
     ) -> CallResult<ActionProgress> {
         let executor = &run.ports.executor;
-        if run.config.fence_actions
+        if run.config.features.fence_actions
             && let Ok(request) = fence_request(run, action_id.clone())
         {
             match executor.fence_action(request).await {
@@ -229,7 +229,9 @@ impl Actuator {
         };
         let progress = executor.look_up_action(request).await?;
         Ok(match progress {
-            ActionProgress::NotStarted if run.config.fence_actions => ActionProgress::Unknown,
+            ActionProgress::NotStarted if run.config.features.fence_actions => {
+                ActionProgress::Unknown
+            }
             progress => progress,
         })
     }
@@ -297,7 +299,7 @@ pub(super) fn perform_request(
 ) -> RunResult<PerformRequest> {
     let (display, epoch) = leased_display(run)?;
     let owner = &run.task().spec.owner;
-    let is_sent = run.config.authenticated_creator;
+    let is_sent = run.config.features.authenticated_creator;
     Ok(PerformRequest {
         display,
         epoch,
@@ -312,11 +314,11 @@ pub(super) fn perform_request(
 
 /// Returns the private hosts that the user named, with their ports.
 fn named_hosts(run: &RunContext) -> Vec<String> {
-    if !run.config.names_hosts {
+    if !run.config.features.names_hosts {
         return Vec::new();
     }
     let named = named_private_hosts(run.task().user_texts());
-    if run.config.names_ports {
+    if run.config.features.names_ports {
         return named.into_iter().collect();
     }
     let hosts = named.iter().filter_map(|name| name.rsplit_once(':'));
@@ -338,7 +340,7 @@ fn fence_request(run: &RunContext, action_id: ActionId) -> RunResult<FenceReques
 
 /// Returns the last action that the Executor's journal is known to have.
 pub(super) fn last_action(run: &RunContext) -> Option<ActionId> {
-    let is_sent = run.config.fences_name_actions;
+    let is_sent = run.config.features.fences_name_actions;
     run.task().journal_action.clone().filter(|_| is_sent)
 }
 
@@ -386,7 +388,7 @@ pub(super) fn retry_due(action_id: ActionId, language: Language) -> Event {
         action_id,
         attempts: 0,
         reason: retry::reason(RetryStrategy::Unchanged, 0, language),
-        way: RetryStrategy::Unchanged,
+        strategy: RetryStrategy::Unchanged,
     }
 }
 

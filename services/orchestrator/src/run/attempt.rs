@@ -54,6 +54,16 @@ pub(super) enum AttemptStage {
 }
 
 impl ResolvedAction {
+    /// Returns the action of an earlier attempt.
+    pub(super) fn of(record: &ActionRecord) -> Self {
+        Self {
+            action: record.action.clone(),
+            target: record.target,
+            label: record.target_label.clone(),
+            is_risky: false,
+        }
+    }
+
     /// Returns the action of an earlier attempt at a new point.
     pub(super) fn at(
         record: &ActionRecord,

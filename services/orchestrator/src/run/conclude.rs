@@ -394,7 +394,7 @@ async fn find_file(run: &mut RunContext, name: String) -> RunResult<Option<FileI
 
 fn file_request(run: &RunContext, name: String) -> FileRequest {
     let leased = run.task().desktop.as_ref();
-    let epoch = leased.filter(|_| run.config.lease_files);
+    let epoch = leased.filter(|_| run.config.features.lease_files);
     FileRequest {
         display: run.display(),
         name,

@@ -67,7 +67,8 @@ impl ChangedTexts {
 /// Returns the last action if its only known effect is a change elsewhere.
 pub(super) fn changed_elsewhere(run: &RunContext) -> Option<ActionRecord> {
     let is_elsewhere = |effect: &Effect| effect.verdict == Verdict::ChangedElsewhere;
-    let last = completion::last_acting(run.task()).filter(|_| run.config.recheck_elsewhere);
+    let last =
+        completion::last_acting(run.task()).filter(|_| run.config.features.recheck_elsewhere);
     last.filter(|record| record.effect.as_ref().is_some_and(is_elsewhere))
         .cloned()
 }

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Records the screen if the task ends with an action whose result nothing shows.
 pub(super) async fn record(run: &mut RunContext, end: &Event) {
-    if !run.config.capture_end_screen || !is_missing(run.task(), end) {
+    if !run.config.features.capture_end_screen || !is_missing(run.task(), end) {
         return;
     }
     let taken = tokio::select! {

@@ -85,7 +85,7 @@ impl Gate {
                 timeout: config.approval_timeout,
             },
             second_person: config.second_person,
-            authenticated_creator: config.authenticated_creator,
+            authenticated_creator: config.features.authenticated_creator,
             provenance: Provenance::default(),
         }
     }
@@ -136,7 +136,7 @@ impl Gate {
         let granted = ActionPermission::Granted(Grant {
             verify_pointer: matches!(resolved.action, Action::Click { .. })
                 && judgement.verify_pointer,
-            is_risky: run.config.last_look
+            is_risky: run.config.features.last_look
                 && (is_approved || risk::of_meanings(&context.meanings).is_some()),
             focus: context.keyboard_target,
         });
@@ -278,7 +278,7 @@ fn scope_of_action(
     context: ActionContext,
 ) -> ApprovalScope {
     let place = judged_target(run, screen, resolved, &context);
-    let place = place.filter(|_| run.config.last_look);
+    let place = place.filter(|_| run.config.features.last_look);
     let content = match place {
         // Where it is performed is compared with the target, whose box may be a pixel off.
         Some(_) => wire::PlannedAction::from(attempt.planned.clone()).encode_to_vec(),

@@ -156,7 +156,7 @@ async fn action_screenshot(
     attempt: &ActionAttempt,
     resolved: &ResolvedAction,
 ) -> RunResult<Option<Artifact>> {
-    let is_wanted = run.config.capture_each_action
+    let is_wanted = run.config.features.capture_each_action
         && !attempt.is_last
         && resolved.action.entered_secret().is_none();
     if !is_wanted {
@@ -217,7 +217,7 @@ fn field_left(
     action: &Action<CapturePoint>,
     target: Option<CaptureRect>,
 ) -> Option<CaptureRect> {
-    let is_click = action.kind() == ActionKind::Click && run.config.notice_lost_focus;
+    let is_click = action.kind() == ActionKind::Click && run.config.features.notice_lost_focus;
     let field = run.task().field_left_for(target.filter(|_| is_click)?)?;
     (!effect::field_inside(field).is_empty()).then_some(field)
 }
@@ -270,8 +270,8 @@ impl Judge {
         let mut judgement = self
             .judge(run, screen, actuator, judged_action, timeouts)
             .await?;
-        let mut way = self.next_strategy(run, judged_action, &judgement);
-        if way == Some(RetryStrategy::ReobservedEffect) {
+        let mut strategy = self.next_strategy(run, judged_action, &judgement);
+        if strategy == Some(RetryStrategy::ReobservedEffect) {
             self.record_effect(run, screen, &attempt.id, judgement.effect, None);
             self.record_retry(run, &attempt.id, RetryStrategy::ReobservedEffect);
             let longer = timeouts.times(RECHECK_TIMEOUT_FACTOR);
@@ -282,16 +282,16 @@ impl Judge {
                 has_reacted: judgement.has_reacted || later.has_reacted,
                 ..later
             };
-            way = self.next_strategy(run, judged_action, &judgement);
+            strategy = self.next_strategy(run, judged_action, &judgement);
         }
         // What was judged is recorded also if the task is stopped meanwhile.
         let screenshot = action_screenshot(run, attempt, resolved).await;
         let stored = screenshot.as_ref().ok().cloned().flatten();
         self.record_effect(run, screen, &attempt.id, judgement.effect, stored);
         screenshot?;
-        if let Some(way) = way {
+        if let Some(strategy) = strategy {
             screen.cancel_next_observation();
-            self.record_retry(run, &attempt.id, way);
+            self.record_retry(run, &attempt.id, strategy);
         }
         run.record_timing("settle", began);
         Ok(())
@@ -325,12 +325,7 @@ impl Judge {
         };
         screen.set_latest_frame(*before);
         let attempt = ActionAttempt::performed_earlier(&record);
-        let resolved = ResolvedAction {
-            action: record.action.clone(),
-            target: record.target,
-            label: record.target_label.clone(),
-            is_risky: false,
-        };
+        let resolved = ResolvedAction::of(&record);
         self.settle(run, screen, actuator, &attempt, &resolved)
             .await
     }
@@ -373,14 +368,14 @@ impl Judge {
         run.defer(judged);
     }
 
-    fn record_retry(&self, run: &mut RunContext, id: &ActionId, way: RetryStrategy) {
+    fn record_retry(&self, run: &mut RunContext, id: &ActionId, strategy: RetryStrategy) {
         let record = run.task().open_step().and_then(|step| step.actions.last());
         let attempts = record.map_or(0, |record| record.retries) + 1;
         let retried = Event::ActionRetried {
             action_id: id.clone(),
             attempts,
-            reason: retry::reason(way, attempts, run.task().spec.message_language()),
-            way,
+            reason: retry::reason(strategy, attempts, run.task().spec.message_language()),
+            strategy,
         };
         run.defer(retried);
     }

@@ -18,7 +18,7 @@
 //! - `decide`, `extract`, `functions`: calls of the planner and of tools
 //! - `background`: commands, leases and human input beside the loop
 //!
-//! An action goes through the stages of an `attempt`; `act` takes it from one to the next.
+//! `features` are those that a replay of an older recording has to do without. An action goes through the stages of an `attempt`; `act` takes it from one to the next.
 //!
 //! Invariant: an action is performed only after its intent is stored, and its outcome is stored before anything else
 //! happens.
@@ -40,6 +40,7 @@ mod elsewhere;
 mod end_screen;
 mod extract;
 mod failed_looks;
+mod features;
 mod functions;
 mod gate;
 mod halt;
@@ -116,6 +117,7 @@ use motorium_task::retry::RetryRules;
 use motorium_task::{Lifecycle, Task};
 
 pub use dispatcher::Dispatcher;
+pub use features::LoopFeatures;
 pub use journal::Journal;
 pub use judge::EffectWindows;
 pub use pointer::PointerChecks;
@@ -153,9 +155,6 @@ pub struct RunConfig {
     pub approval_timeout: Duration,
     /// No creator of a task may approve its actions, whatever the policy says.
     pub second_person: bool,
-    /// The policy's principal is the authenticated creator of the task. False only in a replay of a recording from before:
-    /// labels of the task named it.
-    pub authenticated_creator: bool,
     /// Time after which a task that waits for an answer lets others use its desktop; `None` to keep it.
     pub release_desktop_after: Option<Duration>,
     /// Pause the task when a person uses the mouse or the keyboard.
@@ -166,57 +165,13 @@ pub struct RunConfig {
     pub hooks: HookChain,
     /// Record requests and responses with each step.
     pub recording: bool,
-    /// Correct the progress line of a step that turned out otherwise than announced. False only in a replay of a
-    /// recording from before such corrections.
-    pub correct_progress: bool,
-    /// Tell the planner the URL of the page that the browser in front shows. False only in a replay of a recording from
-    /// before it was told.
-    pub tell_page_url: bool,
     /// Time for a model to write the answer of a task that ends without one. Zero to compute it without a model. `None`
     /// only in a replay of a recording from before such answers.
     pub summary_timeout: Option<Duration>,
-    /// Read entered text again on the next screen. False only in a replay of a recording from before.
-    pub read_text_back: bool,
-    /// Read the text of a page only if a browser is in front. False only in a replay of a recording from before.
-    pub gate_page_text: bool,
-    /// Capture the screen after the last action of a task that ends without success. False only in a replay of a recording
-    /// from before.
-    pub capture_end_screen: bool,
-    /// Capture the screen after each action that another one of its step follows. False only in a replay of a recording from
-    /// before.
-    pub capture_each_action: bool,
-    /// Find out on the next screen whether a page moved before a click came. False only in a replay of a recording from before.
-    pub find_arrivals: bool,
-    /// Fence an action after a failed call, so that it cannot start later. False only in a replay of a recording from before.
-    pub fence_actions: bool,
-    /// Tell the Executor the last action that its journal has when an action is fenced. False only in a replay of a recording from
-    /// before.
-    pub fences_name_actions: bool,
-    /// Tell the Executor the private hosts that the user named. False only in a replay of a recording from before.
-    pub names_hosts: bool,
-    /// Tell the Executor their ports as well. False only in a replay of a recording from before.
-    pub names_ports: bool,
-    /// Compare the surroundings of risky actions and approvals right before the input. False only in a replay of a recording from
-    /// before.
-    pub last_look: bool,
-    /// Paste what the task has copied as that text, whatever owns the clipboard. False only in a replay of a recording from before.
-    pub paste_known_text: bool,
-    /// Compare the pixels of an approved target also if the pointer came or went. False only in a replay of a recording from before.
-    pub compare_highlights: bool,
-    /// Take it for no effect of a click that another field loses the focus. False only in a replay of a recording from before.
-    pub notice_lost_focus: bool,
-    /// Look once more at a change elsewhere that a success rests on, and name it in the answer. False only in a replay of a
-    /// recording from before.
-    pub recheck_elsewhere: bool,
-    /// Compare an entered text with what its field showed before, and one of several lines by its lines. False only in a replay of
-    /// a recording from before.
-    pub compare_former_text: bool,
-    /// Have the Executor put the files of other tenants aside. False only in a replay of a recording from before.
-    pub tenant_files: bool,
-    /// Read files of the desktop under the lease of the task. False only in a replay of a recording from before.
-    pub lease_files: bool,
     /// Rules for claims of success. Lenient only in a replay of a recording from before the strict ones.
     pub claim_rules: ClaimRules,
+    /// Features of the loop. All of them but in a replay of an older recording.
+    pub features: LoopFeatures,
 }
 
 impl Default for RunConfig {
@@ -232,33 +187,14 @@ impl Default for RunConfig {
             policy: PolicySource::default(),
             approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
             second_person: false,
-            authenticated_creator: true,
             release_desktop_after: None,
             pause_on_human_input: true,
             tools: Tools::default(),
             hooks: HookChain::default(),
             recording: true,
-            correct_progress: true,
-            tell_page_url: true,
             summary_timeout: Some(DEFAULT_SUMMARY_TIMEOUT),
-            read_text_back: true,
-            gate_page_text: true,
-            capture_end_screen: true,
-            capture_each_action: true,
-            find_arrivals: true,
-            fence_actions: true,
-            fences_name_actions: true,
-            names_hosts: true,
-            names_ports: true,
-            last_look: true,
-            paste_known_text: true,
-            lease_files: true,
-            tenant_files: true,
-            compare_highlights: true,
-            notice_lost_focus: true,
-            recheck_elsewhere: true,
-            compare_former_text: true,
             claim_rules: ClaimRules::Strict,
+            features: LoopFeatures::ALL,
         }
     }
 }

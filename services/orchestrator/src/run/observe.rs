@@ -58,14 +58,14 @@ impl Runner {
     async fn read_back(&mut self, observation: &Observation) -> RunResult {
         let (task, config) = (self.run.task(), &self.run.config);
         let before = self.screen.observation();
-        let moved = before.filter(|_| config.find_arrivals);
+        let moved = before.filter(|_| config.features.find_arrivals);
         let moved = moved.and_then(|before| arrival::target_moved(task, before, observation));
         let differs = || {
-            let reread = match config.compare_former_text {
+            let reread = match config.features.compare_former_text {
                 true => readback::reread(task, before, observation),
                 false => readback::reread_one_line(task, observation),
             };
-            reread.filter(|_| config.read_text_back)
+            reread.filter(|_| config.features.read_text_back)
         };
         let Some((action_id, effect)) = moved.or_else(differs) else {
             return Ok(());

@@ -23,7 +23,7 @@ const MAX_PAGE_TEXT_CHARS: usize = 50_000;
 
 /// Returns the URL of the page for the planner and the log; `None` if no browser is in front, or its URL is unknown.
 pub(super) async fn current_url(run: &RunContext, frame: &Frame) -> RunResult<Option<String>> {
-    if !run.config.tell_page_url || !is_in_front(run, frame) {
+    if !run.config.features.tell_page_url || !is_in_front(run, frame) {
         return Ok(None);
     }
     let url = run.guard(read_url(run)).await?;
@@ -32,7 +32,7 @@ pub(super) async fn current_url(run: &RunContext, frame: &Frame) -> RunResult<Op
 
 /// Returns the text of the page, as far as the screen may be shown; `None` if no browser is in front, or its driver does not answer.
 pub(super) async fn text(run: &RunContext, frame: &Frame) -> RunResult<Option<String>> {
-    if run.config.gate_page_text && !is_in_front(run, frame) {
+    if run.config.features.gate_page_text && !is_in_front(run, frame) {
         return Ok(None);
     }
     let request = ReadPageRequest {

@@ -207,7 +207,7 @@ impl Preflight<'_> {
         // the pointer is not seen, a highlight could not be told from another look.
         let latest = self.screen.latest_frame();
         let sees_pointer = latest.is_some_and(|frame| frame.cursor.is_some());
-        let is_checked_again = sees_pointer && self.run.config.compare_highlights;
+        let is_checked_again = sees_pointer && self.run.config.features.compare_highlights;
         if lights_up && aimed.requirement.is_approved && is_checked_again {
             return Ok(false);
         }

@@ -118,6 +118,7 @@ async fn acquire(run: &mut RunContext) -> RunResult<Lease> {
         take_over: false,
         tenant: run
             .config
+            .features
             .tenant_files
             .then(|| run.task().spec.owner.tenant.clone()),
     };
@@ -230,7 +231,7 @@ async fn settled_progress(
     };
     let continues = run.task().is_continued_by(&run.desktop.name, lease.epoch);
     Ok(match progress {
-        ActionProgress::NotStarted if run.config.fence_actions && !continues => {
+        ActionProgress::NotStarted if run.config.features.fence_actions && !continues => {
             ActionProgress::Unknown
         }
         progress => progress,

@@ -24,7 +24,7 @@ pub(super) async fn correct(run: &mut RunContext, setback: &str) -> RunResult {
         let step = run.task().steps.last();
         step.is_some_and(|step| step.progress.is_some())
     };
-    if !run.config.correct_progress || !has_line(run) {
+    if !run.config.features.correct_progress || !has_line(run) {
         return Ok(());
     }
     // The correction names the event that added the line, and a deferred event may still change its number.

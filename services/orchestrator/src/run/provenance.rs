@@ -144,7 +144,7 @@ pub(super) fn with_known_text(
     run: &RunContext,
     action: Action<CapturePoint>,
 ) -> Action<CapturePoint> {
-    let known = pasted(run.task()).filter(|_| run.config.paste_known_text);
+    let known = pasted(run.task()).filter(|_| run.config.features.paste_known_text);
     match (&action, known) {
         (Action::Paste { text: None }, Some(known)) => Action::Paste {
             text: Some(Text::Literal(known.to_owned())),
@@ -156,7 +156,7 @@ pub(super) fn with_known_text(
 /// Returns the content of the clipboard as far as it is known: not at all, because another program may own it.
 pub(super) fn clipboard(run: &RunContext) -> Option<&str> {
     // In a replay of a recording from before, the task's own text is still taken for it.
-    pasted(run.task()).filter(|_| !run.config.paste_known_text)
+    pasted(run.task()).filter(|_| !run.config.features.paste_known_text)
 }
 
 /// Returns what the task itself has put into the clipboard; `None` if something else may be in it.

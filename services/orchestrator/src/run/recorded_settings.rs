@@ -10,7 +10,7 @@ use motorium_proto::v1::common as wire;
 use serde::{Deserialize, Serialize};
 
 use crate::hooks::HookChain;
-use crate::run::{EffectWindows, PointerChecks, RunConfig};
+use crate::run::{EffectWindows, LoopFeatures, PointerChecks, RunConfig};
 use motorium_policy::{PolicyDocument, PolicySource};
 use motorium_task::completion::ClaimRules;
 use motorium_task::effect::EffectCriterion;
@@ -42,60 +42,12 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and no approvals that need a second person.
     #[serde(default)]
     second_person: bool,
-    /// Recordings of earlier versions do not have it, and take the policy's principal from the task's labels.
-    #[serde(default)]
-    authenticated_creator: bool,
     #[serde(default)]
     release_desktop_seconds: Option<f64>,
     rules: PolicyDocument,
-    /// Recordings of earlier versions do not have it, and no such effects.
-    #[serde(default)]
-    read_text_back: bool,
     /// Recordings of earlier versions do not have it, and no further attempts to see the screen.
     #[serde(default)]
     max_screen_failures: u32,
-    /// Recordings of earlier versions do not have it, and read the page whatever is in front.
-    #[serde(default)]
-    gate_page_text: bool,
-    /// Recordings of earlier versions do not have it, and no such captures.
-    #[serde(default)]
-    capture_end_screen: bool,
-    /// Recordings of earlier versions do not have it, and no screenshots between the actions of a step.
-    #[serde(default)]
-    capture_each_action: bool,
-    /// Recordings of earlier versions do not have it, and find no page that moved before a click on the next screen.
-    #[serde(default)]
-    find_arrivals: bool,
-    /// Recordings of earlier versions do not have it, and look actions up instead.
-    #[serde(default)]
-    fence_actions: bool,
-    /// Recordings of earlier versions do not have it, and name no earlier action with a fence.
-    #[serde(default)]
-    fences_name_actions: bool,
-    /// Recordings of earlier versions do not have it, and tell the Executor no hosts.
-    #[serde(default)]
-    names_hosts: bool,
-    /// Recordings of earlier versions do not have it, and name hosts without ports.
-    #[serde(default)]
-    names_ports: bool,
-    /// Recordings of earlier versions do not have it, and approvals that cover the target alone.
-    #[serde(default)]
-    last_look: bool,
-    /// Recordings of earlier versions do not have it, and paste the clipboard after a copy.
-    #[serde(default)]
-    paste_known_text: bool,
-    /// Recordings of earlier versions do not have it, and read files without a lease.
-    #[serde(default)]
-    lease_files: bool,
-    /// Recordings of earlier versions do not have it, and name no tenant in a lease.
-    #[serde(default)]
-    tenant_files: bool,
-    /// Recordings of earlier versions do not have it, and take any change by the pointer for a highlight.
-    #[serde(default)]
-    compare_highlights: bool,
-    /// Recordings of earlier versions do not have it, and measure no field that a click leaves.
-    #[serde(default)]
-    notice_lost_focus: bool,
     /// Recordings of earlier versions do not have it, and repeat every click without effect by each strategy.
     #[serde(default)]
     spare_commands: bool,
@@ -105,12 +57,6 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and take texts from before an action in vain for evidence.
     #[serde(default)]
     wants_new_texts: bool,
-    /// Recordings of earlier versions do not have it, and take any change elsewhere for an effect.
-    #[serde(default)]
-    recheck_elsewhere: bool,
-    /// Recordings of earlier versions do not have it, and compare no text with the former one of its field.
-    #[serde(default)]
-    compare_former_text: bool,
     /// Recordings of earlier versions do not have it, and lenient rules for claims of success.
     #[serde(default)]
     strict_claims: bool,
@@ -120,15 +66,11 @@ pub(crate) struct RunSettings {
     /// Recordings of earlier versions do not have it, and count a call of unknown usage as nothing, and so all before it.
     #[serde(default)]
     estimate_usage: bool,
-    /// Recordings of earlier versions do not have it, and no corrections.
-    #[serde(default)]
-    correct_progress: bool,
-    /// Recordings of earlier versions do not have it, and no reads of a URL at the beginning of a step.
-    #[serde(default)]
-    tell_page_url: bool,
     /// Recordings of earlier versions do not have it, and no answers of tasks that end without one.
     #[serde(default)]
     summary_seconds: Option<f64>,
+    #[serde(flatten)]
+    features: LoopFeatures,
 }
 
 impl RunSettings {
@@ -153,37 +95,18 @@ impl RunSettings {
             second_look: config.second_look,
             approval_seconds: config.approval_timeout.as_secs_f64(),
             second_person: config.second_person,
-            authenticated_creator: config.authenticated_creator,
             release_desktop_seconds: config
                 .release_desktop_after
                 .map(|after| after.as_secs_f64()),
             rules: config.policy.document(),
-            read_text_back: config.read_text_back,
             max_screen_failures: config.max_screen_failures,
-            gate_page_text: config.gate_page_text,
-            capture_end_screen: config.capture_end_screen,
-            capture_each_action: config.capture_each_action,
-            find_arrivals: config.find_arrivals,
-            fence_actions: config.fence_actions,
-            fences_name_actions: config.fences_name_actions,
-            names_hosts: config.names_hosts,
-            names_ports: config.names_ports,
-            last_look: config.last_look,
-            paste_known_text: config.paste_known_text,
-            lease_files: config.lease_files,
-            tenant_files: config.tenant_files,
-            compare_highlights: config.compare_highlights,
-            notice_lost_focus: config.notice_lost_focus,
             spare_commands: config.retry.spare_commands,
             trust_kinds: Some(config.retry.trust_kinds),
             wants_new_texts: config.claim_rules == ClaimRules::Strict,
-            recheck_elsewhere: config.recheck_elsewhere,
-            compare_former_text: config.compare_former_text,
             estimate_usage: true,
             strict_claims: config.claim_rules != ClaimRules::Lenient,
             exclude_browser_words: config.claim_rules.excludes_browser_words(),
-            correct_progress: config.correct_progress,
-            tell_page_url: config.tell_page_url,
+            features: config.features,
             summary_seconds: config.summary_timeout.map(|timeout| timeout.as_secs_f64()),
         }
     }
@@ -253,29 +176,13 @@ impl RunSettings {
             second_look: self.second_look,
             approval_timeout: Duration::from_secs_f64(self.approval_seconds.max(0.0)),
             second_person: self.second_person,
-            authenticated_creator: self.authenticated_creator,
             release_desktop_after: self
                 .release_desktop_seconds
                 .map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
             policy: PolicySource::from_document(&self.rules).map_err(|error| error.to_string())?,
             pause_on_human_input: false,
             recording: false,
-            read_text_back: self.read_text_back,
             max_screen_failures: self.max_screen_failures,
-            gate_page_text: self.gate_page_text,
-            capture_end_screen: self.capture_end_screen,
-            capture_each_action: self.capture_each_action,
-            find_arrivals: self.find_arrivals,
-            fence_actions: self.fence_actions,
-            fences_name_actions: self.fences_name_actions,
-            last_look: self.last_look,
-            paste_known_text: self.paste_known_text,
-            lease_files: self.lease_files,
-            tenant_files: self.tenant_files,
-            compare_highlights: self.compare_highlights,
-            notice_lost_focus: self.notice_lost_focus,
-            names_hosts: self.names_hosts,
-            names_ports: self.names_ports,
             claim_rules: match (
                 self.strict_claims,
                 self.exclude_browser_words,
@@ -286,13 +193,10 @@ impl RunSettings {
                 (true, false, _) => ClaimRules::WithBrowserWords,
                 (false, _, _) => ClaimRules::Lenient,
             },
-            recheck_elsewhere: self.recheck_elsewhere,
-            compare_former_text: self.compare_former_text,
-            correct_progress: self.correct_progress,
-            tell_page_url: self.tell_page_url,
             summary_timeout: self
                 .summary_seconds
                 .map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
+            features: self.features,
             // Their verdicts are in the recording.
             hooks: HookChain::new(Vec::new()),
             ..RunConfig::default()
@@ -322,27 +226,27 @@ mod tests {
             let settings = RunSettings::read(json.to_string().as_bytes()).unwrap();
             let config = settings.run_config().unwrap();
             (
-                config.correct_progress,
+                config.features.correct_progress,
                 config.summary_timeout.is_some(),
-                config.fence_actions,
-                config.last_look,
-                config.paste_known_text,
-                config.names_hosts,
+                config.features.fence_actions,
+                config.features.last_look,
+                config.features.paste_known_text,
+                config.features.names_hosts,
                 settings.estimates_usage(),
                 (
                     config.claim_rules,
-                    config.authenticated_creator,
-                    config.lease_files,
-                    config.compare_highlights,
-                    config.notice_lost_focus,
-                    config.tenant_files,
-                    config.names_ports,
+                    config.features.authenticated_creator,
+                    config.features.lease_files,
+                    config.features.compare_highlights,
+                    config.features.notice_lost_focus,
+                    config.features.tenant_files,
+                    config.features.names_ports,
                     config.retry.spare_commands,
-                    config.fences_name_actions,
+                    config.features.fences_name_actions,
                 ),
                 (
-                    config.recheck_elsewhere,
-                    config.compare_former_text,
+                    config.features.recheck_elsewhere,
+                    config.features.compare_former_text,
                     !config.retry.trust_kinds,
                 ),
             )

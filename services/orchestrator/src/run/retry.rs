@@ -21,6 +21,13 @@ const SEARCH_MARGIN_PX: i32 = 80;
 // Twice the size makes small text readable for the recogniser.
 const MAGNIFICATION: u32 = 2;
 
+fn reversed(record: &ActionRecord) -> ResolvedAction {
+    ResolvedAction {
+        action: retry::reversed(record.action.clone()),
+        ..ResolvedAction::of(record)
+    }
+}
+
 /// Returns the action for its next attempt, or why there is none.
 pub(super) async fn resolve_retry(
     run: &mut RunContext,
@@ -28,20 +35,10 @@ pub(super) async fn resolve_retry(
     record: &ActionRecord,
 ) -> RunResult<Result<ResolvedAction, String>> {
     let Some(point) = record.point() else {
-        return Ok(Ok(ResolvedAction {
-            action: retry::reversed(record.action.clone()),
-            target: record.target,
-            label: record.target_label.clone(),
-            is_risky: false,
-        }));
+        return Ok(Ok(reversed(record)));
     };
     Ok(match record.retry_due {
-        Some(RetryStrategy::ReversedScroll) => Ok(ResolvedAction {
-            action: retry::reversed(record.action.clone()),
-            target: record.target,
-            label: record.target_label.clone(),
-            is_risky: false,
-        }),
+        Some(RetryStrategy::ReversedScroll) => Ok(reversed(record)),
         Some(RetryStrategy::OtherPoint) => {
             let other = record
                 .target

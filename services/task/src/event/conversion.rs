@@ -225,12 +225,12 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             action_id,
             attempts,
             reason,
-            way,
+            strategy,
         } => Kind::ActionRetried(wire::ActionRetried {
             action_id: action_id.to_string(),
             attempts,
             reason,
-            strategy: wire_way(way).into(),
+            strategy: wire_strategy(strategy).into(),
         }),
         Event::PointerChecked(checked) => Kind::PointerChecked(wire::PointerChecked {
             action_id: checked.action_id.to_string(),
@@ -379,10 +379,10 @@ fn wire_attachments(attachments: &[Attachment]) -> Vec<wire::Attachment> {
         .collect()
 }
 
-fn wire_way(way: RetryStrategy) -> wire::action_retried::RetryStrategy {
+fn wire_strategy(strategy: RetryStrategy) -> wire::action_retried::RetryStrategy {
     use wire::action_retried::RetryStrategy as Wire;
 
-    match way {
+    match strategy {
         RetryStrategy::Unchanged => Wire::Unchanged,
         RetryStrategy::OffsetPoint => Wire::OffsetPoint,
         RetryStrategy::OtherPoint => Wire::OtherPoint,
@@ -393,10 +393,10 @@ fn wire_way(way: RetryStrategy) -> wire::action_retried::RetryStrategy {
 }
 
 /// Reads a retry strategy. Logs from before strategies existed only had the offset click.
-fn way(way: wire::action_retried::RetryStrategy) -> RetryStrategy {
+fn strategy(strategy: wire::action_retried::RetryStrategy) -> RetryStrategy {
     use wire::action_retried::RetryStrategy as Wire;
 
-    match way {
+    match strategy {
         Wire::Unchanged => RetryStrategy::Unchanged,
         Wire::Unspecified | Wire::OffsetPoint => RetryStrategy::OffsetPoint,
         Wire::OtherPoint => RetryStrategy::OtherPoint,
@@ -602,7 +602,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             screenshot: optional_artifact("screenshot", event.screenshot)?,
         },
         Kind::ActionRetried(event) => Event::ActionRetried {
-            way: way(event.strategy()),
+            strategy: strategy(event.strategy()),
             action_id: ActionId::new(event.action_id),
             attempts: event.attempts,
             reason: event.reason,

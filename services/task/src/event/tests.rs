@@ -89,7 +89,7 @@ fn examples() -> Vec<Event> {
             action_id: id(),
             attempts: 2,
             reason: text("no change"),
-            way: RetryStrategy::OtherPoint,
+            strategy: RetryStrategy::OtherPoint,
         },
         Event::PointerChecked(Box::new(PointerChecked {
             action_id: id(),

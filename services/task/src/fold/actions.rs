@@ -102,10 +102,10 @@ impl Task {
         }
     }
 
-    pub(super) fn retried(&mut self, action_id: &ActionId, way: RetryStrategy) {
+    pub(super) fn retried(&mut self, action_id: &ActionId, strategy: RetryStrategy) {
         if let Some(action) = self.last_action_mut(action_id) {
-            action.retry_strategies.push(way);
-            action.retry_due = Some(way).filter(|way| way.performs_action());
+            action.retry_strategies.push(strategy);
+            action.retry_due = Some(strategy).filter(|strategy| strategy.performs_action());
         }
     }
 

@@ -297,7 +297,7 @@ fn event(entry: Entry, number: usize) -> Event {
             action_id: action_id(id),
             attempts: 1,
             reason: String::new(),
-            way: if nothing_sent {
+            strategy: if nothing_sent {
                 RetryStrategy::Unchanged
             } else {
                 RetryStrategy::OffsetPoint

@@ -1,0 +1,78 @@
+//! Features of the loop that recordings of earlier versions lack.
+//!
+//! A replay does what the recorded run did, so a feature that a recording does not name is off in its replay. Settings that
+//! a person chooses are not here: they are in [`super::RunConfig`].
+
+use serde::{Deserialize, Serialize};
+
+/// Features that the loop has gained. A recording that does not name one was made without it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoopFeatures {
+    /// The policy's principal is the authenticated creator of the task.
+    pub authenticated_creator: bool,
+    /// Correct the progress line of a step that turned out otherwise than announced.
+    pub correct_progress: bool,
+    /// Tell the planner the URL of the page that the browser in front shows.
+    pub tell_page_url: bool,
+    /// Read entered text again on the next screen.
+    pub read_text_back: bool,
+    /// Read the text of a page only if a browser is in front.
+    pub gate_page_text: bool,
+    /// Capture the screen after the last action of a task that ends without success.
+    pub capture_end_screen: bool,
+    /// Capture the screen after each action that another one of its step follows.
+    pub capture_each_action: bool,
+    /// Find out on the next screen whether a page moved before a click came.
+    pub find_arrivals: bool,
+    /// Fence an action after a failed call, so that it cannot start later.
+    pub fence_actions: bool,
+    /// Tell the Executor the last action that its journal has when an action is fenced.
+    pub fences_name_actions: bool,
+    /// Tell the Executor the private hosts that the user named.
+    pub names_hosts: bool,
+    /// Tell the Executor the ports of these hosts as well.
+    pub names_ports: bool,
+    /// Compare the surroundings of risky actions and approvals right before the input.
+    pub last_look: bool,
+    /// Paste what the task has copied as that text, whatever owns the clipboard.
+    pub paste_known_text: bool,
+    /// Compare the pixels of an approved target also if the pointer came or went.
+    pub compare_highlights: bool,
+    /// Do not count it as an effect of a click that another field loses the focus.
+    pub notice_lost_focus: bool,
+    /// Have the Executor put the files of other tenants aside.
+    pub tenant_files: bool,
+    /// Read files of the desktop under the lease of the task.
+    pub lease_files: bool,
+    /// Look once more at a change elsewhere that a success rests on, and name it in the answer.
+    pub recheck_elsewhere: bool,
+    /// Compare an entered text with what its field showed before, and one of several lines by its lines.
+    pub compare_former_text: bool,
+}
+
+impl LoopFeatures {
+    /// Everything that this version does.
+    pub const ALL: Self = Self {
+        authenticated_creator: true,
+        correct_progress: true,
+        tell_page_url: true,
+        read_text_back: true,
+        gate_page_text: true,
+        capture_end_screen: true,
+        capture_each_action: true,
+        find_arrivals: true,
+        fence_actions: true,
+        fences_name_actions: true,
+        names_hosts: true,
+        names_ports: true,
+        last_look: true,
+        paste_known_text: true,
+        compare_highlights: true,
+        notice_lost_focus: true,
+        tenant_files: true,
+        lease_files: true,
+        recheck_elsewhere: true,
+        compare_former_text: true,
+    };
+}
