@@ -425,7 +425,7 @@ fn amount_of(direction: Direction, amount: u16, pixels: bool) -> ScrollAmount {
     }
 }
 
-/// What came of a drag that was sent.
+/// Effect of a drag that was sent.
 struct DragResult {
     /// Its effect in words.
     explanation: String,
