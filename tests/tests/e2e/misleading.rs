@@ -47,7 +47,10 @@ const KINDS: &[(&str, &str)] = &[
     ("date", "enter \"1990-05-17\" into \"Date of birth\""),
     ("slider", "set the \"Volume\" slider to 80"),
     ("reorder", "drag \"Alpha\" to \"Gamma\""),
-    ("renamed", "change \"Full name\" to \"Eva Langer\" and save"),
+    (
+        "renamed",
+        "change \"Full name\" to \"Eva Langer\" then click \"Save\"",
+    ),
 ];
 /// Kinds of which nothing may tell whether the goal is reached: a page that moves at the time of a click, and shows no reaction
 /// to it. A person is asked then, or is told that nothing was seen to change.

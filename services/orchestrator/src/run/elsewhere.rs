@@ -6,6 +6,7 @@
 
 use motorium_messages::Message;
 use motorium_proto::domain::effect::{Effect, Verdict};
+use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::{CompareRequest, Observation, WaitForIdleRequest};
 use motorium_task::screen::bounds_on_display;
@@ -14,13 +15,15 @@ use motorium_task::{ActionRecord, completion, effect};
 use tokio::time::Duration;
 
 use super::context::RunContext;
-use super::screen::{ActedOn, Screen};
+use super::screen::Screen;
 use super::{RunResult, capture};
 
 /// Time within which a change that only passes is to go.
 // As long as the no-effect window of a click: a wait at the end of a task, and only of one with nothing else to show. Notices that
 // stay longer are named.
 const PASSING_TIME: Duration = Duration::from_secs(1);
+/// Shortest wait that is counted, so that a series of empty ones ends.
+const MIN_WAIT: Duration = Duration::from_millis(50);
 /// Maximum number of texts that are named, and of their characters: one line of a terminal.
 const MAX_TEXTS: usize = 3;
 const MAX_TEXT_CHARS: usize = 40;
@@ -85,42 +88,66 @@ pub(super) async fn look_again(
         // Another run has performed it.
         return Ok(SecondLook::Stays(ChangedTexts::default()));
     };
-    await_change(run, screen).await?;
-    let hidden = run.task().secret_fields.boxes();
     let areas: Vec<CaptureRect> = judged.change.regions.iter().map(|it| it.bounds).collect();
     let texts = screen
         .observation()
         .map(|now| changed_texts(&acted.observation, now, &areas));
-    let stays = SecondLook::Stays(texts.unwrap_or_default());
-    let Ok(now) = capture::try_capture_frame(run, &hidden).await? else {
-        return Ok(stays);
-    };
-    let ActedOn { frame: before, .. } = acted;
-    let request = CompareRequest {
-        ignore: [hidden, screen.background_motion_areas()].concat(),
-        ..CompareRequest::new(before.id.clone(), now.id.clone())
-    };
-    // Perception may have dropped the frame from before the action.
-    let Ok(comparison) = capture::compare(run, request).await? else {
-        return Ok(stays);
-    };
-    let language = run.task().spec.message_language();
-    let passed = effect::passed_elsewhere(judged, comparison.change, &before, &now, language);
-    Ok(passed.map_or(stays, |effect| SecondLook::Passed(Box::new(effect))))
+    // What changed there is the look of the target under the pointer: its effect is elsewhere.
+    let target = record.target.map(effect::near_area);
+    let moving = screen.background_motion_areas();
+    let ignore = moving.into_iter().chain(target).collect();
+    let passed = await_passing(run, screen, &acted.frame, judged, ignore).await?;
+    Ok(match passed {
+        Some(effect) => SecondLook::Passed(Box::new(effect)),
+        None => SecondLook::Stays(texts.unwrap_or_default()),
+    })
 }
 
-/// Waits until the screen changes after the claim, if it does.
-async fn await_change(run: &mut RunContext, screen: &Screen) -> RunResult {
-    let since = screen.view().map(|view| view.latest_frame.id.clone());
-    let request = WaitForIdleRequest {
-        display: run.display(),
-        since_frame: since,
-        first_change_timeout: PASSING_TIME,
-        ..WaitForIdleRequest::default()
-    };
-    // An error is no end: the comparison tells.
-    let _ = capture::wait_for_idle(run, Message::OperationAwaitLateChange, request).await?;
-    Ok(())
+/// Waits until the screen is as it was before the action, and returns its effect then; `None` if it is not within the time. Whatever
+/// cannot be compared has not passed.
+async fn await_passing(
+    run: &mut RunContext,
+    screen: &Screen,
+    before: &Frame,
+    judged: Effect,
+    ignore: Vec<CaptureRect>,
+) -> RunResult<Option<Effect>> {
+    let hidden = run.task().secret_fields.boxes();
+    let ignore = [hidden.clone(), ignore].concat();
+    let language = run.task().spec.message_language();
+    let mut since = screen.view().map(|view| view.latest_frame.id.clone());
+    let mut left = PASSING_TIME;
+    loop {
+        let request = WaitForIdleRequest {
+            display: run.display(),
+            since_frame: since,
+            first_change_timeout: left,
+            ignore: ignore.clone(),
+            ..WaitForIdleRequest::default()
+        };
+        let waiting = Message::OperationAwaitLateChange;
+        let idle = capture::wait_for_idle(run, waiting, request).await?;
+        let Ok(now) = capture::try_capture_frame(run, &hidden).await? else {
+            return Ok(None);
+        };
+        let request = CompareRequest {
+            ignore: ignore.clone(),
+            ..CompareRequest::new(before.id.clone(), now.id.clone())
+        };
+        let Ok(comparison) = capture::compare(run, request).await? else {
+            return Ok(None);
+        };
+        let change = comparison.change;
+        let passed = effect::passed_elsewhere(judged.clone(), change, before, &now, language);
+        // Something else may have ended the wait.
+        let rest = idle.ok().filter(|idle| idle.changed);
+        let rest = rest.and_then(|idle| left.checked_sub(idle.elapsed.max(MIN_WAIT)));
+        match rest.filter(|rest| passed.is_none() && !rest.is_zero()) {
+            Some(rest) => left = rest,
+            None => return Ok(passed),
+        }
+        since = Some(now.id);
+    }
 }
 
 /// Returns the texts in these areas, in display pixels, that only one of the screens shows.

@@ -323,8 +323,8 @@ async fn a_notice_that_came_and_went_is_no_effect_of_a_dead_button() {
     assert_eq!(story.verdicts(), [ChangedElsewhere, NoEffect]);
     story.check_failure("EXPECTATION_NOT_MET", "had no visible effect");
     let notices = &cluster.world.plans()[2].notices;
-    let message = notices[0].contains("changed elsewhere and was as before again");
-    assert!(message, "{notices:?}");
+    let is_explained = notices[0].contains("changed elsewhere and was as before again");
+    assert!(is_explained, "{notices:?}");
 }
 
 #[tokio::test]

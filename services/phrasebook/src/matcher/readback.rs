@@ -115,28 +115,13 @@ impl<'a> TextAtField<'a> {
     /// in the field stands apart from the text.
     #[must_use]
     pub fn keeps(&self, former: &str, text: &str) -> bool {
-        let former = plain(former);
-        if former.is_empty() || self.is_same_number(text) || date_parts(text).is_some() {
+        if self.is_same_number(text) || date_parts(text).is_some() {
             return false;
         }
-        let characters: Vec<char> = self.value.chars().collect();
-        let compared = compared(&characters);
-        places(&compared, text).any(|(start, end)| {
-            let rest: String = compared[..start]
-                .iter()
-                .chain(&compared[end..])
-                .map(|(_, c)| c)
-                .collect();
-            let is_joined = |at: usize| {
-                let (left, right) = (compared.get(at.wrapping_sub(1)), compared.get(at));
-                left.zip(right)
-                    .is_some_and(|(left, right)| is_seamless(&characters, left.0, right.0))
-            };
-            let resemblance = strsim::normalized_damerau_levenshtein(&rest, &former);
-            // All of it: what is shorter has lost the part that was selected.
-            let is_whole = rest.chars().count() >= former.chars().count();
-            let is_former = is_whole && resemblance >= MIN_FORMER_RESEMBLANCE;
-            is_former && (is_joined(start) || is_joined(end))
+        // A caret at the end of either may be read as a letter.
+        without_caret(former).any(|former| {
+            let mut shown = without_caret(self.value);
+            shown.any(|shown| joins(shown, &plain(former), text))
         })
     }
 
@@ -331,6 +316,38 @@ fn is_seamless(characters: &[char], left: usize, right: usize) -> bool {
     right == left + 1 && (is_one_word(first, second) || is_uncased(first) && is_uncased(second))
 }
 
+/// Returns a text as it was read, and without what may be a caret at its end.
+fn without_caret(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.trim_end();
+    let end = text.char_indices().next_back();
+    let rest = end
+        .filter(|(_, c)| is_like_caret(c))
+        .map(|(at, _)| &text[..at]);
+    std::iter::once(text).chain(rest)
+}
+
+/// Returns whether a shown text is the former one and a new one in it, joined to one word. The former one is folded.
+fn joins(shown: &str, former: &str, text: &str) -> bool {
+    let characters: Vec<char> = shown.chars().collect();
+    let compared = compared(&characters);
+    let is_joined = |at: usize| {
+        let (left, right) = (compared.get(at.wrapping_sub(1)), compared.get(at));
+        left.zip(right)
+            .is_some_and(|(left, right)| is_seamless(&characters, left.0, right.0))
+    };
+    let is_former = |rest: &str| {
+        let resemblance = strsim::normalized_damerau_levenshtein(rest, former);
+        // All of it: what is shorter has lost the part that was selected.
+        let is_whole = rest.chars().count() >= former.chars().count();
+        !former.is_empty() && is_whole && resemblance >= MIN_FORMER_RESEMBLANCE
+    };
+    places(&compared, text).any(|(start, end)| {
+        let around = compared[..start].iter().chain(&compared[end..]);
+        let rest: String = around.map(|(_, c)| c).collect();
+        is_former(&rest) && (is_joined(start) || is_joined(end))
+    })
+}
+
 /// Returns whether a text caret is read as this character.
 fn is_like_caret(c: &char) -> bool {
     matches!(c, 'l' | 'I' | '|' | '1' | 'i' | '!')
@@ -473,6 +490,9 @@ mod tests {
         check_kept("LisbonLisbon", "Lisbon", "Lisbon", true);
         check_kept("12345678", "1234", "5678", true);
         check_kept("上海北京", "上海", "北京", true);
+        check_kept("AdaEva Langerl", "Ada", "Eva Langer", true);
+        check_kept("AdaEva Langer", "Ada|", "Eva Langer", true);
+        check_kept("AdaEva Langer", "AdaI", "Eva Langer", true);
         check_kept("new", "old", "new", false);
         // A label, a unit or a currency stands in the field.
         check_kept("City Lisbon", "City", "Lisbon", false);
