@@ -461,7 +461,10 @@ impl PlanCall<'_> {
     fn unanswered_leave_question(&self) -> Option<&str> {
         let question = self.screen.leave_question()?;
         let next = self.cursor.clause + self.cursor.work.covers.max(1);
-        let next = self.user_words.get(next).map(|next| &next.clause.instruction);
+        let next = self
+            .user_words
+            .get(next)
+            .map(|next| &next.clause.instruction);
         let is_answer = match next {
             Some(Instruction::Click { target, .. }) => {
                 let name = target.as_ref().and_then(|target| target.text.as_deref());
