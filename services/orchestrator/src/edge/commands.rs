@@ -133,7 +133,8 @@ impl Edge {
         self.check_backends(&spec.backends).await?;
         let session = spec.session.clone();
         let now = SystemTime::now();
-        let task = Task::new(spec.clone(), EventSeq(1), now);
+        // Boxed, because the future would be large with it.
+        let task = Box::new(Task::new(spec.clone(), EventSeq(1), now));
         let (state, snapshot) = log::row_view(&task);
         let created = RecordedEvent {
             seq: EventSeq(1),
