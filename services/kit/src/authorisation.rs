@@ -31,7 +31,7 @@ const STEER: &[Role] = &[Role::Author, Role::Operator];
 const STOP: &[Role] = &[Role::Author, Role::Operator, Role::Admin];
 /// Deletes what was stored. Not for operators: what they have done stays on record.
 const DELETE: &[Role] = &[Role::Author, Role::Admin];
-/// Uses the mouse and the keyboard of a desktop by hand.
+/// Uses the mouse and the keyboard of a desktop as a person.
 const ACT: &[Role] = &[Role::Operator];
 /// Approves actions. Not for authors: their tasks ask for it.
 const APPROVE: &[Role] = &[Role::Approver];

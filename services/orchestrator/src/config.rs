@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use motorium_kit::address::ServiceAddress;
 use motorium_kit::client::{self, Channel};
 use motorium_kit::config::reference::Example;
 use motorium_kit::config::{AddressPattern, HumanDuration, ListenAddress, Secret, Section};
@@ -438,7 +439,19 @@ impl Config {
 
     /// Returns a connector as [`connector`] does, with the desktops' own tokens.
     pub fn connector(&self, base: client::Config, services: LocalServices) -> Arc<Connector> {
-        connector_with_tokens(base, self.desktop_tokens.clone(), services)
+        let has_token = |desktop: &&Desktop| self.desktop_tokens.contains_key(&desktop.name);
+        let endpoints = self.desktops.iter().filter(has_token).flat_map(|desktop| {
+            let endpoints = [&desktop.perception_endpoint, &desktop.executor_endpoint];
+            endpoints.into_iter().flatten()
+        });
+        let tokens = OwnTokens {
+            by_desktop: self.desktop_tokens.clone(),
+            servers: endpoints
+                .filter_map(|uri| ServiceAddress::parse(uri))
+                .map(|address| AddressPattern::of_server(&address))
+                .collect(),
+        };
+        connector_with_tokens(base, tokens, services)
     }
 }
 
@@ -580,8 +593,17 @@ fn channel_of_configured(
 }
 
 /// Creates a channel to a service of a registered desktop: it gets the token only if the operator listed its address.
-fn channel_of_registered(base: &client::Config, uri: &str) -> Result<Channel, client::Error> {
-    let config = base.for_address_of_others(uri);
+///
+/// A server with a token of its own never gets that of all services, wherever it is listed.
+fn channel_of_registered(
+    base: &client::Config,
+    tokens: &OwnTokens,
+    uri: &str,
+) -> Result<Channel, client::Error> {
+    let mut config = base.for_address_of_others(uri);
+    if tokens.includes(uri) {
+        config.token = None;
+    }
     if base.token.is_some() && config.token.is_none() {
         tracing::info!(
             endpoint = uri,
@@ -594,21 +616,36 @@ fn channel_of_registered(base: &client::Config, uri: &str) -> Result<Channel, cl
 /// Returns a connector that reaches a desktop's services over the network when it names an address, and uses the
 /// services of this process otherwise.
 pub fn connector(base: client::Config, services: LocalServices) -> Arc<Connector> {
-    connector_with_tokens(base, DesktopTokens::new(), services)
+    connector_with_tokens(base, OwnTokens::default(), services)
+}
+
+/// Tokens of desktops that have one of their own.
+#[derive(Debug, Default)]
+struct OwnTokens {
+    by_desktop: DesktopTokens,
+    /// Servers of these desktops.
+    servers: Vec<AddressPattern>,
+}
+
+impl OwnTokens {
+    fn includes(&self, uri: &str) -> bool {
+        let address = ServiceAddress::parse(uri);
+        address.is_some_and(|address| self.servers.iter().any(|server| server.matches(&address)))
+    }
 }
 
 fn connector_with_tokens(
     base: client::Config,
-    tokens: DesktopTokens,
+    tokens: OwnTokens,
     services: LocalServices,
 ) -> Arc<Connector> {
     Arc::new(move |desktop: &Desktop, source: DesktopSource| {
         let reach = |field: &str, uri: &str| {
             let channel = match source {
                 DesktopSource::Configured => {
-                    channel_of_configured(&base, tokens.get(&desktop.name), uri)
+                    channel_of_configured(&base, tokens.by_desktop.get(&desktop.name), uri)
                 }
-                DesktopSource::Registered => channel_of_registered(&base, uri),
+                DesktopSource::Registered => channel_of_registered(&base, &tokens, uri),
             };
             channel.map_err(|error| FieldError::new(field, error.to_string()))
         };

@@ -39,7 +39,8 @@ pub struct RuleDescription {
     pub effects: BTreeSet<RuleEffect>,
     /// Cedar text.
     pub text: String,
-    pub entities: BTreeSet<NamedEntity>,
+    /// `None` if they cannot be read from the rule.
+    pub entities: Option<BTreeSet<NamedEntity>>,
 }
 
 impl Policy {
@@ -56,10 +57,11 @@ impl Policy {
     }
 
     fn description(&self, rule: &cedar_policy::Policy) -> RuleDescription {
-        let mut entities = BTreeSet::new();
-        if let Ok(written) = rule.to_json() {
+        let entities = rule.to_json().ok().map(|written| {
+            let mut entities = BTreeSet::new();
             collect_entities(&written, &mut entities);
-        }
+            entities
+        });
         RuleDescription {
             rule: self.rule(rule.id()),
             effects: effects(rule),
@@ -185,8 +187,9 @@ mod tests {
     fn entities_are_found_in_the_head_and_in_conditions() {
         let names = |text: &str| {
             let rules = described(text);
-            let named = rules[0].entities.iter().filter(|one| one.kind != "Action");
+            let named = rules[0].entities.as_ref().unwrap().iter();
             named
+                .filter(|one| one.kind != "Action")
                 .map(|one| format!("{}::{}", one.kind, one.name))
                 .collect::<Vec<_>>()
         };

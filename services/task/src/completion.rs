@@ -26,7 +26,7 @@ use super::spec::Expectation;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClaimRules {
     /// Words belong to one element or to adjacent lines, one letter is no evidence, only the task's own files count, the words
-    /// of a browser about the address that it opens are no text of the page, and a text from before an action in vain is no
+    /// of a browser about the address that it opens are no text of the page, and a text from before an action without effect is no
     /// evidence for it.
     #[default]
     Strict,

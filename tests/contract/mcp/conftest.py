@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import anyio
 import httpx2
 import pytest
 
@@ -180,3 +181,20 @@ def no_task_is_left(stack: Stack) -> Iterator[None]:
         for state in ("pending", "running", "paused", "awaiting_user"):
             for task in client.get("/api/v1/tasks", params={"state": state}).json()["tasks"]:
                 client.post("/api/chat/stop", json={"task_id": task["name"]})
+
+
+async def as_a_person(stack: Stack, goal: str) -> None:
+    """Carries out what a person wrote."""
+    owner = {"authorization": f"Bearer {token('owner')}"}
+    async with httpx2.AsyncClient(base_url=stack.gateway, headers=owner, timeout=60) as person:
+        created = await person.post("/task", json={"instruction": goal})
+        task = f"/api/v1/tasks/{created.json()['task_id']}"
+        with anyio.fail_after(60):
+            while (state := (await person.get(task)).json()["state"]) not in ("STATE_SUCCEEDED", "STATE_FAILED", "STATE_AWAITING_USER"):
+                await anyio.sleep(0.1)
+        assert state == "STATE_SUCCEEDED", state
+
+
+async def opened(stack: Stack, shop: Shop) -> None:
+    """Shows the page anew on the desktop. A person asks for it: agents need approval for servers of this machine."""
+    await as_a_person(stack, f'open {shop.url}, then wait for "Delete"')

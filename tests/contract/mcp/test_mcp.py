@@ -8,7 +8,7 @@ import anyio
 import httpx2
 import mcp_types as types
 import pytest
-from conftest import MOTORIUM, Model, Shop, Stack, token
+from conftest import MOTORIUM, Model, Shop, Stack, as_a_person, opened, token
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -49,23 +49,6 @@ def connect(stack: Stack, version: str = WITH_SESSIONS, caller: str = "owner", p
     return Client(http(stack, caller), mode=mode, elicitation_callback=person.ask if person else None)
 
 
-async def as_a_person(stack: Stack, goal: str) -> None:
-    """Carries out what a person wrote."""
-    owner = {"authorization": f"Bearer {token('owner')}"}
-    async with httpx2.AsyncClient(base_url=stack.gateway, headers=owner, timeout=60) as person:
-        created = await person.post("/task", json={"instruction": goal})
-        task = f"/api/v1/tasks/{created.json()['task_id']}"
-        with anyio.fail_after(60):
-            while (state := (await person.get(task)).json()["state"]) not in ("STATE_SUCCEEDED", "STATE_FAILED", "STATE_AWAITING_USER"):
-                await anyio.sleep(0.1)
-        assert state == "STATE_SUCCEEDED", state
-
-
-async def opened(stack: Stack, shop: Shop) -> None:
-    """Shows the page anew on the desktop. A person asks for it: agents need approval for servers of this machine."""
-    await as_a_person(stack, f'open {shop.url}, then wait for "Delete"')
-
-
 @run
 async def test_a_task_is_carried_out_and_tells_its_progress(stack: Stack, shop: Shop) -> None:
     lines: list[str] = []
@@ -100,7 +83,7 @@ async def test_a_task_is_carried_out_and_tells_its_progress(stack: Stack, shop: 
 async def test_data_is_extracted_in_the_form_of_a_schema(stack: Stack, shop: Shop, model: Model) -> None:
     order = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
     async with connect(stack) as client:
-        await opened(client, shop)
+        await opened(stack, shop)
 
         async def extract(schema: dict):
             model.extracted = False

@@ -8,8 +8,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import anyio
 import pytest
-from conftest import MOTORIUM, ROOT, Shop, Stack, token
+from conftest import MOTORIUM, ROOT, Shop, Stack, opened, token
 
 FOLDER = Path(__file__).parent / "typescript"
 # The Node that tools/setup installs where the system has none.
@@ -22,7 +23,7 @@ def test_a_client_in_typescript_runs_approves_and_cancels(
     stack: Stack, shop: Shop, tmp_path: Path, sdk: str, version: str, over: str,
 ) -> None:
     decision = "approve" if over == "http" else "deny"
-    settings = {"sdk": sdk, "version": version, "goal": f'open {shop.url}, then click "Delete"', "decision": decision}
+    settings = {"sdk": sdk, "version": version, "goal": 'click "Delete"', "decision": decision}
     if over == "http":
         settings |= {"url": f"{stack.gateway}/mcp", "token": token("owner")}
     else:
@@ -30,6 +31,7 @@ def test_a_client_in_typescript_runs_approves_and_cancels(
         file.write_text(token("owner"))
         arguments = ["mcp", "--gateway", stack.gateway, "--token-file", str(file)]
         settings |= {"command": str(MOTORIUM), "args": arguments, "env": stack.environment}
+    anyio.run(opened, stack, shop)
     shop.pressed.clear()
     client = subprocess.run(
         [NODE, "client.mjs", json.dumps(settings)], cwd=FOLDER, capture_output=True, text=True, timeout=60, check=False,

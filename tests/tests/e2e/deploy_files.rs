@@ -429,7 +429,12 @@ impl Drop for ImageDisplay {
     fn drop(&mut self) {
         // The script ends its programs. A killed one would leave them.
         self.script.signal(Signal::TERM);
+        let begun = tokio::time::Instant::now();
         while self.script.status().is_none() {
+            if begun.elapsed() > Duration::from_secs(10) {
+                self.script.signal(Signal::KILL);
+                break;
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
     }

@@ -29,6 +29,7 @@ export async function attach(
   let before = 0;
   const attachments: AttachmentInit[] = [];
   for (const file of files) {
+    if (signal.aborted) throw new CancelledUpload();
     if (inline.has(file)) {
       attachments.push({ name: file.name, data: await contentOf(file) });
       continue;
@@ -38,6 +39,7 @@ export async function attach(
     attachments.push({ name: file.name, upload });
     before += file.size;
   }
+  if (signal.aborted) throw new CancelledUpload();
   return attachments;
 }
 

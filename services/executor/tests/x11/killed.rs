@@ -75,7 +75,11 @@ async fn however_a_program_ends_it_leaves_nothing_pressed() {
             (foreigner.keymap() == keymap).then_some(())
         })
         .await;
-        assert!(foreigner.lent().is_empty(), "{signal}");
+        // The keymap is restored first, then the note of it is cleared.
+        wait_for("the end of the loan", || {
+            foreigner.lent().is_empty().then_some(())
+        })
+        .await;
         foreigner.release_key(PERSONS_KEY);
         wait_for("the end of the process that releases", || {
             release_processes(&desktop.display).is_empty().then_some(())

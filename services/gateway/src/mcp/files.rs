@@ -28,6 +28,8 @@ const MAX_RESOURCE_BYTES: usize = 16 * 1024 * 1024;
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum length of a file name.
 const MAX_NAME_CHARS: usize = 200;
+/// Maximum number of characters of a path or an error: as long as a path of Linux can be in characters of one byte, halved.
+const MAX_TEXT_CHARS: usize = 2_000;
 /// Media types that may be those of a text, beside `text/…`. Files of a desktop have none of their own.
 const MAYBE_TEXTS: [&str; 4] = [
     "",
@@ -53,8 +55,8 @@ fn report(file: wire::ResultFile) -> FileReport {
         uri,
         media_type: artifact.media_type,
         size_bytes: artifact.size_bytes,
-        path: file.path,
-        error: file.error,
+        path: on_one_line(&file.path, MAX_TEXT_CHARS),
+        error: on_one_line(&file.error, MAX_TEXT_CHARS),
     }
 }
 

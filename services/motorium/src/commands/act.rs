@@ -40,7 +40,7 @@ use crate::output;
 use crate::process;
 use crate::show::{terminal_language, text, with_detail};
 
-/// Performs the action and prints its outcome. The exit code is 0 only if it was performed, of a drag only if something changed.
+/// Performs the action and prints its outcome. The exit code is 0 only if it was performed, and of a drag not if nothing changed.
 pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, Error> {
     let (action, server) = (action_of(args.action)?, args.server);
     let handle = ExecutorHandle::connect(loaded, args.executor.as_deref(), args.in_process).await?;
@@ -56,11 +56,17 @@ pub(crate) async fn act(loaded: &LayeredConfig, args: Act) -> Result<ExitCode, E
             output::remark(&format!("{note}\n"));
         }
     };
-    let look = DragLook::before(loaded, &action, display.clone(), args.in_process).await;
+    // Perception of this machine sees the desktop of a named Executor only by chance.
+    let mut look = match args.executor {
+        None => DragLook::before(loaded, &action, display.clone(), args.in_process).await,
+        Some(_) => None,
+    };
     let outcome = perform(handle.executor.as_ref(), display, action.clone(), announce).await;
     let outcome = match outcome {
         // Waiting for the lease would not help: it lasts until the desktop is handed back.
         Err(Error::Leased { holder, .. }) if is_task(&holder) => {
+            // The desktop of a task may be another one.
+            look = None;
             operate(loaded, &server, &holder, action.clone()).await
         }
         outcome => outcome,

@@ -1,4 +1,4 @@
-//! Judges what came of a drag of `motorium act`, as a task judges its actions: by the screen before and after it.
+//! Judges the effect of a drag of `motorium act`, as a task judges its actions: by the screen before and after it.
 //!
 //! Most drags move something without the display noticing, so that the Executor knows only that the input was sent. Deliberately not
 //! here: other actions, whose outcomes say what was sent, and background motion, for which a task watches the screen longer.
@@ -50,7 +50,7 @@ impl DragLook {
 
     /// Returns the effect of the drag; `None` if the screen cannot be seen any more.
     pub(super) async fn effect(self, action: &Action<CapturePoint>) -> Option<Effect> {
-        let eyes = &self.perception.perception;
+        let perception = &self.perception.perception;
         let request = WaitForIdleRequest {
             display: self.display.clone(),
             since_frame: Some(self.before.id.clone()),
@@ -58,13 +58,13 @@ impl DragLook {
             timeout: SETTLED,
             ..WaitForIdleRequest::default()
         };
-        let idle = eyes.wait_for_idle(request).await.ok()?;
+        let idle = perception.wait_for_idle(request).await.ok()?;
         let after = capture(&self.perception, self.display.as_ref()).await?;
         let request = CompareRequest {
             ignore: idle.background_motion.clone(),
             ..CompareRequest::new(self.before.id.clone(), after.id.clone())
         };
-        let comparison = eyes.compare(request).await.ok()?;
+        let comparison = perception.compare(request).await.ok()?;
         let evidence = Evidence {
             action,
             target: None,
@@ -81,12 +81,12 @@ impl DragLook {
 }
 
 /// Captures the screen without the pointer, which is elsewhere after the drag.
-async fn capture(eyes: &PerceptionHandle, display: Option<&DisplayId>) -> Option<Frame> {
+async fn capture(handle: &PerceptionHandle, display: Option<&DisplayId>) -> Option<Frame> {
     let request = CaptureRequest {
         display: display.cloned(),
         omit_cursor: true,
         ..CaptureRequest::default()
     };
-    let captured = eyes.perception.capture(request).await;
+    let captured = handle.perception.capture(request).await;
     Some(captured.ok()?.frame)
 }

@@ -57,7 +57,11 @@ pub(super) fn sees_rule(principal: &Principal, rule: &RuleDescription) -> bool {
         "User" => entity.name == principal.name(),
         _ => true,
     };
-    principal.is_deployment_admin() || rule.entities.iter().all(is_own)
+    let are_own = rule
+        .entities
+        .as_ref()
+        .is_some_and(|named| named.iter().all(is_own));
+    principal.is_deployment_admin() || are_own
 }
 
 /// Returns the owner of what a principal creates.

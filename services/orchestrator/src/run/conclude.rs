@@ -47,7 +47,7 @@ impl Runner {
         if is_refused(&missing) && has_late_change(&mut self.run, &self.screen).await? {
             missing = unmet_expectations(&mut self.run, &self.screen).await?;
         }
-        let mut is_supported = match missing {
+        let is_supported = match missing {
             Some(missing) if !missing.is_empty() => {
                 let is_last = self.run.task().refused_claims >= MAX_REFUSED_CLAIMS;
                 return self.refuse_claim(missing, false, is_last).await;
@@ -67,7 +67,6 @@ impl Runner {
                         effect,
                         screenshot: None,
                     });
-                    is_supported = false;
                 }
             }
         }
@@ -357,7 +356,7 @@ fn has_unverified_evidence(run: &RunContext) -> bool {
 }
 
 /// Returns the evidence that the planner gave for its success, if it is to be verified. A text that the last action met is none if
-/// nothing else shows an effect. The phrasebook, which names the words of its goal, has judged an action in vain itself.
+/// nothing else shows an effect. The phrasebook, which names the words of its goal, has judged an action without effect itself.
 fn evidence(run: &RunContext, screen: &Screen) -> Vec<String> {
     let (task, rules) = (run.task(), run.config.claim_rules);
     let decision = task.steps.last().and_then(|step| step.decision.as_ref());

@@ -95,6 +95,11 @@ pub(super) async fn look_again(
     // What changed there is the look of the target under the pointer: its effect is elsewhere.
     let target = record.target.map(effect::near_area);
     let moving = screen.background_motion_areas();
+    // A change that goes on is taken for motion by now, and what is ignored cannot be seen to pass.
+    let goes_on = |area: &CaptureRect| moving.iter().any(|moving| moving.intersects(area));
+    if areas.iter().any(goes_on) {
+        return Ok(SecondLook::Stays(texts.unwrap_or_default()));
+    }
     let ignore = moving.into_iter().chain(target).collect();
     let passed = await_passing(run, screen, &acted.frame, judged, ignore).await?;
     Ok(match passed {

@@ -47,7 +47,7 @@ impl FailedLooks {
         run.sleep(pause).await
     }
 
-    /// Returns whether another attempt was in vain: it was made with retries, or is the second one.
+    /// Returns whether another attempt failed: it was made with retries, or is the second one.
     pub(super) fn is_persistent(&self, report: &ErrorReport) -> bool {
         self.count > 0 || is_transient(report)
     }

@@ -26,6 +26,10 @@ pub(super) fn reread(
         .action
         .entered_text()
         .filter(|_| record.performed())?;
+    // The last line break was Enter: the field may have been sent, and shows something else since.
+    if entered.ends_with('\n') {
+        return None;
+    }
     let judged = record.effect.as_ref()?;
     if !matches!(
         judged.verdict,

@@ -54,7 +54,7 @@ pub(crate) struct RunSettings {
     /// Absent in recordings of earlier versions, which trust the recognised kinds of targets.
     #[serde(default)]
     trust_kinds: Option<bool>,
-    /// Recordings of earlier versions do not have it, and take texts from before an action in vain for evidence.
+    /// Recordings of earlier versions do not have it, and take texts from before an action without effect for evidence.
     #[serde(default)]
     wants_new_texts: bool,
     /// Recordings of earlier versions do not have it, and lenient rules for claims of success.

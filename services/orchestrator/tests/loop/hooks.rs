@@ -895,7 +895,7 @@ async fn hook_service_can_deny_and_redact() {
         }
         _ => None,
     });
-    assert!(seen.unwrap().image.is_some(), "it wants the pictures");
+    assert!(seen.unwrap().image.is_some(), "it wants the images");
     let outcome = calls.iter().find_map(|call| match &call.subject {
         Some(Subject::Action(action)) if call.point() == wire::HookPoint::AfterAction => {
             action.effect.as_ref()

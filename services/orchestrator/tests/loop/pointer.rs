@@ -36,7 +36,7 @@ async fn a_pointer_that_misses_is_corrected_by_its_error() {
     };
     assert!(checked.on_target);
     assert_eq!(checked.corrections, 2);
-    let image = checked.image.as_ref().expect("the marked picture is kept");
+    let image = checked.image.as_ref().expect("the annotated image is kept");
     assert!(image.size_bytes > 0);
     let client = cluster.client();
     let (_, content) = client.get_artifact(&image.name).await.unwrap();

@@ -99,3 +99,11 @@ async fn nearly_matching_field_text_counts_as_entered() {
         assert_eq!(events.verdicts(), expected, "{text} as {shown}");
     }
 }
+
+#[tokio::test]
+async fn a_field_that_was_sent_with_enter_may_show_something_else() {
+    for text in ["See you at ten\n", "See you at ten\nor later\n"] {
+        let (_, events) = typed(text, "Write a message").await;
+        assert_eq!(events.verdicts()[2..], [], "{text:?}");
+    }
+}

@@ -9,6 +9,8 @@ use motorium_kit::config::{ConfigFlags, Environment, HumanDuration, LayeredConfi
 use motorium_orchestrator::Settings;
 use motorium_orchestrator::config::{DesktopSettings, LocalServices, channel};
 use motorium_orchestrator::desktops::DesktopSource;
+use motorium_proto::domain::desktop::Desktop;
+use motorium_proto::domain::id::DesktopName;
 use motorium_proto::service::{Perception as _, PerceptionClient, PlannerClient};
 use motorium_proto::v1::common;
 use tonic::Code;
@@ -141,6 +143,22 @@ async fn a_desktop_with_a_token_of_its_own_receives_no_other() {
     let registered = PerceptionClient::new(channel(&registered, &registered.uri).unwrap());
     let _ = registered.list_displays().await;
     desk.called(3).await;
+    assert_eq!(received(&desk, "authorization"), 2);
+
+    // Nor does it if the address is listed for the token of all services.
+    let listing = config.with_audiences(client(&[&desk.url()]));
+    let nearby = LocalServices {
+        planner: Arc::new(PlannerClient::new(channel(&base, &other.url()).unwrap())),
+        perception: None,
+        executor: None,
+    };
+    let twin = Desktop {
+        name: DesktopName::from_segment("twin").unwrap(),
+        ..config.desktops[0].clone()
+    };
+    let ports = config.connector(listing, nearby)(&twin, DesktopSource::Registered).unwrap();
+    let _ = ports.perception.list_displays().await;
+    desk.called(4).await;
     assert_eq!(received(&desk, "authorization"), 2);
 
     std::fs::write(&token_file, " \n").unwrap();

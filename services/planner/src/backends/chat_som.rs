@@ -59,23 +59,23 @@ impl Dialect for ChatSom {
     fn parse_response(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
     ) -> Result<ParsedResponse, ResponseError> {
-        let reading = som_prompt::read(self.api(), step, asked, answer)?;
+        let reading = som_prompt::read(self.api(), step, model_request, answer)?;
         Ok(ParsedResponse::Decision(Box::new(reading)))
     }
 
     fn repair_request(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
         response_error: &ResponseError,
     ) -> ModelRequest {
-        let mut asked = asked.clone();
-        som_prompt::raise_output_limit(&mut asked.body, "max_tokens", response_error);
-        if let Some(turns) = asked.body["messages"].as_array_mut() {
+        let mut model_request = model_request.clone();
+        som_prompt::raise_output_limit(&mut model_request.body, "max_tokens", response_error);
+        if let Some(turns) = model_request.body["messages"].as_array_mut() {
             let complaint = som_prompt::repair_message(step, response_error);
             match som_prompt::response_text(self.api(), answer) {
                 Some(text) => turns.extend([
@@ -85,7 +85,7 @@ impl Dialect for ChatSom {
                 None => som_prompt::append(turns, &complaint),
             }
         }
-        asked
+        model_request
     }
 }
 

@@ -72,26 +72,26 @@ impl Dialect for ClaudeSom {
     fn parse_response(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
     ) -> Result<ParsedResponse, ResponseError> {
-        let answer = with_prefill(asked, answer);
-        let reading = som_prompt::read(self.api(), step, asked, &answer)?;
+        let answer = with_prefill(model_request, answer);
+        let reading = som_prompt::read(self.api(), step, model_request, &answer)?;
         Ok(ParsedResponse::Decision(Box::new(reading)))
     }
 
     fn repair_request(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
         response_error: &ResponseError,
     ) -> ModelRequest {
-        let answer = &*with_prefill(asked, answer);
-        let mut asked = asked.clone();
+        let answer = &*with_prefill(model_request, answer);
+        let mut model_request = model_request.clone();
         let complaint = som_prompt::repair_message(step, response_error);
-        som_prompt::raise_output_limit(&mut asked.body, "max_tokens", response_error);
-        if let Some(turns) = asked.body["messages"].as_array_mut() {
+        som_prompt::raise_output_limit(&mut model_request.body, "max_tokens", response_error);
+        if let Some(turns) = model_request.body["messages"].as_array_mut() {
             turns.retain(|turn| *turn != prefill_turn());
             // The content goes back verbatim, because thinking must not be edited. Truncated or unreadable content is
             // left out.
@@ -104,7 +104,7 @@ impl Dialect for ClaudeSom {
                 som_prompt::append(turns, &complaint);
             }
         }
-        asked
+        model_request
     }
 }
 
@@ -134,8 +134,8 @@ fn prefill_turn() -> Value {
 }
 
 /// Returns the response including the prefilled start.
-fn with_prefill<'a>(asked: &ModelRequest, answer: &'a Value) -> Cow<'a, Value> {
-    let is_begun = asked.body["messages"]
+fn with_prefill<'a>(model_request: &ModelRequest, answer: &'a Value) -> Cow<'a, Value> {
+    let is_begun = model_request.body["messages"]
         .as_array()
         .and_then(|turns| turns.last())
         == Some(&prefill_turn());

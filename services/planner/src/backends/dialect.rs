@@ -41,15 +41,15 @@ pub trait Dialect: fmt::Debug + Send + Sync + 'static {
     fn parse_response(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
     ) -> Result<ParsedResponse, ResponseError>;
 
-    /// Builds the request that reports an invalid response to the model. `asked` may itself be such a request.
+    /// Builds the request that reports an invalid response to the model. `model_request` may itself be such a request.
     fn repair_request(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
         response_error: &ResponseError,
     ) -> ModelRequest;

@@ -58,8 +58,13 @@ impl Estimate {
 
 /// Returns whether a request and its response exceed the model's context window, as far as it is known.
 #[must_use]
-pub fn is_too_long(asked: &ModelRequest, model: &Model, screen: CaptureSize) -> bool {
-    let estimate = Estimate::of(&asked.body, asked.kept_tokens, model, screen);
+pub fn is_too_long(model_request: &ModelRequest, model: &Model, screen: CaptureSize) -> bool {
+    let estimate = Estimate::of(
+        &model_request.body,
+        model_request.kept_tokens,
+        model,
+        screen,
+    );
     model
         .context_tokens
         .is_some_and(|max_tokens| estimate.tokens > max_tokens)

@@ -165,18 +165,18 @@ impl ModelBackend {
     ) -> Result<Arc<Exchange>, BackendError> {
         loop {
             let made = self.degraded_features();
-            let asked = self.runner.ask(task, made).await?;
-            self.check_limits(&asked, task, call)?;
+            let model_request = self.runner.ask(task, made).await?;
+            self.check_limits(&model_request, task, call)?;
             let degraded = |failure: &ProviderFailure| {
                 let rejected = failure.rejected.as_ref()?;
                 self.runner.dialect.degrade(rejected, made)
             };
             // A feature that the endpoint rejects is rejected again.
             let may_repeat = |failure: &ProviderFailure| degraded(failure).is_none();
-            match self.send(&asked, call, may_repeat).await {
+            match self.send(&model_request, call, may_repeat).await {
                 Ok(answer) => {
                     return Ok(Arc::new(Exchange {
-                        request: asked,
+                        request: model_request,
                         response: answer,
                     }));
                 }
@@ -200,7 +200,7 @@ impl ModelBackend {
     /// Checks the request of a step against the task's remaining budget.
     fn check_limits(
         &self,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         task: &PlanTask,
         call: &CallContext,
     ) -> Result<(), BackendError> {
@@ -208,19 +208,24 @@ impl ModelBackend {
             frame, remaining, ..
         } = &task.request;
         let model = &self.runner.model;
-        let estimate = Estimate::of(&asked.body, asked.kept_tokens, model, frame.size);
+        let estimate = Estimate::of(
+            &model_request.body,
+            model_request.kept_tokens,
+            model,
+            frame.size,
+        );
         estimate::check(estimate, *remaining, &call.usage)
     }
 
     /// Sends a follow-up request to a response.
     async fn send_follow_up(
         &self,
-        asked: ModelRequest,
+        model_request: ModelRequest,
         call: &CallContext,
     ) -> Result<Arc<Exchange>, BackendError> {
-        let answer = self.send(&asked, call, |_| true).await?;
+        let answer = self.send(&model_request, call, |_| true).await?;
         Ok(Arc::new(Exchange {
-            request: asked,
+            request: model_request,
             response: answer,
         }))
     }
@@ -228,7 +233,7 @@ impl ModelBackend {
     /// Sends a request; after a temporary failure again, if `may_repeat` holds.
     async fn send(
         &self,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         call: &CallContext,
         may_repeat: impl Fn(&ProviderFailure) -> bool,
     ) -> Result<Value, ProviderFailure> {
@@ -236,7 +241,9 @@ impl ModelBackend {
         let endpoint = self.endpoint.as_ref().map_err(missing)?;
         let post = || async {
             let began = Instant::now();
-            let answer = endpoint.post(&asked.body, &asked.headers).await?;
+            let answer = endpoint
+                .post(&model_request.body, &model_request.headers)
+                .await?;
             call.usage.add(self.runner.usage_of(&answer, began));
             Ok(answer)
         };
@@ -259,11 +266,11 @@ impl ModelBackend {
         let (mut looks, mut repairs) = (0, Repairs::up_to(call.max_repairs()));
         loop {
             let made = self.degraded_features();
-            let asked = match self.runner.read(task, made, &exchange).await {
+            let model_request = match self.runner.read(task, made, &exchange).await {
                 Ok(ParsedResponse::Decision(reading)) => return Ok((*reading, annotated)),
-                Ok(ParsedResponse::FollowUp(asked)) if looks < MAX_FOLLOW_UPS => {
+                Ok(ParsedResponse::FollowUp(model_request)) if looks < MAX_FOLLOW_UPS => {
                     looks += 1;
-                    *asked
+                    *model_request
                 }
                 Ok(ParsedResponse::FollowUp(_)) => {
                     return Err(no_decision("the model only asked for further screenshots"));
@@ -282,8 +289,8 @@ impl ModelBackend {
                         .await
                 }
             };
-            self.check_limits(&asked, task, call)?;
-            exchange = self.send_follow_up(asked, call).await?;
+            self.check_limits(&model_request, task, call)?;
+            exchange = self.send_follow_up(model_request, call).await?;
         }
     }
 
@@ -320,11 +327,11 @@ impl ModelBackend {
         loop {
             let estimate = Estimate::of(&body, 0, &self.runner.model, screen);
             estimate::check(estimate, question.remaining, &call.usage)?;
-            let asked = ModelRequest {
+            let model_request = ModelRequest {
                 body,
                 ..ModelRequest::default()
             };
-            let answer = self.send(&asked, call, |_| true).await?;
+            let answer = self.send(&model_request, call, |_| true).await?;
             let text = match ResponseText::of(api, &answer) {
                 Ok(response) => response.into_text(),
                 Err(ResponseError::Refused { message }) => {
@@ -336,7 +343,7 @@ impl ModelBackend {
                 Ok(value) => return Ok(value),
                 Err(problem) if !repairs.take(&problem) => return Err(no_decision(&problem)),
                 Err(problem) => {
-                    body = question::ask_again(api, asked.body, &text, &problem);
+                    body = question::ask_again(api, model_request.body, &text, &problem);
                 }
             }
         }
@@ -384,10 +391,10 @@ impl DialectRunner {
     ) -> Result<ModelRequest, BackendError> {
         let turn = RENDER_PERMITS.acquire().await;
         let (asker, asked_of) = (Arc::clone(self), Arc::clone(task));
-        let asked =
+        let model_request =
             blocking::run(move || asker.dialect.build_request(&asker.step(&asked_of, made))).await;
         tokio::spawn(self.clone().release_images(Arc::clone(task), turn));
-        Ok(asked?)
+        Ok(model_request?)
     }
 
     /// Caches the images that later steps show and releases the rest, while the model thinks and no pixels are needed.

@@ -216,14 +216,14 @@ fn caption(step: &StepContext<'_>) -> &'static str {
 pub(super) fn read(
     api: Api,
     step: &StepContext<'_>,
-    asked: &ModelRequest,
+    model_request: &ModelRequest,
     answer: &Value,
 ) -> Result<ParsedDecision, ResponseError> {
     let response = ResponseText::of(api, answer)?;
     let object = decision_object(&response)?;
     let ground = ValidationContext {
         request: step.request,
-        view: asked.view,
+        view: model_request.view,
     };
     som::read(&object, &ground)
 }

@@ -151,12 +151,12 @@ pub(super) fn text(answer: &Value) -> Result<String, ResponseError> {
 /// Returns the request with the response and its error appended. The temperature is raised slightly: at 0 the model would
 /// repeat its response.
 pub(super) fn repaired(
-    asked: &ModelRequest,
+    model_request: &ModelRequest,
     answer: &Value,
     response_error: &ResponseError,
     language: Language,
 ) -> ModelRequest {
-    let mut repaired = asked.clone();
+    let mut repaired = model_request.clone();
     som_prompt::raise_output_limit(&mut repaired.body, "max_tokens", response_error);
     let answered = text(answer).unwrap_or_default();
     if let Some(messages) = repaired.body["messages"].as_array_mut() {

@@ -60,10 +60,11 @@ impl Dialect for ClaudeComputer {
         let view = view(step)?;
         let setup = setup::setup(step, tool, &view)?;
         if let Some(memory) = Conversation::continued(step, &setup, &view)? {
-            let asked = request::assemble(step, &setup, &memory, view)?;
-            let is_too_long = estimate::is_too_long(&asked, step.model, step.request.frame.size);
-            if !is_too_long && !request::is_too_large(&asked) {
-                return Ok(asked);
+            let model_request = request::assemble(step, &setup, &memory, view)?;
+            let is_too_long =
+                estimate::is_too_long(&model_request, step.model, step.request.frame.size);
+            if !is_too_long && !request::is_too_large(&model_request) {
+                return Ok(model_request);
             }
         }
         request::assemble(step, &setup, &Conversation::new(step, &setup)?, view)
@@ -72,36 +73,36 @@ impl Dialect for ClaudeComputer {
     fn parse_response(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
     ) -> Result<ParsedResponse, ResponseError> {
-        check_stop(asked, answer)?;
-        let (turn, thought) = parse_turn(step, asked, answer)?;
+        check_stop(model_request, answer)?;
+        let (turn, thought) = parse_turn(step, model_request, answer)?;
         match turn.next {
             Some(next) => {
-                let memory = Conversation::of(asked)?;
+                let memory = Conversation::of(model_request)?;
                 let memory = memory.after(answer, turn.calls, turn.suspected);
                 let decided = reading(step, next, thought, memory);
                 Ok(ParsedResponse::Decision(Box::new(decided)))
             }
-            None => looks(step, asked, answer, turn),
+            None => looks(step, model_request, answer, turn),
         }
     }
 
     fn repair_request(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
         response_error: &ResponseError,
     ) -> ModelRequest {
         match response_error {
-            ResponseError::Truncated { limit } => with_more_room(asked, *limit),
+            ResponseError::Truncated { limit } => with_more_room(model_request, *limit),
             _ if answer["stop_reason"] == "model_context_window_exceeded" => {
-                anew(step).unwrap_or_else(|_| asked.clone())
+                anew(step).unwrap_or_else(|_| model_request.clone())
             }
-            _ => correction_request(step, asked, answer, response_error)
-                .unwrap_or_else(|| asked.clone()),
+            _ => correction_request(step, model_request, answer, response_error)
+                .unwrap_or_else(|| model_request.clone()),
         }
     }
 }
@@ -117,7 +118,7 @@ fn view(step: &StepContext<'_>) -> Result<SentImage, RequestError> {
 }
 
 /// Checks that the response is complete and not refused.
-fn check_stop(asked: &ModelRequest, answer: &Value) -> Result<(), ResponseError> {
+fn check_stop(model_request: &ModelRequest, answer: &Value) -> Result<(), ResponseError> {
     match answer["stop_reason"].as_str() {
         Some("refusal") => {
             let explanation = answer["stop_details"]["explanation"].as_str();
@@ -126,7 +127,9 @@ fn check_stop(asked: &ModelRequest, answer: &Value) -> Result<(), ResponseError>
             })
         }
         Some("max_tokens") => Err(ResponseError::Truncated {
-            limit: asked.body["max_tokens"].as_u64().unwrap_or_default(),
+            limit: model_request.body["max_tokens"]
+                .as_u64()
+                .unwrap_or_default(),
         }),
         Some("model_context_window_exceeded") => Err(ResponseError::invalid(
             "The conversation has become too long.",
@@ -139,10 +142,10 @@ fn check_stop(asked: &ModelRequest, answer: &Value) -> Result<(), ResponseError>
 /// Parses the turn of a response, and the model's text in it.
 fn parse_turn(
     step: &StepContext<'_>,
-    asked: &ModelRequest,
+    model_request: &ModelRequest,
     answer: &Value,
 ) -> Result<(Turn, String), ResponseError> {
-    let view = asked
+    let view = model_request
         .view
         .ok_or_else(|| ResponseError::invalid("There was no screenshot."))?;
     let tool = ComputerToolVersion::of(step.model)
@@ -243,7 +246,7 @@ fn ground<'a>(step: &StepContext<'a>) -> ValidationContext<'a> {
 /// Answers a turn that only observes with what it asked for, or fails with the turn's error.
 fn looks(
     step: &StepContext<'_>,
-    asked: &ModelRequest,
+    model_request: &ModelRequest,
     answer: &Value,
     turn: Turn,
 ) -> Result<ParsedResponse, ResponseError> {
@@ -251,10 +254,10 @@ fn looks(
         return Err(ResponseError::Invalid { message: problem });
     }
     let wrong = |error: &dyn std::fmt::Display| ResponseError::invalid(error.to_string());
-    let view = asked
+    let view = model_request
         .view
         .ok_or_else(|| ResponseError::invalid("There was no screenshot."))?;
-    let memory = Conversation::of(asked)?
+    let memory = Conversation::of(model_request)?
         .after(answer, turn.calls, turn.suspected)
         .with_screenshot_results(step, &view)
         .map_err(|error| wrong(&error))?;
@@ -282,22 +285,22 @@ fn anew(step: &StepContext<'_>) -> Result<ModelRequest, RequestError> {
     request::assemble(step, &setup, &Conversation::new(step, &setup)?, view)
 }
 
-fn with_more_room(asked: &ModelRequest, limit: u64) -> ModelRequest {
-    let mut asked = asked.clone();
-    asked.body["max_tokens"] = json!(limit.saturating_mul(2).min(MAX_OUTPUT_TOKENS));
-    asked
+fn with_more_room(model_request: &ModelRequest, limit: u64) -> ModelRequest {
+    let mut model_request = model_request.clone();
+    model_request.body["max_tokens"] = json!(limit.saturating_mul(2).min(MAX_OUTPUT_TOKENS));
+    model_request
 }
 
 /// Builds the request that reports the error of the model's turn.
 fn correction_request(
     step: &StepContext<'_>,
-    asked: &ModelRequest,
+    model_request: &ModelRequest,
     answer: &Value,
     response_error: &ResponseError,
 ) -> Option<ModelRequest> {
-    let memory = Conversation::of(asked).ok()?;
+    let memory = Conversation::of(model_request).ok()?;
     let is_silent = tool_uses(answer).next().is_none();
-    let turn = parse_turn(step, asked, answer).map(|(turn, _)| turn);
+    let turn = parse_turn(step, model_request, answer).map(|(turn, _)| turn);
     let (calls, suspected) = turn.map_or_else(
         |_| (Vec::new(), Vec::new()),
         |turn| (turn.calls, turn.suspected),
@@ -305,7 +308,7 @@ fn correction_request(
     let memory = memory
         .after(answer, calls, suspected)
         .with_correction(&response_error.to_string());
-    let mut again = again(step, &memory, asked.view?).ok()?;
+    let mut again = again(step, &memory, model_request.view?).ok()?;
     if is_silent && request::may_be_forced(step.model) {
         again.body["tool_choice"] = json!({"type": "any"});
     }

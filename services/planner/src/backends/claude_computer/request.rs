@@ -50,8 +50,8 @@ pub(super) fn assemble(
 }
 
 /// Returns whether the provider would reject the request because of its size.
-pub(super) fn is_too_large(asked: &ModelRequest) -> bool {
-    text_bytes(&asked.body) > MAX_REQUEST_BYTES
+pub(super) fn is_too_large(model_request: &ModelRequest) -> bool {
+    text_bytes(&model_request.body) > MAX_REQUEST_BYTES
 }
 
 fn text_bytes(value: &Value) -> usize {

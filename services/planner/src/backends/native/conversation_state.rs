@@ -122,7 +122,9 @@ impl ConversationState {
 }
 
 /// Returns the conversation that a request was built from.
-pub(crate) fn restore<T: DeserializeOwned>(asked: &ModelRequest) -> Result<T, ResponseError> {
-    T::deserialize(&asked.context)
+pub(crate) fn restore<T: DeserializeOwned>(
+    model_request: &ModelRequest,
+) -> Result<T, ResponseError> {
+    T::deserialize(&model_request.context)
         .map_err(|error| ResponseError::invalid(format!("The conversation is lost: {error}.")))
 }

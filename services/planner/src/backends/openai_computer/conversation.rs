@@ -72,8 +72,8 @@ impl Conversation {
     }
 
     /// Returns the conversation that a request was built from.
-    pub(super) fn of(asked: &ModelRequest) -> Result<Self, ResponseError> {
-        conversation_state::restore(asked)
+    pub(super) fn of(model_request: &ModelRequest) -> Result<Self, ResponseError> {
+        conversation_state::restore(model_request)
     }
 
     /// Appends the model's response, with its calls and the injections that it reports.

@@ -79,9 +79,9 @@ impl Dialect for OpenAiComputer {
         };
         let setup = Setup::of(step, keeping, &view)?;
         if let Some(memory) = Conversation::continued(step, &setup)? {
-            let asked = request::assemble(step, &setup, &memory, view)?;
-            if !estimate::is_too_long(&asked, step.model, step.request.frame.size) {
-                return Ok(asked);
+            let model_request = request::assemble(step, &setup, &memory, view)?;
+            if !estimate::is_too_long(&model_request, step.model, step.request.frame.size) {
+                return Ok(model_request);
             }
         }
         request::assemble(step, &setup, &Conversation::new(step, &setup)?, view)
@@ -90,15 +90,15 @@ impl Dialect for OpenAiComputer {
     fn parse_response(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
     ) -> Result<ParsedResponse, ResponseError> {
-        check_status(asked, answer)?;
-        let parsed = parse_turn(step, asked, answer)?;
-        let memory = Conversation::of(asked)?;
+        check_status(model_request, answer)?;
+        let parsed = parse_turn(step, model_request, answer)?;
+        let memory = Conversation::of(model_request)?;
         if parsed.turn.calls.is_empty() {
             let memory = memory.after(
-                ConversationStorage::of(asked),
+                ConversationStorage::of(model_request),
                 answer,
                 Vec::new(),
                 Vec::new(),
@@ -106,7 +106,7 @@ impl Dialect for OpenAiComputer {
             return Ok(decided(step, parsed.words.decision()?, parsed, memory));
         }
         let memory = memory.after(
-            ConversationStorage::of(asked),
+            ConversationStorage::of(model_request),
             answer,
             parsed.turn.calls.clone(),
             parsed.turn.suspected.clone(),
@@ -121,25 +121,25 @@ impl Dialect for OpenAiComputer {
             }),
             // There is no action, but the user has to see the safety check before the screen is shown.
             None if !parsed.checks.is_empty() => {
-                Ok(decided(step, pause(step, asked)?, parsed, memory))
+                Ok(decided(step, pause(step, model_request)?, parsed, memory))
             }
-            None => looks(step, asked, memory),
+            None => looks(step, model_request, memory),
         }
     }
 
     fn repair_request(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
         response_error: &ResponseError,
     ) -> ModelRequest {
         match response_error {
-            ResponseError::Truncated { limit } => with_more_room(asked, *limit),
+            ResponseError::Truncated { limit } => with_more_room(model_request, *limit),
             // A failed response is not part of the conversation.
-            _ if check_status(asked, answer).is_err() => asked.clone(),
-            _ => correction_request(step, asked, answer, response_error)
-                .unwrap_or_else(|| asked.clone()),
+            _ if check_status(model_request, answer).is_err() => model_request.clone(),
+            _ => correction_request(step, model_request, answer, response_error)
+                .unwrap_or_else(|| model_request.clone()),
         }
     }
 
@@ -170,7 +170,7 @@ impl Dialect for OpenAiComputer {
 /// Answers a turn that only observes with the screenshot.
 fn looks(
     step: &StepContext<'_>,
-    asked: &ModelRequest,
+    model_request: &ModelRequest,
     memory: Conversation,
 ) -> Result<ParsedResponse, ResponseError> {
     let memory = memory
@@ -181,7 +181,7 @@ fn looks(
             "You have looked often enough: act now.",
         ));
     }
-    let again = again(step, asked, &memory);
+    let again = again(step, model_request, &memory);
     let again = again.map_err(|error| ResponseError::invalid(error.to_string()))?;
     Ok(ParsedResponse::FollowUp(Box::new(again)))
 }
@@ -190,16 +190,16 @@ fn looks(
 /// the user has seen it, so the conversation restarts.
 fn correction_request(
     step: &StepContext<'_>,
-    asked: &ModelRequest,
+    model_request: &ModelRequest,
     answer: &Value,
     response_error: &ResponseError,
 ) -> Option<ModelRequest> {
-    let parsed = parse_turn(step, asked, answer).ok();
+    let parsed = parse_turn(step, model_request, answer).ok();
     let problem = response_error.to_string();
     let memory = match parsed {
         Some(parsed) if !parsed.checks.is_empty() => {
-            let view = asked.view?;
-            let setup = Setup::of(step, ConversationStorage::of(asked), &view).ok()?;
+            let view = model_request.view?;
+            let setup = Setup::of(step, ConversationStorage::of(model_request), &view).ok()?;
             Conversation::new(step, &setup)
                 .ok()?
                 .with_user_text(&problem)
@@ -208,22 +208,22 @@ fn correction_request(
             let turn = parsed.map(|parsed| parsed.turn);
             let (calls, suspected) =
                 turn.map_or_else(Default::default, |turn| (turn.calls, turn.suspected));
-            let keeping = ConversationStorage::of(asked);
-            let memory = Conversation::of(asked).ok()?;
+            let keeping = ConversationStorage::of(model_request);
+            let memory = Conversation::of(model_request).ok()?;
             let memory = memory.after(keeping, answer, calls, suspected).ok()?;
             memory.with_correction(step, &problem).ok()?
         }
     };
-    again(step, asked, &memory).ok()
+    again(step, model_request, &memory).ok()
 }
 
 fn again(
     step: &StepContext<'_>,
-    asked: &ModelRequest,
+    model_request: &ModelRequest,
     memory: &Conversation,
 ) -> Result<ModelRequest, RequestError> {
-    let view = asked.view.map_or_else(|| view(step), Ok)?;
-    let setup = Setup::of(step, ConversationStorage::of(asked), &view)?;
+    let view = model_request.view.map_or_else(|| view(step), Ok)?;
+    let setup = Setup::of(step, ConversationStorage::of(model_request), &view)?;
     request::assemble(step, &setup, memory, view)
 }
 
@@ -249,11 +249,13 @@ fn view(step: &StepContext<'_>) -> Result<SentImage, RequestError> {
 }
 
 /// Checks that the response is complete and not refused.
-fn check_status(asked: &ModelRequest, answer: &Value) -> Result<(), ResponseError> {
+fn check_status(model_request: &ModelRequest, answer: &Value) -> Result<(), ResponseError> {
     let reason = answer["incomplete_details"]["reason"].as_str();
     match (answer["status"].as_str(), reason) {
         (_, Some("max_output_tokens")) => Err(ResponseError::Truncated {
-            limit: asked.body["max_output_tokens"].as_u64().unwrap_or_default(),
+            limit: model_request.body["max_output_tokens"]
+                .as_u64()
+                .unwrap_or_default(),
         }),
         (_, Some("content_filter")) => Err(ResponseError::Refused {
             message: "the provider's filter stopped the answer".to_owned(),
@@ -275,10 +277,10 @@ fn items(answer: &Value) -> &[Value] {
 
 fn parse_turn(
     step: &StepContext<'_>,
-    asked: &ModelRequest,
+    model_request: &ModelRequest,
     answer: &Value,
 ) -> Result<ParsedTurn, ResponseError> {
-    let view = asked
+    let view = model_request
         .view
         .ok_or_else(|| ResponseError::invalid("There was no screenshot."))?;
     let sight = ScreenshotContext::new(view, step.request);
@@ -436,16 +438,16 @@ const OFFERS: [&str; 7] = [
 /// Returns whether a message to the user ends with a question that wants an answer.
 fn is_question(text: &str) -> bool {
     let text = text.trim_end_matches(['"', '*', ')', '”', '」', '）', '_', ' ', '\n']);
-    let Some(asked) = text.strip_suffix(['?', '？']) else {
+    let Some(model_request) = text.strip_suffix(['?', '？']) else {
         return false;
     };
-    let begins = asked.rfind(['.', '!', '?', '\n', '。', '！', '？']);
-    let sentence = asked[begins.unwrap_or(0)..].to_lowercase();
+    let begins = model_request.rfind(['.', '!', '?', '\n', '。', '！', '？']);
+    let sentence = model_request[begins.unwrap_or(0)..].to_lowercase();
     !OFFERS.iter().any(|offer| sentence.contains(offer))
 }
 
-fn pause(step: &StepContext<'_>, asked: &ModelRequest) -> Result<Next, ResponseError> {
-    let view = asked
+fn pause(step: &StepContext<'_>, model_request: &ModelRequest) -> Result<Next, ResponseError> {
+    let view = model_request
         .view
         .ok_or_else(|| ResponseError::invalid("There was no screenshot."))?;
     let wait = Action::Wait {
@@ -485,8 +487,8 @@ fn ground<'a>(step: &StepContext<'a>) -> ValidationContext<'a> {
     }
 }
 
-fn with_more_room(asked: &ModelRequest, limit: u64) -> ModelRequest {
-    let mut asked = asked.clone();
-    asked.body["max_output_tokens"] = json!(limit.saturating_mul(2).min(MAX_OUTPUT_TOKENS));
-    asked
+fn with_more_room(model_request: &ModelRequest, limit: u64) -> ModelRequest {
+    let mut model_request = model_request.clone();
+    model_request.body["max_output_tokens"] = json!(limit.saturating_mul(2).min(MAX_OUTPUT_TOKENS));
+    model_request
 }

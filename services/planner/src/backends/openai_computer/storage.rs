@@ -15,8 +15,8 @@ pub enum ConversationStorage {
 
 impl ConversationStorage {
     /// Returns the storage of a request's conversation.
-    pub(super) fn of(asked: &ModelRequest) -> Self {
-        match asked.body["store"].as_bool() {
+    pub(super) fn of(model_request: &ModelRequest) -> Self {
+        match model_request.body["store"].as_bool() {
             Some(false) => Self::Stateless,
             _ => Self::Stored,
         }

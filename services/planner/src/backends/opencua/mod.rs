@@ -173,7 +173,7 @@ impl Dialect for OpenCua {
     fn parse_response(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
     ) -> Result<ParsedResponse, ResponseError> {
         let text = chat::text(answer)?;
@@ -183,7 +183,7 @@ impl Dialect for OpenCua {
             .ok_or_else(|| ResponseError::invalid("there is no code in the answer"))?;
         let commands =
             pyautogui::read(code).map_err(|error| ResponseError::invalid(error.to_string()))?;
-        let view = asked
+        let view = model_request
             .view
             .ok_or_else(|| ResponseError::invalid("no screenshot was sent"))?;
         let words = sections.words();
@@ -202,11 +202,11 @@ impl Dialect for OpenCua {
     fn repair_request(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
         response_error: &ResponseError,
     ) -> ModelRequest {
-        chat::repaired(asked, answer, response_error, chat::language(step))
+        chat::repaired(model_request, answer, response_error, chat::language(step))
     }
 }
 

@@ -226,7 +226,7 @@ impl Messages {
         Message::PhrasebookPageSays { quoted: &quoted }.text(self.0)
     }
 
-    /// Returns that a reply does not say what came of an action, with the question again.
+    /// Returns that a reply does not say whether an action took effect, with the question again.
     pub(super) fn reply_unclear(self, answer: &str, question: &str) -> String {
         let answer = &shortened(answer.trim());
         Message::PhrasebookReplyUnclear { answer, question }.text(self.0)

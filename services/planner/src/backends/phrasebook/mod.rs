@@ -219,7 +219,7 @@ fn requested_language(request: &PlanRequest) -> Option<Language> {
 struct UnusedMessages {
     /// Messages that are neither a goal nor an answer.
     ignored: Vec<String>,
-    /// The reply to the question what came of an action, if it does not answer it.
+    /// The reply to the question whether an action took effect, if it does not answer it.
     unclear_reply: Option<String>,
 }
 

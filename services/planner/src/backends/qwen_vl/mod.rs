@@ -67,11 +67,11 @@ impl Dialect for QwenVl {
     fn parse_response(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
     ) -> Result<ParsedResponse, ResponseError> {
         let (text, calls) = calls(answer)?;
-        let view = asked
+        let view = model_request
             .view
             .ok_or_else(|| ResponseError::invalid("no screenshot was sent"))?;
         let thought = tool_calls::words_before(&text);
@@ -91,11 +91,11 @@ impl Dialect for QwenVl {
     fn repair_request(
         &self,
         step: &StepContext<'_>,
-        asked: &ModelRequest,
+        model_request: &ModelRequest,
         answer: &Value,
         response_error: &ResponseError,
     ) -> ModelRequest {
-        chat::repaired(asked, answer, response_error, chat::language(step))
+        chat::repaired(model_request, answer, response_error, chat::language(step))
     }
 }
 
