@@ -44,7 +44,11 @@ impl Edge {
             }
         };
         self.store_desktop(&desktop, false, id).await?;
+        let name = desktop.name.clone();
         let entry = self.desktops.put(desktop, ports, source);
+        // The store kept a later drain if this call is a repeated one.
+        self.refresh_desktops().await?;
+        let entry = self.desktops.get(&name).unwrap_or(entry);
         self.wake_dispatcher.notify_one();
         Ok(message_of(entry, &ownership::caller()?))
     }

@@ -178,6 +178,24 @@ async fn drained_desktop_finishes_its_task_and_gets_no_other() {
 }
 
 #[tokio::test]
+async fn a_repeated_registration_does_not_end_a_later_drain() {
+    let cluster = Cluster::start(Vec::new()).await;
+    let request = wire::RegisterDesktopRequest {
+        desktop: Some(list(&cluster).await.remove(0)),
+        request_id: uuid::Uuid::now_v7().to_string(),
+    };
+    let register = || async {
+        let mut client = cluster.client().raw();
+        let answer = client.register_desktop(request.clone()).await.unwrap();
+        answer.into_inner().desktop.unwrap().state()
+    };
+    assert_eq!(register().await, State::Available);
+    drain(&cluster, DESKTOP).await.unwrap();
+    assert_eq!(register().await, State::Draining);
+    assert_eq!(list(&cluster).await[0].state(), State::Draining);
+}
+
+#[tokio::test]
 async fn drained_desktop_finishes_its_task_after_a_crash() {
     let mut cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("plan");

@@ -146,7 +146,8 @@ async fn a_desktop_with_a_token_of_its_own_receives_no_other() {
     assert_eq!(received(&desk, "authorization"), 2);
 
     // Nor does it if the address is listed for the token of all services.
-    let listing = config.with_audiences(client(&[&desk.url()]));
+    let listed = format!("client.audiences=[\"{}\"]", desk.url());
+    let listing = config.with_audiences(client(&[listed.as_str()]));
     let nearby = LocalServices {
         planner: Arc::new(PlannerClient::new(channel(&base, &other.url()).unwrap())),
         perception: None,
