@@ -223,7 +223,7 @@ impl TestDesktop {
     /// Starts listening for all mouse and keyboard input.
     ///
     /// # Panics
-    /// Panics under the conditions of [`Desktop::listen_for_keys`].
+    /// If the display is not reachable.
     #[must_use]
     pub fn listen(&self) -> InputListener {
         InputListener::on(&self.display)
@@ -241,7 +241,7 @@ impl TestDesktop {
     /// Displaces the pointer after each of its moves, by the offset that `push` returns for the number of the move (from 0).
     ///
     /// # Panics
-    /// Panics under the conditions of [`Desktop::listen_for_keys`].
+    /// If the display is not reachable.
     #[must_use]
     pub fn disturb_pointer(
         &self,

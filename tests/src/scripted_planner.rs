@@ -1,6 +1,6 @@
 //! A planner whose decisions the test makes, served on the loopback address in place of a model.
 //!
-//! The test receives the plan requests ([`Script::asked`]) and decides when and what to answer; an unanswered request acts
+//! The test receives the plan requests ([`PendingPlanRequest`]) and decides when and what to answer; an unanswered request acts
 //! like a model that hangs. All other calls are forwarded to a real Planner.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Backups of a SQLite store with its blobs. [`restore`] puts them back.
+//! Backups of a SQLite store with its blobs. [`restore()`] puts them back.
 //!
 //! A backup is a folder: a snapshot of the database, the blobs, a list of the blobs, and a manifest with checksums, which is
 //! written last. It is made while tasks run: the snapshot is one transaction, blobs never change, and none is removed

@@ -3,7 +3,7 @@
 //! Used by Perception (for people who inspect its results) and by the planner (per model, at its image size). Neither
 //! detection nor numbering is done here.
 //!
-//! [`draw`] draws the boxes, [`pointer`] marks the mouse pointer, [`input`] shows input to viewers, [`prompt`] writes the lines, and [`select`] chooses
+//! [`mod@draw`] draws the boxes, [`mod@pointer`] marks the mouse pointer, [`input`] shows input to viewers, [`prompt`] writes the lines, and [`mod@select`] chooses
 //! the elements if there are too many.
 
 mod brightness_map;

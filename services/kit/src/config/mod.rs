@@ -3,7 +3,7 @@
 //! It is resolved in two stages. The *settings* of a service are what is written: optional, textual, without unknown keys.
 //! The service derives its validated *configuration* from them. No code downstream uses settings.
 //!
-//! Every error names the key and the source of its value, and [`Loaded::print`] shows the source of every active value.
+//! Every error names the key and the source of its value, and [`LayeredConfig::print`] shows the source of every active value.
 //! Secrets are always masked. Invariant: nothing here changes the process or creates files.
 
 mod common;
@@ -53,7 +53,7 @@ const KEYS: [&str; 12] = [
 /// Name of the layer of environment variables.
 const ENVIRONMENT_LAYER: &str = "environment";
 
-/// Top-level keys that [`Loaded::common`] reads.
+/// Top-level keys that [`LayeredConfig::common`] reads.
 const COMMON_KEYS: [&str; 4] = ["client", "data", "log", "server"];
 
 /// The configuration section of a service.
@@ -122,10 +122,10 @@ impl LayeredConfig {
         Self::load_from(&flags.into(), Environment::from_process())
     }
 
-    /// Loads the configuration like [`Loaded::load`], with a given environment.
+    /// Loads the configuration like [`LayeredConfig::load`], with a given environment.
     ///
     /// # Errors
-    /// Like [`Loaded::load`].
+    /// Like [`LayeredConfig::load`].
     pub fn load_from(flags: &ConfigFlags, environment: Environment) -> Result<Self, Error> {
         let mut figment = Figment::new();
         let named = environment.get("MOTORIUM_CONFIG").map(PathBuf::from);
@@ -211,25 +211,25 @@ impl LayeredConfig {
     /// Prints the active common settings and one section: one line per value with its source, secrets masked.
     ///
     /// # Errors
-    /// Like [`Loaded::common`] and [`Loaded::section`].
+    /// Like [`LayeredConfig::common`] and [`LayeredConfig::section`].
     pub fn print<S: Section>(&self) -> Result<String, Error> {
         Ok(self.print_common()? + &self.print_section::<S>()?)
     }
 
-    /// Prints the active common settings, like [`Loaded::print`].
+    /// Prints the active common settings, like [`LayeredConfig::print`].
     ///
     /// # Errors
-    /// Like [`Loaded::common`].
+    /// Like [`LayeredConfig::common`].
     pub fn print_common(&self) -> Result<String, Error> {
         let mut settings = self.common_settings()?;
         settings.data = self.common()?.data().ok().map(Path::to_owned);
         Ok(self.lines("", &settings))
     }
 
-    /// Prints the active settings of one section, like [`Loaded::print`].
+    /// Prints the active settings of one section, like [`LayeredConfig::print`].
     ///
     /// # Errors
-    /// Like [`Loaded::section`].
+    /// Like [`LayeredConfig::section`].
     pub fn print_section<S: Section>(&self) -> Result<String, Error> {
         Ok(self.lines(S::NAME, &self.section::<S>()?))
     }

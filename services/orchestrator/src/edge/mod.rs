@@ -3,7 +3,7 @@
 //! User commands are events too: they are appended to the task's log without its lease, and the notifier tells the
 //! task's runner. The edge reads and appends; it never acts.
 //!
-//! Invariant: a call reaches only what its principal may use ([`ownership`]).
+//! Invariant: a call reaches only what its principal may use ([`mod@ownership`]).
 
 mod approvals;
 mod artifacts;

@@ -1,6 +1,6 @@
 //! Parser from a goal in natural language to its clauses. Pure: it knows nothing of the screen.
 //!
-//! A hand-written parser over word tables ([`words`]): the goal is split into tokens ([`token`]), the tokens into
+//! A hand-written parser over word tables ([`vocabulary`]): the goal is split into tokens ([`token`]), the tokens into
 //! fragments ([`sentence`]), and each fragment is parsed by its verb ([`clause`]). It does not guess: if one clause
 //! cannot be parsed, the whole goal is rejected, and the error names the offending words.
 //!

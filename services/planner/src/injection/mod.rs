@@ -2,7 +2,7 @@
 //! Reports of the model about the same screen are kept too.
 //!
 //! - [`rules`]: the lists and rules of `words.toml`
-//! - [`paragraphs`]: joins lines, since an order may span several
+//! - [`mod@paragraphs`]: joins lines, since an order may span several
 //!
 //! It decides and hides nothing. As a word list, it misses whatever the lists do not contain: `docs/policy.md` has its
 //! precision and recall. Invariant: no text beside an order exempts it. Only the user's own words do.

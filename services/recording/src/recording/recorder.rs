@@ -157,7 +157,7 @@ impl Recorder {
         self.state().step = step;
     }
 
-    /// Returns the exchanges for the next append, including those of failed appends since [`Recorder::mark_written`].
+    /// Returns the exchanges for the next append, including those of failed appends since [`Self::written`].
     pub(super) fn unwritten(&self) -> Option<Bytes> {
         let mut state = self.state();
         match std::mem::take(&mut state.notes).packed() {

@@ -20,7 +20,7 @@ const MAX_TEXTS: usize = 200;
 const MAX_TEXT_CHARS: usize = 400;
 
 impl ApprovalContext {
-    /// Reads the surroundings of a place. `moving`: areas of motion in which nothing counts ([`harmless_motion`]).
+    /// Reads the surroundings of a place. `moving`: areas of motion in which nothing counts ([`super::harmless_motion`]).
     #[must_use]
     pub fn of(scene: &Scene, frame: &Frame, place: &JudgedTarget, moving: &[CaptureRect]) -> Self {
         let window = frame.active_window();
