@@ -76,7 +76,7 @@ export function ApprovalCard({ approval, goal, children }: ApprovalCardProps): R
   );
 }
 
-/** Rule that stands for safety checks of a model's provider, which the policy does not have. */
+/** Rule that stands for safety checks of a model's provider, which the policy does not have. `PROVIDER_RULE_ID` of the Orchestrator. */
 const PROVIDER_RULE = "provider";
 
 /** The rules that asked for the approval, in words, each with its place in the policy. */
