@@ -5,6 +5,8 @@
 //!
 //! The reasons of a single service are not declared here, except those that its callers tell apart.
 
+pub mod header;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -50,6 +52,9 @@ pub struct ErrorReport {
     pub fields: Vec<FieldError>,
     /// Delay before a retry makes sense (`RetryInfo`).
     pub retry_after: Option<Duration>,
+    /// Responses of a model's provider to the failed call, in order, each JSON. A status has as much of the latest as its header
+    /// holds.
+    pub model_responses: Vec<String>,
 }
 
 impl ErrorReport {
@@ -62,6 +67,7 @@ impl ErrorReport {
             metadata: BTreeMap::new(),
             fields: Vec::new(),
             retry_after: None,
+            model_responses: Vec::new(),
         }
     }
 
@@ -125,19 +131,11 @@ impl ErrorReport {
         }
     }
 
-    /// Adds the responses of a model's provider to the failed call, a JSON array. Does nothing if it is empty.
+    /// Adds the responses of a model's provider to the failed call, each JSON.
     #[must_use]
-    pub fn with_model_responses(self, json: String) -> Self {
-        match json.as_str() {
-            "" => self,
-            _ => self.with(MODEL_RESPONSES, json),
-        }
-    }
-
-    /// Returns the responses of a model's provider to the failed call, a JSON array; `None` if there are none.
-    #[must_use]
-    pub fn model_responses(&self) -> Option<&str> {
-        self.metadata.get(MODEL_RESPONSES).map(String::as_str)
+    pub fn with_model_responses(mut self, responses: Vec<String>) -> Self {
+        self.model_responses = responses;
+        self
     }
 
     /// Sets the delay before a retry.
@@ -150,8 +148,10 @@ impl ErrorReport {
     /// Converts to a status with all details.
     #[must_use]
     pub fn into_status(self) -> Status {
+        let responses = header::responses_beside(&self.message, &self.model_responses);
+        let responses = responses.map(|array| (MODEL_RESPONSES.to_owned(), array));
         let metadata: std::collections::HashMap<String, String> =
-            self.metadata.into_iter().collect();
+            self.metadata.into_iter().chain(responses).collect();
         let mut details = ErrorDetails::with_error_info(self.reason, DOMAIN, metadata);
         for FieldError { field, description } in self.fields {
             details.add_bad_request_violation(field, description);
@@ -174,15 +174,21 @@ impl ErrorReport {
             .flatten()
             .map(|violation| FieldError::new(&violation.field, &violation.description))
             .collect();
+        let mut metadata: BTreeMap<String, String> = info
+            .map(|info| info.metadata.clone().into_iter().collect())
+            .unwrap_or_default();
+        let responses = metadata.remove(MODEL_RESPONSES);
         Self {
             code: status.code(),
             reason: info.map_or_else(|| reason::TRANSPORT.to_owned(), |info| info.reason.clone()),
             message: status.message().to_owned(),
-            metadata: info
-                .map(|info| info.metadata.clone().into_iter().collect())
-                .unwrap_or_default(),
+            metadata,
             fields,
             retry_after: details.retry_info().and_then(|info| info.retry_delay),
+            model_responses: responses
+                .as_deref()
+                .map(header::responses_of)
+                .unwrap_or_default(),
         }
     }
 }
@@ -291,6 +297,22 @@ mod tests {
         let unused = failed().with_usage(Usage::default());
         assert_eq!(unused, failed());
         assert_eq!(unused.usage(), Usage::default());
+    }
+
+    #[test]
+    fn responses_of_a_model_survive_the_wire_as_far_as_they_fit() {
+        let failed = ErrorReport::new(Code::Unavailable, "ALL_BACKENDS_FAILED", "none answers");
+        let short = failed
+            .clone()
+            .with_model_responses(vec![r#"{"n": 1.50}"#.to_owned()]);
+        assert_eq!(
+            ErrorReport::from_status(&short.clone().into_status()),
+            short
+        );
+        let long = failed.with_model_responses(vec![format!("\"{}\"", "x".repeat(50_000))]);
+        let status = long.into_status();
+        assert!(status.details().len() < 4096, "{}", status.details().len());
+        assert_eq!(ErrorReport::from_status(&status).model_responses.len(), 1);
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use motorium_phrasebook::target::TargetError;
 use motorium_proto::domain::decision::Usage;
+use motorium_proto::error::header::cut_message;
 use motorium_proto::error::{ErrorReport, FieldError};
 use motorium_proto::service::{BackendAttempt, TargetCandidate};
-use serde_json::json;
 use tonic::Code;
 
 /// An error of a call.
@@ -99,81 +99,6 @@ impl From<crate::prompt::Error> for Error {
 /// clients accept, which is some 2,000 characters of English. `BackendAttempt.message` is not cut.
 const MAX_ATTEMPTS_BYTES: usize = 6_500;
 
-/// Maximum length of the responses in an error together, in bytes. They share the header of a gRPC response with the messages
-/// of all attempts; common clients accept 16 KiB, and base64 makes 4 KiB of it.
-const MAX_RESPONSES_IN_ERROR_BYTES: usize = 3 * 1024;
-/// Size of the header that message and responses may take together, in bytes. The rest of 16 KiB is for usage and metadata.
-const MAX_HEADER_BYTES: usize = 12 * 1024;
-/// Maximum length of the beginning that is kept of a response that is too long, in characters: enough for its kind, its
-/// model and the start of its text.
-const MAX_BEGINNING_CHARS: usize = 1000;
-/// Length of a note about a response that is left out, with its quotes and braces, in bytes.
-const NOTE_BYTES: usize = 60;
-
-/// Returns responses as a JSON array that fits an error; empty if there are none. The latest are kept, because they led to
-/// the failure. Of one that is too long, the beginning is kept if there is room, and earlier ones are left out.
-fn fitting(responses: &[String], bytes: usize) -> String {
-    let mut left = bytes;
-    let mut kept = Vec::new();
-    for response in responses.iter().rev() {
-        let text = match response.len() <= left {
-            true => response.clone(),
-            false => beginning(response, left),
-        };
-        let Some(rest) = left.checked_sub(text.len()) else {
-            break;
-        };
-        left = rest;
-        kept.push(text);
-    }
-    if kept.is_empty() {
-        return String::new();
-    }
-    kept.reverse();
-    format!("[{}]", kept.join(",\n"))
-}
-
-/// Returns the bytes that are left for responses beside a message, in a header that common clients accept.
-fn room_beside(message: &str) -> usize {
-    let encoded: usize = message.chars().map(thirds_in_header).sum::<usize>() / 3;
-    let left = MAX_HEADER_BYTES.saturating_sub(encoded);
-    (left * 3 / 4).min(MAX_RESPONSES_IN_ERROR_BYTES)
-}
-
-/// Returns the size of a letter of a message in a header, in thirds of a byte. The message is there twice: percent-encoded, which
-/// takes three bytes for a space, a quote and each byte that is not ASCII, and in the details in base64.
-fn thirds_in_header(letter: char) -> usize {
-    let bytes = letter.len_utf8();
-    let escaped = if letter.is_ascii_alphanumeric() {
-        1
-    } else {
-        3 * bytes
-    };
-    3 * escaped + 4 * bytes
-}
-
-/// Returns a note about a response with its beginning, as long as fits into `bytes`.
-fn beginning(response: &str, bytes: usize) -> String {
-    let left_out = format!("a response of {} bytes", response.len());
-    // Quotes within a response take two bytes, and control characters up to six.
-    let chars = (bytes.saturating_sub(NOTE_BYTES) / 6).min(MAX_BEGINNING_CHARS);
-    let begins: String = response.chars().take(chars).collect();
-    json!({"left_out": left_out, "begins": begins}).to_string()
-}
-
-/// Cuts a message to a size in bytes of a header.
-fn cut(message: &str, bytes: usize) -> String {
-    let mut size = 0;
-    let too_long = message.char_indices().find(|(_, letter)| {
-        size += thirds_in_header(*letter);
-        size > 3 * bytes
-    });
-    match too_long {
-        Some((end, _)) => format!("{}…", &message[..end]),
-        None => message.to_owned(),
-    }
-}
-
 fn attempts_text(attempts: &[BackendAttempt]) -> String {
     if attempts.is_empty() {
         return "none is configured".to_owned();
@@ -181,7 +106,13 @@ fn attempts_text(attempts: &[BackendAttempt]) -> String {
     let bytes = MAX_ATTEMPTS_BYTES / attempts.len();
     attempts
         .iter()
-        .map(|attempt| format!("{} {}", attempt.backend, cut(&attempt.message, bytes)))
+        .map(|attempt| {
+            format!(
+                "{} {}",
+                attempt.backend,
+                cut_message(&attempt.message, bytes)
+            )
+        })
         .collect::<Vec<_>>()
         .join("; ")
 }
@@ -233,7 +164,7 @@ pub mod reason {
 impl From<Error> for ErrorReport {
     fn from(error: Error) -> Self {
         let (message, usage) = (error.to_string(), error.usage());
-        let responses = fitting(error.responses(), room_beside(&message));
+        let responses = error.responses().to_vec();
         let report = match error {
             Error::Field(field) => ErrorReport::invalid(field),
             Error::BackendNotFound { name, known } => {
@@ -303,6 +234,7 @@ mod tests {
 
     use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
     use motorium_proto::domain::id::ElementId;
+    use motorium_proto::error::header::message_size;
     use motorium_proto::error::reason as common;
 
     use super::*;
@@ -421,44 +353,8 @@ mod tests {
                 "{error}"
             );
             assert_eq!(report.usage(), error.usage(), "{error}");
-            let responses = error.responses().first();
-            let responses = responses.map(|one| format!("[{one}]"));
-            assert_eq!(report.model_responses(), responses.as_deref(), "{error}");
+            assert_eq!(report.model_responses, error.responses(), "{error}");
         }
-    }
-
-    #[test]
-    fn the_latest_responses_travel_with_an_error_as_far_as_they_fit() {
-        let kept = |responses: &[String]| -> Vec<serde_json::Value> {
-            let json = fitting(responses, MAX_RESPONSES_IN_ERROR_BYTES);
-            assert!(
-                json.len() <= MAX_RESPONSES_IN_ERROR_BYTES + 2 * responses.len() + 2,
-                "{}",
-                json.len()
-            );
-            serde_json::from_str(&json).unwrap()
-        };
-        let response = |id: &str, length: usize| {
-            let text = "\"日".repeat(length);
-            json!({"id": id, "text": text}).to_string()
-        };
-        let ids = |kept: &[serde_json::Value]| -> Vec<String> {
-            let ids = kept.iter().filter_map(|one| one["id"].as_str());
-            ids.map(str::to_owned).collect()
-        };
-        let small = [response("a", 1), response("b", 2)];
-        assert_eq!(ids(&kept(&small)), ["a", "b"]);
-        let too_long = [response("a", 10), response("b", 5000), response("c", 10)];
-        let kept_of_long = kept(&too_long);
-        assert_eq!(ids(&kept_of_long), ["a", "c"]);
-        let note = &kept_of_long[1];
-        let left_out = format!("a response of {} bytes", too_long[1].len());
-        assert_eq!(note["left_out"], left_out);
-        assert!(too_long[1].starts_with(note["begins"].as_str().unwrap()));
-        assert_eq!(fitting(&[], MAX_RESPONSES_IN_ERROR_BYTES), "");
-        assert_eq!(room_beside("a short message"), MAX_RESPONSES_IN_ERROR_BYTES);
-        assert_eq!(room_beside(&"长".repeat(900)), 441);
-        assert_eq!(room_beside(&"长".repeat(3000)), 0);
     }
 
     #[test]
@@ -475,8 +371,9 @@ mod tests {
         assert!(attempts_text(&[attempt(&long)]).contains(&long));
         for (letter, count) in [("x", 1), ("长", 1), ("x", 20), ("长", 20)] {
             let text = attempts_text(&vec![attempt(&letter.repeat(10_000)); count]);
-            let size: usize = text.chars().map(thirds_in_header).sum::<usize>() / 3;
-            assert!(size < MAX_HEADER_BYTES, "{letter} {count}: {size}");
+            let size: usize = message_size(&text);
+            // Of the 16 KiB that common clients accept, 4 are for usage and metadata.
+            assert!(size < 12 * 1024, "{letter} {count}: {size}");
             assert!(text.contains(&letter.repeat(20)), "{letter} {count}");
         }
     }

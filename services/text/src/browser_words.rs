@@ -70,19 +70,16 @@ const LEAVE_REASONS: &[&str] = &[
 ];
 /// Beginning of the same question of Firefox ESR 140, which has no heading.
 const LEAVE_SENTENCE: &str = "this page is asking you to confirm that you want to leave";
-/// Names of the buttons that answer it.
+/// Names of the buttons that answer it by leaving the page, and by staying.
 const LEAVE_BUTTONS: &[&str] = &[
     "leave",
     "reload",
-    "cancel",
     "leave page",
-    "stay on page",
     "离开",
     "重新加载",
-    "取消",
     "离开页面",
-    "留在页面",
 ];
+const STAY_BUTTONS: &[&str] = &["cancel", "stay on page", "取消", "留在页面"];
 
 /// Returns the line in which a browser asks whether a page with unsaved changes may be left.
 pub fn leave_question<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
@@ -107,8 +104,18 @@ pub fn leave_question<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Optio
 /// Returns true if a button with this name answers the question of [`leave_question`].
 #[must_use]
 pub fn answers_leave_question(name: &str) -> bool {
+    is_one_of(name, LEAVE_BUTTONS) || stays_on_page(name)
+}
+
+/// Returns true if a button with this name answers the question of [`leave_question`] with no.
+#[must_use]
+pub fn stays_on_page(name: &str) -> bool {
+    is_one_of(name, STAY_BUTTONS)
+}
+
+fn is_one_of(name: &str, names: &[&str]) -> bool {
     let name = letters(name);
-    LEAVE_BUTTONS.iter().any(|known| letters(known) == name)
+    names.iter().any(|known| letters(known) == name)
 }
 
 /// Words that stand beside the number of a status in a server's own page, in lower case.
@@ -368,6 +375,7 @@ mod tests {
         assert_eq!(question(&["When to leave site? An article", body]), None);
         assert!(answers_leave_question("Reload") && answers_leave_question("取消"));
         assert!(!answers_leave_question("Delete") && !answers_leave_question(""));
+        assert!(stays_on_page("Cancel") && !stays_on_page("Reload"));
     }
 
     #[test]

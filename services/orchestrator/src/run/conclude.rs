@@ -47,20 +47,27 @@ impl Runner {
         if is_refused(&missing) && has_late_change(&mut self.run, &self.screen).await? {
             missing = unmet_expectations(&mut self.run, &self.screen).await?;
         }
-        let is_supported = match missing {
+        let mut is_supported = match missing {
             Some(missing) if !missing.is_empty() => {
                 let is_last = self.run.task().refused_claims >= MAX_REFUSED_CLAIMS;
                 return self.refuse_claim(missing, false, is_last).await;
             }
             missing => missing.is_some() || has_unverified_evidence(&self.run),
         };
+        // After a change elsewhere, evidence of a model is a new text. Beside a look of the target it may be an old one.
         let rests_on = elsewhere::changed_elsewhere(&self.run).filter(|_| !is_supported);
+        let is_expected = !self.run.task().spec.expectations.is_empty();
+        let beside_look = || elsewhere::changed_beside_look(&self.run, &self.screen);
+        let rests_on = rests_on.or_else(|| beside_look().filter(|_| !is_expected));
         let mut answer = answer;
         let mut in_vain = None;
         if let Some(record) = rests_on {
-            match elsewhere::look_again(&mut self.run, &self.screen, &record).await? {
+            let (screen, actuator) = (&mut self.screen, &mut self.actuator);
+            match elsewhere::look_again(&mut self.run, screen, actuator, &record).await? {
+                SecondLook::AtTarget => {}
                 SecondLook::Stays(texts) => answer = texts.named_in(&self.run, &answer),
                 SecondLook::Passed(effect) => {
+                    is_supported = false;
                     in_vain = Some(record.planned.intent.clone());
                     self.run.defer(Event::EffectJudged {
                         action_id: record.action_id,

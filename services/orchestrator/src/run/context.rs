@@ -282,16 +282,11 @@ impl RunContext {
 
     /// Records a call of models that failed: its usage, and the responses that the error has.
     pub(super) async fn record_failed_model_call(&mut self, what: &str, report: &ErrorReport) {
-        let responses = match report.model_responses() {
-            Some(json) => {
-                let name = self.responses_name("failed");
-                let responses = PendingArtifact::response_array(json.to_owned(), &name);
-                // The failure counts, whether or not its responses can be stored; storing logs its own.
-                self.store([Some(responses)]).await.unwrap_or_default()
-            }
-            None => [None],
-        };
-        let [responses] = responses;
+        // The failure counts, whether or not its responses can be stored; storing logs its own.
+        let stored = self
+            .store_responses(&report.model_responses, "failed")
+            .await;
+        let responses = stored.unwrap_or_default();
         let (reason, message) = (&report.reason, &report.message);
         self.count_without_result(what, reason, message, report.usage(), responses);
     }

@@ -1,20 +1,24 @@
 //! Looks once more, at the end of a task, at a change elsewhere than at the target of its last action, if its success rests on
-//! nothing else. A notice that came by itself and went again is no effect of a button; one that stays is named in the answer, so
+//! nothing else. What may be the look of the target under the pointer is nothing else. A notice that came by itself and went again is no effect of a button; one that stays is named in the answer, so
 //! that a person can judge it.
 //!
 //! Deliberately not here: whether a change that stays has come from the action. Nothing on a screen tells that.
 
 use motorium_messages::Message;
+use motorium_proto::domain::action::ActionKind;
 use motorium_proto::domain::effect::{Effect, Verdict};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::{CompareRequest, Observation, WaitForIdleRequest};
+use motorium_task::effect::look;
 use motorium_task::screen::bounds_on_display;
 use motorium_task::shown_text::folded;
 use motorium_task::{ActionRecord, completion, effect};
 use tokio::time::Duration;
 
+use super::actuator::Actuator;
 use super::context::RunContext;
+use super::look::LookCheck;
 use super::screen::Screen;
 use super::{RunResult, capture};
 
@@ -34,6 +38,8 @@ pub(super) enum SecondLook {
     /// Everything is as it was before the action.
     Passed(Box<Effect>),
     Stays(ChangedTexts),
+    /// What changed elsewhere has passed, and the target itself is another than before.
+    AtTarget,
 }
 
 /// Texts that came and went where something changed.
@@ -76,10 +82,24 @@ pub(super) fn changed_elsewhere(run: &RunContext) -> Option<ActionRecord> {
         .cloned()
 }
 
+/// Returns the last action if it is a click of which nothing has changed at the target but what may be its look, and something
+/// elsewhere.
+pub(super) fn changed_beside_look(run: &RunContext, screen: &Screen) -> Option<ActionRecord> {
+    let last =
+        completion::last_acting(run.task()).filter(|_| run.config.features.recheck_beside_look);
+    let record = last.filter(|record| record.action.kind() == ActionKind::Click)?;
+    let (effect, target) = (record.effect.as_ref()?, record.target?);
+    let met = &screen.acted_on(&record.action_id)?.observation;
+    let (element, _) = look::element_at(&met.scene, &met.frame, record.point()?)?;
+    let may_be_look = !look::shows_state_in_itself(element.kind);
+    (may_be_look && look::is_beside_own_look(effect, target)).then(|| record.clone())
+}
+
 /// Looks at the screen once more after an action whose change is elsewhere.
 pub(super) async fn look_again(
     run: &mut RunContext,
-    screen: &Screen,
+    screen: &mut Screen,
+    actuator: &mut Actuator,
     record: &ActionRecord,
 ) -> RunResult<SecondLook> {
     let judged = record.effect.clone();
@@ -101,11 +121,35 @@ pub(super) async fn look_again(
         return Ok(SecondLook::Stays(texts.unwrap_or_default()));
     }
     let ignore = moving.into_iter().chain(target).collect();
+    let was_at_target = judged.verdict == Verdict::Confirmed;
     let passed = await_passing(run, screen, &acted.frame, judged, ignore).await?;
-    Ok(match passed {
-        Some(effect) => SecondLook::Passed(Box::new(effect)),
-        None => SecondLook::Stays(texts.unwrap_or_default()),
-    })
+    let Some(effect) = passed else {
+        return Ok(SecondLook::Stays(texts.unwrap_or_default()));
+    };
+    if was_at_target {
+        let moving = screen.background_motion_areas();
+        let ignore = [moving, run.task().secret_fields.boxes()].concat();
+        let check = LookCheck::of_last_click(screen, record, &acted.frame);
+        let was_look = match check {
+            Some(check) => {
+                check
+                    .is_only_look(
+                        run,
+                        screen,
+                        actuator,
+                        &record.action_id,
+                        &acted.frame,
+                        &ignore,
+                    )
+                    .await?
+            }
+            None => false,
+        };
+        if !was_look {
+            return Ok(SecondLook::AtTarget);
+        }
+    }
+    Ok(SecondLook::Passed(Box::new(effect)))
 }
 
 /// Waits until the screen is as it was before the action, and returns its effect then; `None` if it is not within the time. Whatever

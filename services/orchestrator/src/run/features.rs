@@ -47,6 +47,8 @@ pub struct LoopFeatures {
     pub lease_files: bool,
     /// Look once more at a change elsewhere that a success rests on, and name it in the answer.
     pub recheck_elsewhere: bool,
+    /// Also look once more if the look of the target changed beside it.
+    pub recheck_beside_look: bool,
     /// Compare an entered text with what its field showed before, and one of several lines by its lines.
     pub compare_former_text: bool,
 }
@@ -73,6 +75,7 @@ impl LoopFeatures {
         tenant_files: true,
         lease_files: true,
         recheck_elsewhere: true,
+        recheck_beside_look: true,
         compare_former_text: true,
     };
 }

@@ -405,7 +405,7 @@ impl Judge {
         let hidden = run.task().secret_fields.boxes();
         let ignore = [moving, hidden].concat();
         let is_only_look = check
-            .is_only_look(run, screen, actuator, attempt, before, &ignore)
+            .is_only_look(run, screen, actuator, &attempt.id, before, &ignore)
             .await?;
         if !is_only_look {
             return Ok(judgement);
@@ -424,7 +424,7 @@ impl Judge {
             Some(again) => {
                 let ignore = [screen.background_motion_areas(), ignore].concat();
                 again
-                    .is_only_look(run, screen, actuator, attempt, lit, &ignore)
+                    .is_only_look(run, screen, actuator, &attempt.id, lit, &ignore)
                     .await?
             }
             None => later.effect.verdict == Verdict::NoEffect,

@@ -16,7 +16,9 @@ use motorium_proto::domain::effect::Effect;
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
+use motorium_proto::domain::id::ActionId;
 use motorium_proto::service::{CompareRequest, WaitForIdleRequest};
+use motorium_task::ActionRecord;
 use motorium_task::effect::{self, look};
 
 use super::actuator::Actuator;
@@ -107,6 +109,30 @@ impl LookCheck {
         })
     }
 
+    /// Returns the check of a click that was judged before, with the pointer still on its target, or `None` if it cannot be examined.
+    /// `before` is the frame that the click met. Changes elsewhere do not count.
+    pub(super) fn of_last_click(
+        screen: &Screen,
+        record: &ActionRecord,
+        before: &Frame,
+    ) -> Option<Self> {
+        let (point, target) = (record.point()?, record.target?);
+        let view = screen.view()?;
+        let (scene, frame) = view.scene();
+        let was_there = target.contains(before.cursor?.position);
+        Some(Self {
+            point,
+            target,
+            spot: match was_there {
+                true => None,
+                false => Some(look::free_spot(scene, frame, target)?),
+            },
+            motions: Vec::new(),
+            lit: view.latest_frame.clone(),
+            may_have_caret: false,
+        })
+    }
+
     /// Returns the frame after the click, with the pointer on the target.
     pub(super) fn lit_frame(&self) -> &Frame {
         &self.lit
@@ -119,7 +145,7 @@ impl LookCheck {
         run: &mut RunContext,
         screen: &mut Screen,
         actuator: &mut Actuator,
-        attempt: &ActionAttempt,
+        action_id: &ActionId,
         before: &Frame,
         ignore: &[CaptureRect],
     ) -> RunResult<bool> {
@@ -133,11 +159,7 @@ impl LookCheck {
         };
         // It would show the pointer elsewhere.
         screen.cancel_next_observation();
-        if actuator
-            .move_pointer(run, &attempt.id, spot)
-            .await?
-            .is_err()
-        {
+        if actuator.move_pointer(run, action_id, spot).await?.is_err() {
             return Ok(false);
         }
         settle_look(run, &self.lit, ignore).await?;
@@ -147,7 +169,7 @@ impl LookCheck {
             && self.only_moves(run, screen, Some(&away), ignore).await?
             && !self.has_caret(run, before, ignore).await?;
         if actuator
-            .move_pointer(run, &attempt.id, self.point)
+            .move_pointer(run, action_id, self.point)
             .await?
             .is_ok()
         {

@@ -117,16 +117,11 @@ impl PendingArtifact {
     pub(super) fn responses(responses: &[String], name: &str) -> Option<Self> {
         // Each is JSON already; parsing it again could change its numbers.
         let array = (!responses.is_empty()).then(|| format!("[{}]", responses.join(",\n")))?;
-        Some(Self::response_array(array, name))
-    }
-
-    /// Returns a JSON array of responses as an artifact to be stored.
-    pub(super) fn response_array(json: String, name: &str) -> Self {
-        Self {
-            bytes: json.into(),
+        Some(Self {
+            bytes: array.into(),
             media_type: "application/json".to_owned(),
             file_name: format!("{name}.json"),
-        }
+        })
     }
 
     fn stored_as(self, name: BlobId) -> Artifact {

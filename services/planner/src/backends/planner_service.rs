@@ -88,18 +88,13 @@ impl Backend for PlannerServiceBackend {
             let planned = self.planner.plan(request.clone()).await;
             planned.map_err(|report| {
                 call.usage.add(report.usage());
-                let responses = report.model_responses().unwrap_or_default();
-                let responses: Vec<Value> = serde_json::from_str(responses).unwrap_or_default();
-                responses.iter().for_each(|one| call.keep_response(one));
+                keep_responses(call, &report.model_responses);
                 failure(&report)
             })
         };
         let is_unreachable = |failure: &ProviderFailure| failure.rejected.is_none();
         let planned = call.send(ask, is_unreachable).await?;
-        for response in &planned.responses {
-            let kept = serde_json::from_str(response);
-            call.keep_response(&kept.unwrap_or_else(|_| Value::String(response.clone())));
-        }
+        keep_responses(call, &planned.responses);
         for attempt in &planned.attempts {
             call.usage.add(attempt.usage);
         }
@@ -114,6 +109,14 @@ impl Backend for PlannerServiceBackend {
             },
             annotated_image: planned.annotated_image,
         })
+    }
+}
+
+/// Keeps the responses that the other service got.
+fn keep_responses(call: &CallContext, responses: &[String]) {
+    for response in responses {
+        let kept = serde_json::from_str(response);
+        call.keep_response(&kept.unwrap_or_else(|_| Value::String(response.clone())));
     }
 }
 

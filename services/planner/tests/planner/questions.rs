@@ -427,11 +427,7 @@ async fn answers_carry_the_responses_of_the_provider() {
 #[tokio::test]
 async fn errors_carry_the_responses_of_the_provider() {
     let asked = QuestionFixture::start().await;
-    let kept = |error: &ErrorReport| {
-        let responses = error.model_responses().unwrap();
-        let responses: Vec<Value> = serde_json::from_str(responses).unwrap();
-        texts_of(&responses.iter().map(Value::to_string).collect::<Vec<_>>())
-    };
+    let kept = |error: &ErrorReport| texts_of(&error.model_responses);
     // A mistake that is repeated is not reported again.
     asked.will_say("none");
     asked.will_say("none");

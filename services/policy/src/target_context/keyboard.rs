@@ -13,7 +13,8 @@ use super::TargetContext;
 use super::address::meanings_of_address;
 use crate::action::{ActionCategory, ActionInputs, presses_chord};
 use motorium_task::screen::bounds_on_display;
-use motorium_text::lexicon::{AFFIRM, Lexicon, Meanings};
+use motorium_text::browser_words::stays_on_page;
+use motorium_text::lexicon::{AFFIRM, DELETE, Lexicon, Meanings};
 
 /// Chords that only move the focus, undo or show something. The planner's intent is ignored for them.
 const HARMLESS_CHORDS: [&str; 20] = [
@@ -129,6 +130,9 @@ impl TargetContext<'_> {
         let mut meanings = words.meanings_of_sentence(&self.inputs.planned.intent);
         meanings.extend(words.meanings_of_label(&self.text()));
         meanings.extend(self.surroundings(words));
+        if self.asks_to_leave() && !stays_on_page(&self.text()) {
+            meanings.insert(DELETE.to_owned());
+        }
         meanings.remove("password");
         meanings.insert(AFFIRM.to_owned());
         meanings

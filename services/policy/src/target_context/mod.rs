@@ -29,8 +29,9 @@ use self::focus::intent_of_focusing;
 use super::action::{ActionCategory, ActionInputs, category};
 use motorium_task::approval_context::is_dialog;
 use motorium_task::screen::{bounds_on_display, without_time_digits};
+use motorium_text::browser_words::{answers_leave_question, leave_question, stays_on_page};
 use motorium_text::fold::{self, NormalisedText};
-use motorium_text::lexicon::{AFFIRM, Lexicon, Meanings, PAY};
+use motorium_text::lexicon::{AFFIRM, DELETE, Lexicon, Meanings, PAY};
 
 /// Reach of a target's surroundings to each side, above and below, in pixels at scale 1: the width of a dialog to both sides,
 /// its height above, and a note below.
@@ -178,9 +179,23 @@ impl<'a> TargetContext<'a> {
         if self.has_no_label(&text) || meanings.contains(AFFIRM) {
             meanings.extend(self.surroundings(words));
         }
+        meanings.extend(self.thrown_away_by(&text));
         // Clicking a password field enters nothing into it.
         meanings.remove("password");
         meanings
+    }
+
+    /// Returns the meaning of a button that tells a browser to leave a page with unsaved changes.
+    fn thrown_away_by(&self, button: &str) -> Option<String> {
+        let leaves = answers_leave_question(button) && !stays_on_page(button);
+        (leaves && self.asks_to_leave()).then(|| DELETE.to_owned())
+    }
+
+    /// Returns true if a browser asks whether a page with unsaved changes may be left.
+    pub(super) fn asks_to_leave(&self) -> bool {
+        // The question may be a window of its own, or be drawn into the page's.
+        let elements = self.inputs.scene.elements.iter();
+        leave_question(elements.map(|element| element.content.as_str())).is_some()
     }
 
     /// Returns the part of the intent that a press carries out. In a dialog, a field may be a button that looks like one.

@@ -9,6 +9,7 @@ use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
 use super::background_motion::{BOX_ERROR, is_small};
+use super::near_area;
 use crate::screen::bounds_on_display;
 
 /// Width of the band around a control that belongs to its look, in pixels. The focus rings of Chromium, GTK and Qt reach at most
@@ -80,6 +81,23 @@ pub fn doubtful_change(
     let may_move = |changed: &CaptureRect| was_there(changed) || is_beside_motion(changed);
     let is_doubtful = motions.iter().all(may_move);
     is_doubtful.then_some(DoubtfulChange { looks, motions })
+}
+
+/// Returns whether a click has changed nothing near its target but what may be its look, and something elsewhere: the sign of the
+/// effect is then elsewhere.
+#[must_use]
+pub fn is_beside_own_look(effect: &Effect, target: CaptureRect) -> bool {
+    if effect.verdict != Verdict::Confirmed || effect.window_changed || effect.change.size_differs {
+        return false;
+    }
+    let own = target.inflate(RING_MARGIN, RING_MARGIN);
+    let near = near_area(target);
+    let regions = effect.change.regions.iter().map(|region| region.bounds);
+    let (near, elsewhere): (Vec<_>, Vec<_>) =
+        regions.partition(|changed| changed.intersects(&near));
+    !elsewhere.is_empty()
+        && !near.is_empty()
+        && near.iter().all(|changed| own.contains_box(changed))
 }
 
 /// Returns true for kinds that show within their own box what a click has done: their change is an effect.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use motorium_proto::v1::common::EffectVerdict;
 use motorium_tests::scripted_planner::{act, click, done};
+use motorium_tests::tasks;
 use motorium_tests::testbed::{TaskRun, Testbed};
 
 use super::task;
@@ -96,6 +97,26 @@ async fn hover_look_is_no_effect_but_a_toggle_is() {
     );
     assert_eq!(run.events.retry_strategies(), [], "\n{}", run.events.text());
     assert!(click_counts(&stage).values().all(|count| *count == 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notice_that_passes_beside_a_hover_look_is_no_effect() {
+    let mut stage = Testbed::start_with_page("late.html").await;
+    let run = click_all(&mut stage, &["Umber"]).await;
+    let verdicts = run.events.verdicts();
+    let [first, last] = verdicts[..] else {
+        panic!("judged once more\n{}", run.events.text());
+    };
+    assert!(is_effect(first), "\n{}", run.events.text());
+    assert_eq!(last, EffectVerdict::NoEffect, "\n{}", run.events.text());
+    let (reason, _) = run.events.failure();
+    assert_eq!(reason, "EXPECTATION_NOT_MET", "\n{}", run.events.text());
+    assert_eq!(click_counts(&stage)["umber"], 1);
+
+    // A toggle that the notice came beside has changed itself.
+    let run = click_all(&mut stage, &["Violet"]).await;
+    assert!(run.events.verdicts().into_iter().all(is_effect));
+    assert!(tasks::answer(&run.events.0).starts_with("all are clicked"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
