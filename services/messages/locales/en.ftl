@@ -568,6 +568,7 @@ phrasebook-done = Done: { $joined }.
 phrasebook-only-text = `{ $words }`: { $thing } is not on the screen; only the text { $text } is.
 phrasebook-not-found = `{ $words }`: { $thing } is not on the screen.
 phrasebook-not-found-nearest = `{ $words }`: { $thing } is not on the screen. The closest matches are { $listed }.
+phrasebook-in-the-way = { $problem } { $obstacle } is in front and may be in the way: answer or close it first.
 phrasebook-ask-which = `{ $words }`: { $count } elements match: { $listed }. Which one do you mean?
 phrasebook-answer-unknown = "{ $answer }" names none of them, or more than one. { $question } Answer with a number from 1 to { $count }, or in the words of one of them.
 phrasebook-candidate = ({ $number }) { $kind } "{ $content }", { $place }

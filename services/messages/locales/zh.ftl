@@ -540,6 +540,7 @@ phrasebook-done = 已完成：{ $joined }。
 phrasebook-only-text = “{ $words }”：屏幕上找不到{ $thing }，只有文字{ $text }。
 phrasebook-not-found = “{ $words }”：屏幕上找不到{ $thing }。
 phrasebook-not-found-nearest = “{ $words }”：屏幕上找不到{ $thing }。最接近的是{ $listed }。
+phrasebook-in-the-way = { $problem }{ $obstacle }在最前面，可能挡住了目标：请先回应或关闭它。
 phrasebook-ask-which = “{ $words }”：有 { $count } 处符合：{ $listed }。指的是哪一个？
 phrasebook-answer-unknown = “{ $answer }”没有指明其中的一个。{ $question }请用 1 到 { $count } 的数字回答，或用其中一个的文字回答。
 phrasebook-candidate = （{ $number }）{ $kind }“{ $content }”，{ $place }

@@ -378,6 +378,7 @@ messages! {
     PhrasebookOnlyText = "phrasebook-only-text" { words: &'a str, thing: &'a str, text: &'a str },
     PhrasebookNotFound = "phrasebook-not-found" { words: &'a str, thing: &'a str },
     PhrasebookNotFoundNearest = "phrasebook-not-found-nearest" { words: &'a str, thing: &'a str, listed: &'a str },
+    PhrasebookInTheWay = "phrasebook-in-the-way" { problem: &'a str, obstacle: &'a str },
     PhrasebookAskWhich = "phrasebook-ask-which" { words: &'a str, count: usize, listed: &'a str },
     PhrasebookAnswerUnknown = "phrasebook-answer-unknown" { answer: &'a str, count: usize, question: &'a str },
     PhrasebookCandidate = "phrasebook-candidate" { number: usize, kind: &'a str, content: &'a str, place: &'a str },

@@ -118,6 +118,29 @@ fn is_one_of(name: &str, names: &[&str]) -> bool {
     names.iter().any(|known| letters(known) == name)
 }
 
+/// Headings of bubbles that Chromium 156 and Firefox ESR 140 show over a page, in English and Chinese.
+const BUBBLE_HEADINGS: &[&str] = &[
+    "save password?",
+    "update password?",
+    "save address?",
+    "save card?",
+    "translate this page?",
+    "restore pages?",
+    "show notifications",
+    "要保存密码吗？",
+    "要更新密码吗？",
+    "要保存地址吗？",
+    "要恢复页面吗？",
+    "要翻译此网页吗？",
+    "显示通知",
+];
+
+/// Returns the heading of a bubble that a browser shows over a page. A page may say the same.
+pub fn browser_bubble<'a>(mut lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let heading = lines.find(|line| is_one_of(line, BUBBLE_HEADINGS));
+    heading.map(str::trim)
+}
+
 /// Words that stand beside the number of a status in a server's own page, in lower case.
 const STATUS_WORDS: [&str; 12] = [
     "not found",
@@ -376,6 +399,9 @@ mod tests {
         assert!(answers_leave_question("Reload") && answers_leave_question("取消"));
         assert!(!answers_leave_question("Delete") && !answers_leave_question(""));
         assert!(stays_on_page("Cancel") && !stays_on_page("Reload"));
+        let bubble = browser_bubble(["Inbox", "Save password? "].into_iter());
+        assert_eq!(bubble, Some("Save password?"));
+        assert_eq!(browser_bubble(["How to save password?"].into_iter()), None);
     }
 
     #[test]

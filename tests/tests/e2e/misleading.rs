@@ -38,6 +38,12 @@ const KINDS: &[(&str, &str)] = &[
     ),
     ("feed", "click \"Lantern\""),
     ("notice", "click \"Lantern\""),
+    ("setback", "choose \"China\" from \"Country\""),
+    (
+        "suggesting",
+        "type \"Lis\" into \"City\" then click \"Lisbon\"",
+    ),
+    ("cell", "double-click \"Apples\" then type \"Quinces\""),
     ("keeping", "change \"Full name\" to \"Eva Langer\""),
     ("late", "type \"Ann\" into \"Name\" then click \"Save\""),
     (
@@ -66,6 +72,7 @@ const REACHABLE: &[&str] = &[
     "slider",
     "reorder",
     "renamed",
+    "suggesting",
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

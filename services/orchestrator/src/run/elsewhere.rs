@@ -38,7 +38,7 @@ pub(super) enum SecondLook {
     /// Everything is as it was before the action.
     Passed(Box<Effect>),
     Stays(ChangedTexts),
-    /// What changed elsewhere has passed, and the target itself is another than before.
+    /// The target itself is another than before, and what changed elsewhere has passed.
     AtTarget,
 }
 
@@ -91,7 +91,8 @@ pub(super) fn changed_beside_look(run: &RunContext, screen: &Screen) -> Option<A
     let (effect, target) = (record.effect.as_ref()?, record.target?);
     let met = &screen.acted_on(&record.action_id)?.observation;
     let (element, _) = look::element_at(&met.scene, &met.frame, record.point()?)?;
-    let may_be_look = !look::shows_state_in_itself(element.kind);
+    let may_be_look =
+        !look::shows_state_in_itself(element.kind) || look::opens_something(element.kind);
     (may_be_look && look::is_beside_own_look(effect, target)).then(|| record.clone())
 }
 

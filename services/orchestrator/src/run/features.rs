@@ -49,6 +49,10 @@ pub struct LoopFeatures {
     pub recheck_elsewhere: bool,
     /// Also look once more if the look of the target changed beside it.
     pub recheck_beside_look: bool,
+    /// Take a change of a tab or a list for its look if it goes with the pointer.
+    pub doubt_tabs: bool,
+    /// Compare the text of a cell that was entered by a double click with its former one.
+    pub read_cells_back: bool,
     /// Compare an entered text with what its field showed before, and one of several lines by its lines.
     pub compare_former_text: bool,
 }
@@ -76,6 +80,8 @@ impl LoopFeatures {
         lease_files: true,
         recheck_elsewhere: true,
         recheck_beside_look: true,
+        doubt_tabs: true,
+        read_cells_back: true,
         compare_former_text: true,
     };
 }

@@ -398,7 +398,9 @@ impl Judge {
             .judge_within(run, screen, judged_action, timeouts)
             .await?;
         let judged = &judgement.effect;
-        let Some(check) = LookCheck::of(screen, attempt, resolved, before, judged) else {
+        let doubts_tabs = run.config.features.doubt_tabs;
+        let Some(check) = LookCheck::of(screen, attempt, resolved, before, judged, doubts_tabs)
+        else {
             return Ok(judgement);
         };
         let moving = screen.background_motion_areas();
@@ -419,16 +421,17 @@ impl Judge {
             ..judged_action
         };
         let later = self.judge_within(run, screen, lit_action, extended).await?;
-        let is_in_vain = match LookCheck::of(screen, attempt, resolved, lit, &later.effect) {
-            // Motion has other parts than those that were seen moving.
-            Some(again) => {
-                let ignore = [screen.background_motion_areas(), ignore].concat();
-                again
-                    .is_only_look(run, screen, actuator, &attempt.id, lit, &ignore)
-                    .await?
-            }
-            None => later.effect.verdict == Verdict::NoEffect,
-        };
+        let is_in_vain =
+            match LookCheck::of(screen, attempt, resolved, lit, &later.effect, doubts_tabs) {
+                // Motion has other parts than those that were seen moving.
+                Some(again) => {
+                    let ignore = [screen.background_motion_areas(), ignore].concat();
+                    again
+                        .is_only_look(run, screen, actuator, &attempt.id, lit, &ignore)
+                        .await?
+                }
+                None => later.effect.verdict == Verdict::NoEffect,
+            };
         Ok(match is_in_vain {
             true => Judgement {
                 effect: look::without_effect(run, judgement.effect),

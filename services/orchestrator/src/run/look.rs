@@ -49,6 +49,8 @@ pub(super) struct LookCheck {
     /// Point of the click.
     point: CapturePoint,
     target: CaptureRect,
+    /// Part of the target that is compared.
+    part: CaptureRect,
     /// Point beside the target where the pointer touches nothing, or `None` if it need not be moved: nothing changed at the target,
     /// or the pointer was there before the click.
     spot: Option<CapturePoint>,
@@ -68,6 +70,7 @@ impl LookCheck {
         resolved: &ResolvedAction,
         before: &Frame,
         judged: &Effect,
+        doubts_tabs: bool,
     ) -> Option<Self> {
         let Action::Click {
             at: Some(point), ..
@@ -92,12 +95,15 @@ impl LookCheck {
         let has_look = !change.looks.is_empty();
         // A field in which something is entered next shows by that whether it took the focus.
         let may_have_caret = element.kind == ElementKind::TextField && attempt.is_last;
-        if has_look && look::shows_state_in_itself(element.kind) && !may_have_caret {
+        let may_be_look = doubts_tabs && look::opens_something(element.kind);
+        let shows_state = look::shows_state_in_itself(element.kind) && !may_be_look;
+        if has_look && shows_state && !may_have_caret {
             return None;
         }
         Some(Self {
             point,
             target,
+            part: look::compared_part(target, element.kind)?,
             // With the pointer on the target already, its highlight is part of both frames.
             spot: match target.contains(left) || !has_look {
                 true => None,
@@ -119,10 +125,12 @@ impl LookCheck {
         let (point, target) = (record.point()?, record.target?);
         let view = screen.view()?;
         let (scene, frame) = view.scene();
+        let (element, _) = look::element_at(scene, frame, point)?;
         let was_there = target.contains(before.cursor?.position);
         Some(Self {
             point,
             target,
+            part: look::compared_part(target, element.kind)?,
             spot: match was_there {
                 true => None,
                 false => Some(look::free_spot(scene, frame, target)?),
@@ -151,7 +159,7 @@ impl LookCheck {
     ) -> RunResult<bool> {
         let Some(spot) = self.spot else {
             let is_as_before = self
-                .is_core_unchanged(run, before, &self.lit, ignore)
+                .is_part_unchanged(run, before, &self.lit, ignore)
                 .await?;
             return Ok(is_as_before
                 && self.only_moves(run, screen, None, ignore).await?
@@ -165,7 +173,7 @@ impl LookCheck {
         settle_look(run, &self.lit, ignore).await?;
         let hidden = run.task().secret_fields.boxes();
         let away = capture::capture_frame(run, &hidden).await?;
-        let is_as_before = self.is_core_unchanged(run, before, &away, ignore).await?
+        let is_as_before = self.is_part_unchanged(run, before, &away, ignore).await?
             && self.only_moves(run, screen, Some(&away), ignore).await?
             && !self.has_caret(run, before, ignore).await?;
         if actuator
@@ -236,7 +244,7 @@ impl LookCheck {
             settle_look(run, since, ignore).await?;
             let hidden = run.task().secret_fields.boxes();
             let frame = capture::capture_frame(run, &hidden).await?;
-            if !self.is_core_unchanged(run, before, &frame, ignore).await? {
+            if !self.is_part_unchanged(run, before, &frame, ignore).await? {
                 return Ok(true);
             }
             // Near the edge, a caret is told from a ring by its blinking.
@@ -252,18 +260,16 @@ impl LookCheck {
         Ok(false)
     }
 
-    /// Returns whether the target looks as before, apart from its edge: a focus ring stays when the pointer goes.
-    async fn is_core_unchanged(
+    /// Returns whether the target looks as before in the part that a focus ring, which stays when the pointer goes, does not touch.
+    async fn is_part_unchanged(
         &self,
         run: &mut RunContext,
         before: &Frame,
         after: &Frame,
         ignore: &[CaptureRect],
     ) -> RunResult<bool> {
-        match look::core(self.target) {
-            Some(core) => self.is_unchanged(run, core, before, after, ignore).await,
-            None => Ok(false),
-        }
+        self.is_unchanged(run, self.part, before, after, ignore)
+            .await
     }
 
     /// Returns whether a part of the screen is the same in two frames. Returns `false` if that cannot be told.

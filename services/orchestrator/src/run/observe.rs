@@ -62,7 +62,9 @@ impl Runner {
         let moved = moved.and_then(|before| arrival::target_moved(task, before, observation));
         let differs = || {
             let reread = match config.features.compare_former_text {
-                true => readback::reread(task, before, observation),
+                true => {
+                    readback::reread(task, before, observation, config.features.read_cells_back)
+                }
                 false => readback::reread_one_line(task, observation),
             };
             reread.filter(|_| config.features.read_text_back)

@@ -20,6 +20,7 @@ pub(super) fn reread(
     task: &Task,
     before: Option<&Observation>,
     seen: &Observation,
+    reads_cells: bool,
 ) -> Option<(ActionId, Effect)> {
     let record = task.steps.last()?.actions.last()?;
     let entered = record
@@ -39,13 +40,25 @@ pub(super) fn reread(
     }
     let screen = ScreenIndex::new(&seen.frame, &seen.scene);
     let field = task.entry_field().or_else(|| field_of_lines(task))?;
-    let shown = screen.text_in_field(field)?;
+    let former = before.map(|before| ScreenIndex::new(&before.frame, &before.scene));
+    let former = former.as_ref();
+    let shown = match screen.text_in_field(field) {
+        Some(shown) => {
+            let former = former.and_then(|former| former.text_in_field(field));
+            let differs = shown.differs_from(entered) || keeps_former(task, former, shown);
+            differs.then_some(shown)?
+        }
+        // The cell of a table takes a text after a double click, and shows it in a box of another size.
+        None => {
+            let cell = field.center();
+            let former = former.and_then(|former| former.text_at(cell));
+            let shown = screen.text_at(cell).filter(|_| reads_cells)?;
+            keeps_former(task, former, shown).then_some(shown)?
+        }
+    };
     let language = task.spec.message_language();
-    let keeps_former = || before.is_some_and(|before| keeps_former(task, before, field, shown));
-    (shown.differs_from(entered) || keeps_former()).then(|| {
-        let effect = effect::text_differs(judged.clone(), entered, shown.value(), language);
-        (record.action_id.clone(), effect)
-    })
+    let effect = effect::text_differs(judged.clone(), entered, shown.value(), language);
+    Some((record.action_id.clone(), effect))
 }
 
 /// Returns the effect of [`reread`] as earlier versions did: by the text alone, if it has one line.
@@ -53,7 +66,7 @@ pub(super) fn reread_one_line(task: &Task, seen: &Observation) -> Option<(Action
     let last = task.steps.last()?.actions.last()?;
     let entered = last.action.entered_text()?;
     (!entered.contains('\n'))
-        .then(|| reread(task, None, seen))
+        .then(|| reread(task, None, seen, false))
         .flatten()
 }
 
@@ -70,16 +83,9 @@ fn field_of_lines(task: &Task) -> Option<CaptureRect> {
 }
 
 /// Returns whether the field still shows its former text beside the one that was to replace it.
-fn keeps_former(
-    task: &Task,
-    before: &Observation,
-    field: CaptureRect,
-    shown: TextAtField<'_>,
-) -> bool {
+fn keeps_former(task: &Task, former: Option<TextAtField<'_>>, shown: TextAtField<'_>) -> bool {
     let mut actions = task.actions().rev().map(|record| &record.action);
     let entered = actions.next().and_then(Action::entered_text);
-    let former = ScreenIndex::new(&before.frame, &before.scene);
-    let former = former.text_in_field(field);
     let Some((entered, former)) = entered.zip(former) else {
         return false;
     };

@@ -43,12 +43,24 @@ async fn mismatched_field_text_is_reported_to_the_planner() {
 
 /// Double-clicks or clicks a field that shows `former`, types "new", and returns what the field is found to show then.
 async fn typed_over(former: &'static str, count: u8, shown: &'static str) -> Vec<EffectVerdict> {
+    typed_over_in(true, former, count, shown).await
+}
+
+/// Does so in a field, or in the cell of a table, which is not seen to be one.
+async fn typed_over_in(
+    is_field: bool,
+    former: &'static str,
+    count: u8,
+    shown: &'static str,
+) -> Vec<EffectVerdict> {
     let mut select = click(FIELD);
     if let Action::Click { count: times, .. } = &mut select.action {
         *times = count;
     }
     let cluster = Cluster::start(vec![act([select]), act([typing("new")]), done("ok")]).await;
-    cluster.world.make_text_field(FIELD);
+    if is_field {
+        cluster.world.make_text_field(FIELD);
+    }
     cluster.world.say(FIELD, former);
     cluster.world.rename_from(FIELD, 2, shown);
     let name = cluster.create().await;
@@ -72,6 +84,18 @@ async fn a_field_that_keeps_its_former_text_beside_the_new_one_is_reported() {
     ] {
         let verdicts = typed_over(former, count, shown).await;
         assert_eq!(verdicts, [Confirmed, Confirmed], "{former}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_cell_that_keeps_its_former_text_beside_the_new_one_is_reported() {
+    use EffectVerdict::{Confirmed, TextDiffers};
+
+    let expected = [Confirmed, Confirmed, TextDiffers];
+    assert_eq!(typed_over_in(false, "old", 2, "oldnew").await, expected);
+    for (count, shown) in [(2, "new"), (2, "old"), (1, "oldnew")] {
+        let verdicts = typed_over_in(false, "old", count, shown).await;
+        assert_eq!(verdicts, [Confirmed, Confirmed], "{shown}");
     }
 }
 

@@ -29,6 +29,15 @@ const DUPLICATE_IOU: f64 = 0.7;
 const MIN_TEXT_INSIDE: f64 = 0.7;
 /// IoU above which text and a box are a control that consists of text only, such as a link.
 const TEXT_CONTROL_IOU: f64 = 0.5;
+/// Minimum distance of the entries of a list, in heights of their boxes of text, which are half as high again as the font. Lines of an
+/// editor stand 0.8 to 1 such heights apart.
+const MIN_ENTRY_DISTANCE: f64 = 1.2;
+/// Minimum distance of texts in a box that are cells of a row, and of the last one from the right edge, in heights of their boxes.
+/// Words of a field stand less than one apart.
+const MIN_CELL_DISTANCE: i32 = 4;
+const MIN_ROOM_AFTER_CELL: i32 = 2;
+/// Ratio of heights above which a supposed field is a pane around a field in it.
+const MIN_PANE_HEIGHT_RATIO: i32 = 2;
 /// Maximum number of rows in a label. A box with more rows is a panel that contains texts.
 const MAX_LABEL_ROWS: usize = 3;
 
@@ -54,15 +63,31 @@ pub fn merge(
     let lines = texts(&parts.collect::<Vec<_>>(), frame);
     let mut labels: Vec<Vec<&MergedElement>> = vec![Vec::new(); controls.len()];
     let mut alone = Vec::new();
+    let panes: Vec<bool> = controls
+        .iter()
+        .map(|control| is_pane(control, &controls))
+        .collect();
     for line in &lines {
-        match owner(line, &controls) {
+        let owner = owner(line, &controls).filter(|owner| !panes[*owner]);
+        match owner {
             Some(owner) => labels[owner].push(line),
             None => alone.push(line.clone()),
         }
     }
-    for (control, labels) in controls.into_iter().zip(labels) {
+    for ((mut control, labels), is_pane) in controls.into_iter().zip(labels).zip(panes) {
+        if is_pane {
+            control.kind = ElementKind::Control;
+        }
         let rows = label_rows(&labels);
-        if rows.len() > MAX_LABEL_ROWS && control.kind != ElementKind::TextField {
+        if control.kind == ElementKind::TextField && are_entries(&rows, control.bounds) {
+            control.kind = ElementKind::Control;
+            alone.extend(labels.into_iter().cloned());
+            alone.push(control);
+        } else if may_be_table_row(control.kind) && are_cells(&rows, control.bounds) {
+            control.kind = ElementKind::TableRow;
+            alone.extend(labels.into_iter().cloned());
+            alone.push(control);
+        } else if rows.len() > MAX_LABEL_ROWS && control.kind != ElementKind::TextField {
             alone.extend(labels.into_iter().cloned());
             alone.push(control);
         } else {
@@ -181,6 +206,25 @@ fn owner(line: &MergedElement, controls: &[MergedElement]) -> Option<usize> {
         .map(|(index, _)| index)
 }
 
+/// Returns whether a supposed field contains a more certain one: it is a pane or a dialog that looks like a field, and the texts in
+/// it belong to its parts. One of the same height is a field with a part, such as a list of countries before a number; a less
+/// certain one may be a line of an editor.
+fn is_pane(control: &MergedElement, controls: &[MergedElement]) -> bool {
+    let is_field = |kind: ElementKind| {
+        matches!(
+            kind,
+            ElementKind::TextField | ElementKind::SpinBox | ElementKind::DropDown
+        )
+    };
+    let is_field_in_it = |part: &MergedElement| {
+        is_field(part.kind)
+            && part.confidence > control.confidence
+            && control.bounds.contains_box(&part.bounds)
+            && control.bounds.height() > MIN_PANE_HEIGHT_RATIO * part.bounds.height()
+    };
+    control.kind == ElementKind::TextField && controls.iter().any(is_field_in_it)
+}
+
 /// Groups label texts into rows, in reading order.
 fn label_rows<'a>(labels: &[&'a MergedElement]) -> Vec<Vec<&'a MergedElement>> {
     let mut labels = labels.to_vec();
@@ -190,6 +234,51 @@ fn label_rows<'a>(labels: &[&'a MergedElement]) -> Vec<Vec<&'a MergedElement>> {
         .into_iter()
         .map(|row| row.into_iter().map(|index| labels[index]).collect())
         .collect()
+}
+
+/// Returns whether rows of text in a supposed field are the entries of a list, each of which is clicked by itself: they stand far
+/// apart, at equal distances, and fill the box.
+fn are_entries(rows: &[Vec<&MergedElement>], bounds: CaptureRect) -> bool {
+    let boxes = rows.iter().filter_map(|row| row.first());
+    let boxes: Vec<CaptureRect> = boxes.map(|label| label.bounds).collect();
+    let centres: Vec<i32> = boxes.iter().map(|label| label.center().y).collect();
+    let distances: Vec<i32> = centres.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let ([first, .., last], Some(&least), Some(&greatest)) = (
+        centres.as_slice(),
+        distances.iter().min(),
+        distances.iter().max(),
+    ) else {
+        return false;
+    };
+    let height = boxes.iter().map(CaptureRect::height).max().unwrap_or(0);
+    let are_apart = f64::from(least) > MIN_ENTRY_DISTANCE * f64::from(height);
+    let are_even = greatest - least <= height / 2;
+    let fill = first - bounds.min.y <= greatest && bounds.max.y - last <= greatest;
+    are_apart && are_even && fill
+}
+
+/// Returns true for kinds that a bordered row of a table is taken for.
+fn may_be_table_row(kind: ElementKind) -> bool {
+    matches!(
+        kind,
+        ElementKind::TextField | ElementKind::SpinBox | ElementKind::Control
+    )
+}
+
+/// Returns whether the texts of a box are cells of a row: far apart, and the last one not at the right edge, where a field has its unit
+/// or its symbol.
+fn are_cells(rows: &[Vec<&MergedElement>], bounds: CaptureRect) -> bool {
+    let [row] = rows else {
+        return false;
+    };
+    let boxes: Vec<CaptureRect> = row.iter().map(|label| label.bounds).collect();
+    let Some(last) = boxes.last() else {
+        return false;
+    };
+    let height = boxes.iter().map(CaptureRect::height).max().unwrap_or(0);
+    let is_apart =
+        |pair: &[CaptureRect]| pair[1].min.x - pair[0].max.x > MIN_CELL_DISTANCE * height;
+    boxes.windows(2).any(is_apart) && bounds.max.x - last.max.x > MIN_ROOM_AFTER_CELL * height
 }
 
 fn labelled(control: MergedElement, rows: &[Vec<&MergedElement>]) -> MergedElement {
@@ -317,6 +406,78 @@ mod tests {
         assert!(!merge(&[], &[read("Save", rect(0, 0, 60, 20))], FRAME)[0].interactable);
     }
 
+    /// Boxes of a list of suggestions below a field, on a real screen.
+    #[test]
+    fn entries_of_a_list_that_looks_like_a_field_are_elements_of_their_own() {
+        let list = seen(TextField, rect(401, 402, 821, 477));
+        let lines = |distance: i32| {
+            [
+                read("Lisbon", rect(406, 407, 462, 435)),
+                read("Lisburn", rect(406, 407 + distance, 468, 435 + distance)),
+            ]
+        };
+        let entries = [
+            (Control, "", Detector),
+            (Label, "Lisbon", Ocr),
+            (Label, "Lisburn", Ocr),
+        ];
+        check(std::slice::from_ref(&list), &lines(37), &entries);
+        let editor = [(TextField, "Lisbon\nLisburn", Both)];
+        check(std::slice::from_ref(&list), &lines(24), &editor);
+        // Lines at the end of a higher editor, however far apart.
+        let high = seen(TextField, rect(401, 200, 821, 477));
+        check(&[high], &lines(37), &editor);
+    }
+
+    /// Boxes of a table with borders, on a real screen: a row was detected as a field that may be counted up.
+    #[test]
+    fn cells_of_a_row_that_looks_like_a_field_are_elements_of_their_own() {
+        let row = seen(ElementKind::SpinBox, rect(393, 387, 851, 438));
+        let name = read("Apples", rect(402, 400, 470, 426));
+        check(
+            std::slice::from_ref(&row),
+            &[name.clone(), read("12", rect(632, 400, 660, 426))],
+            &[
+                (ElementKind::TableRow, "", Detector),
+                (Label, "Apples", Ocr),
+                (Label, "12", Ocr),
+            ],
+        );
+        // A field with its unit at the edge.
+        check(
+            &[seen(TextField, rect(393, 387, 851, 438))],
+            &[name, read("kg", rect(820, 400, 846, 426))],
+            &[(TextField, "Apples kg", Both)],
+        );
+    }
+
+    #[test]
+    fn text_in_a_pane_that_looks_like_a_field_is_that_of_its_parts() {
+        let pane = Detection::new(rect(100, 100, 700, 460), TextField, 0.5);
+        let field = seen(TextField, rect(130, 160, 570, 205));
+        let city = read("City", rect(130, 130, 165, 150));
+        check(
+            &[pane, field.clone()],
+            &[city.clone(), read("Lisbon", rect(140, 170, 200, 190))],
+            &[
+                (Control, "", Detector),
+                (Label, "City", Ocr),
+                (TextField, "Lisbon", Both),
+            ],
+        );
+        // A number with its country before it.
+        let number = Detection::new(rect(100, 160, 700, 205), TextField, 0.5);
+        let country = seen(ElementKind::DropDown, rect(105, 162, 160, 203));
+        check(
+            &[number, country],
+            &[read("555 0100", rect(200, 170, 300, 190))],
+            &[
+                (TextField, "555 0100", Both),
+                (ElementKind::DropDown, "", Detector),
+            ],
+        );
+    }
+
     #[test]
     fn text_in_a_control_is_its_label() {
         let save = seen(Button, rect(100, 100, 200, 130));
@@ -352,7 +513,7 @@ mod tests {
             &[(Button, "Save the file now", Both)],
         );
         check(
-            &[seen(TextField, rect(100, 100, 200, 150))],
+            &[seen(TextField, rect(100, 100, 200, 190))],
             &lines,
             &[(TextField, "Save\nthe file now", Both)],
         );

@@ -193,6 +193,21 @@ impl ScreenIndex<'_> {
         })
     }
 
+    /// Returns the text that is shown at a point, such as that of a table's cell, whether or not it is a field; `None` if there is none.
+    #[must_use]
+    pub fn text_at(&self, point: CapturePoint) -> Option<TextAtField<'_>> {
+        let holds_text = |item: &&IndexedElement<'_>| {
+            item.has_visible_text() && item.element_bounds.contains(point)
+        };
+        let items = self.items.iter().filter(holds_text);
+        // A row contains its cells.
+        let cell = items.min_by_key(|item| i64::from(item.bounds.area()))?;
+        Some(TextAtField {
+            value: cell.content(),
+            room: room(cell.bounds),
+        })
+    }
+
     /// Returns the number that stands beside a slider with this box: on its row, nearest to it.
     #[must_use]
     pub fn number_beside(&self, bounds: CaptureRect) -> Option<i64> {

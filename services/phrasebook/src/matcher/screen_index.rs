@@ -7,7 +7,9 @@ use std::ops::Range;
 use motorium_proto::domain::element::{Element, ElementKind, ElementSource, Scene};
 use motorium_proto::domain::frame::{Frame, Window};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
-use motorium_text::browser_words::{BrowserWords, browser_error, leave_question, status_line};
+use motorium_text::browser_words::{
+    BrowserWords, browser_bubble, browser_error, leave_question, status_line,
+};
 
 use super::geometry::{centre, on_one_row};
 use super::row_split::{self, LinePart};
@@ -155,6 +157,14 @@ impl<'a> ScreenIndex<'a> {
     #[must_use]
     pub fn leave_question(&self) -> Option<&'a str> {
         leave_question(self.items.iter().map(IndexedElement::content))
+    }
+
+    /// Returns the heading of a bubble that the browser in front shows over its page.
+    #[must_use]
+    pub fn browser_bubble(&self) -> Option<&'a str> {
+        let is_browser = self.frame.is_browser_in_front();
+        let items = self.items.iter().filter(|_| is_browser);
+        browser_bubble(items.map(IndexedElement::content))
     }
 
     /// Returns the line in which the page of the browser in front says that its server did not have it.

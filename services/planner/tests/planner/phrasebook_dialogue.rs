@@ -354,6 +354,50 @@ fn a_goal_that_is_not_understood_is_declined_before_anything_happens() {
 }
 
 #[test]
+fn a_field_that_keeps_its_text_is_not_cleared() {
+    let filled = |text: &str| {
+        form(&[(
+            "text_field 100,15 200x30",
+            &format!("text_field 100,15 200x30 \"{text}\""),
+        )])
+    };
+    let cleared = |after: &str| {
+        let mut task = Task::new(r#"clear the "Name" field"#);
+        task.step(&filled("Alice"));
+        task.step(after)
+    };
+    let kept = cleared(&filled("Alice"));
+    assert!(
+        kept.starts_with("fail: ") && kept.contains("Alice"),
+        "{kept}"
+    );
+    // What it shows then may be its placeholder.
+    assert!(cleared(&filled("Your full name")).starts_with("done: "));
+    assert!(cleared(FORM).starts_with("done: "));
+}
+
+#[test]
+fn what_is_in_front_of_a_missing_target_is_named() {
+    let page = "window 0,0 900x700 \"Mail\" active browser\nbutton 20,300 80x30 \"Log in\"";
+    let end = |screen: &str| {
+        let mut task = Task::new(r#"click "Log in" then click "Inbox""#);
+        task.step(page);
+        let mut looks = std::iter::repeat_with(|| task.step(screen));
+        looks.find(|step| step != "wait 600ms").unwrap()
+    };
+    let bubble = end(&format!("{page}\ntext 500,80 200x30 \"Save password?\""));
+    assert!(
+        bubble.contains("\"Save password?\" is in front"),
+        "{bubble}"
+    );
+    let plain = end(&format!("{page}\ntext 500,80 200x30 \"Welcome\""));
+    assert!(
+        plain.starts_with("fail: ") && !plain.contains("in front"),
+        "{plain}"
+    );
+}
+
+#[test]
 fn missing_element_is_waited_for_briefly() {
     let mut task = Task::new(r#"click "Save" then click "Really""#);
     assert_eq!(task.step(FORM), "click #7");
@@ -543,8 +587,35 @@ fn a_list_is_opened_and_an_entry_chosen() {
         let mut task = Task::new(goal);
         assert_eq!(task.step(closed), "click #2", "{goal}");
         assert_eq!(task.step(&open), "click #5", "{goal}");
-        assert!(task.step(closed).starts_with("done: "), "{goal}");
+        let chosen = closed.replace("Germany", "China");
+        assert!(task.step(&chosen).starts_with("done: "), "{goal}");
+        // The page sets it back, or shows the entry late.
+        let mut task = Task::new(goal);
+        task.step(closed);
+        task.step(&open);
+        assert_eq!(task.step(closed), "wait 600ms", "{goal}");
+        let mut looks = std::iter::repeat_with(|| task.step(closed));
+        let end = looks.find(|step| step != "wait 600ms").unwrap();
+        assert!(
+            end.starts_with("fail: ") && end.contains("Germany"),
+            "{end}"
+        );
+        let mut task = Task::new(goal);
+        task.step(closed);
+        task.step(&open);
+        let other = closed.replace("Germany", "Portugal");
+        let mut looks = std::iter::repeat_with(|| task.step(&other));
+        let end = looks.find(|step| step != "wait 600ms").unwrap();
+        assert!(end.starts_with("ask: "), "{end}");
     }
+    // A menu only ever shows its name.
+    let menu = "drop_down 100,15 150x30 \"Sort by\"";
+    let open_menu =
+        format!("{menu}\nlist_item 100,45 150x25 \"Name\"\nlist_item 100,70 150x25 \"Price\"");
+    let mut task = Task::new(r#"choose "Price" from "Sort by""#);
+    task.step(menu);
+    assert_eq!(task.step(&open_menu), "click #3");
+    assert!(task.step(menu).starts_with("done: "));
     let mut task = Task::new(r#"choose "Germany" from "Country""#);
     task.step(closed);
     assert_eq!(task.step(&open), "click #4");
@@ -760,6 +831,24 @@ fn a_page_has_come_once_it_shows_more_than_its_address() {
     let mut task = Task::new("open https://example.org");
     task.step(LOADING);
     assert!(task.step(&come).starts_with("done: "));
+}
+
+#[test]
+fn a_page_is_waited_for_while_another_window_is_in_front() {
+    let editor = "window 0,0 900x700 \"Notes\" active\ntext 20,20 100x20 \"Beginning\"";
+    let mut task = Task::new("open https://example.org");
+    task.step(editor);
+    let mut looks = std::iter::repeat_with(|| task.step(editor));
+    let end = looks.find(|step| step != "wait 600ms").unwrap();
+    assert!(end.starts_with("ask: "), "{end}");
+    // Another application may be the one for the address.
+    let mut task = Task::new("open file:///home/ann/notes.txt");
+    task.step(editor);
+    let end = task.step(editor);
+    assert!(end.starts_with("done: "), "{end}");
+    let mut task = Task::new("open file:///home/ann/notes.txt");
+    task.step_with(editor, Verdict::NoEffect);
+    assert!(task.step(editor).starts_with("fail: "));
 }
 
 #[test]

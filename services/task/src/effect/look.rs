@@ -117,13 +117,24 @@ pub fn shows_state_in_itself(kind: ElementKind) -> bool {
     )
 }
 
-/// Returns the part of a control that no focus ring touches, or `None` if the control is empty.
+/// Returns true for kinds that show their state in themselves, but whose real effect is seen elsewhere as well: a page or a list
+/// opens. A change of theirs may therefore be their look, as that of a button.
 #[must_use]
-pub fn core(target: CaptureRect) -> Option<CaptureRect> {
-    let inset = target.width().min(target.height()) / RING_INSET_FRACTION;
+pub fn opens_something(kind: ElementKind) -> bool {
+    matches!(kind, ElementKind::Tab | ElementKind::DropDown)
+}
+
+/// Returns the part of a control that tells a look from an effect once the pointer is away, or `None` if the control is empty. It is
+/// what no focus ring touches; of a tab it is all, because the line below the chosen one is at its edge.
+#[must_use]
+pub fn compared_part(target: CaptureRect, kind: ElementKind) -> Option<CaptureRect> {
+    let inset = match kind {
+        ElementKind::Tab => 0,
+        _ => target.width().min(target.height()) / RING_INSET_FRACTION,
+    };
     let inset = inset.min(MAX_RING_INSET);
-    let core = target.inflate(-inset, -inset);
-    (!core.is_empty()).then_some(core)
+    let part = target.inflate(-inset, -inset);
+    (!part.is_empty()).then_some(part)
 }
 
 /// Returns the smallest element at a point, with its box on the display.
@@ -263,9 +274,11 @@ mod tests {
         assert!(doubtful(&changed(other_part)).is_some());
         let appeared = rect(700, 100, 46, 46);
         assert_eq!(doubtful(&changed(appeared)), None, "it was not there");
-        assert_eq!(core(target), Some(rect(107, 107, 66, 16)));
-        assert_eq!(core(rect(0, 0, 200, 60)), Some(rect(8, 8, 184, 44)));
-        assert_eq!(core(rect(0, 0, 0, 30)), None);
+        let part = |target| compared_part(target, ElementKind::Button);
+        assert_eq!(part(target), Some(rect(107, 107, 66, 16)));
+        assert_eq!(part(rect(0, 0, 200, 60)), Some(rect(8, 8, 184, 44)));
+        assert_eq!(part(rect(0, 0, 0, 30)), None);
+        assert_eq!(compared_part(target, ElementKind::Tab), Some(target));
     }
 
     #[test]

@@ -397,6 +397,16 @@ impl ClausePlanner<'_> {
         Err(ClauseDecision::Wait)
     }
 
+    /// Adds to a problem what may be in the way of a missing target: an open dialog, or a bubble of the browser.
+    fn with_obstacle(&self, problem: String) -> String {
+        let dialog = self.open_dialog().map(|window| window.title.as_str());
+        let bubble = || self.screen.browser_bubble();
+        match dialog.filter(|title| !title.is_empty()).or_else(bubble) {
+            Some(obstacle) => self.voice.in_the_way(&problem, obstacle),
+            None => problem,
+        }
+    }
+
     /// Finds the element that the target phrase names.
     fn locate(
         &self,
@@ -424,9 +434,9 @@ impl ClausePlanner<'_> {
         match found {
             MatchResult::Unique(hit) => Ok(hit),
             MatchResult::Ambiguous(hits) => self.pick(cursor, hits),
-            MatchResult::NotFound { nearest } => {
-                self.missing(cursor, || self.voice.not_found(self.words, aim, &nearest))
-            }
+            MatchResult::NotFound { nearest } => self.missing(cursor, || {
+                self.with_obstacle(self.voice.not_found(self.words, aim, &nearest))
+            }),
         }
     }
 
@@ -463,7 +473,9 @@ impl ClausePlanner<'_> {
         }
         let hits = locate::find_all(self.screen, aim, purpose);
         if hits.is_empty() {
-            self.missing(cursor, || self.voice.not_found(self.words, aim, &[]))
+            self.missing(cursor, || {
+                self.with_obstacle(self.voice.not_found(self.words, aim, &[]))
+            })
         } else {
             Ok(hits)
         }
@@ -667,16 +679,25 @@ impl ClausePlanner<'_> {
                 self.words,
             )]));
         }
+        let named = list.text.clone();
         let list = self.locate(
             cursor,
             &list.clone().with_default_kind(ElementKind::DropDown),
             Interaction::EnterText,
         )?;
         cursor.work.set_list_bounds(list.bounds);
+        cursor.work.former_value = self.value_of(&list, named.as_deref());
         Ok(ClauseDecision::Act(vec![actions::click(
             list.target(),
             self.words,
         )]))
+    }
+
+    /// Returns what a list or a field shows; `None` if it shows its name, which stays whatever is chosen.
+    fn value_of(&self, field: &ElementMatch, name: Option<&str>) -> Option<String> {
+        let shown = self.screen.text_in_field(field.bounds)?;
+        let is_name = name.is_some_and(|name| shown.holds(name));
+        (!is_name && !shown.value().is_empty()).then(|| shown.value().to_owned())
     }
 
     /// Clicks the matching option nearest to the opened list. The list's own box is excluded, because it shows the current
@@ -687,10 +708,9 @@ impl ClausePlanner<'_> {
         option: &TargetPhrase,
     ) -> Attempt<ClauseDecision> {
         if cursor.work.stage > 1 {
-            return if self.nothing_changed() {
-                self.fail(self.voice.nothing_changed(self.words))
-            } else {
-                Ok(ClauseDecision::Done)
+            return match self.nothing_changed() {
+                true => self.fail(self.voice.nothing_changed(self.words)),
+                false => self.chosen_in_list(cursor, option),
             };
         }
         let opened = cursor.work.list_bounds();
@@ -711,6 +731,36 @@ impl ClausePlanner<'_> {
             entry.target(),
             self.words,
         )]))
+    }
+
+    /// Reads a list again from which an entry was chosen, if it showed another value before. A list that has gone, or only ever shows
+    /// its name, tells nothing.
+    fn chosen_in_list(
+        &self,
+        cursor: &mut ClauseCursor,
+        option: &TargetPhrase,
+    ) -> Attempt<ClauseDecision> {
+        let shown = cursor.work.list_bounds();
+        let shown = shown.and_then(|bounds| self.screen.text_in_field(bounds));
+        let wanted = option.text.as_deref();
+        let Some(((shown, wanted), former)) =
+            shown.zip(wanted).zip(cursor.work.former_value.as_deref())
+        else {
+            return Ok(ClauseDecision::Done);
+        };
+        if !shown.differs_from(wanted) {
+            return Ok(ClauseDecision::Done);
+        }
+        let is_former = shown.holds(former);
+        if cursor.work.field_looks < MAX_LOOKS_AT_FIELD {
+            cursor.work.field_looks += 1;
+            return Ok(ClauseDecision::Wait);
+        }
+        match is_former {
+            true => self.fail(self.voice.not_taken(self.words, shown.value())),
+            // It may be the same in other words: `US` for `United States`.
+            false => Ok(ClauseDecision::AskWhetherDone),
+        }
     }
 
     fn type_text(
@@ -753,6 +803,7 @@ impl ClausePlanner<'_> {
             && replace
         {
             cursor.work.set_list_bounds(field.bounds);
+            cursor.work.former_value = self.value_of(field, aim.text.as_deref());
             return Ok(ClauseDecision::Act(vec![actions::click(
                 field.target(),
                 self.words,
@@ -993,6 +1044,7 @@ impl ClausePlanner<'_> {
             Some(aim) => {
                 let field = self.locate(cursor, aim, Interaction::EnterText)?;
                 cursor.work.add_field(field.bounds);
+                cursor.work.former_value = self.value_of(&field, None);
                 self.focus_on(&field, true)
             }
             None => vec![self.command('a')],
@@ -1001,16 +1053,19 @@ impl ClausePlanner<'_> {
         Ok(ClauseDecision::Act(actions))
     }
 
+    /// Reads a field again that was cleared. What it shows then may be its placeholder, but not the former text.
     fn cleared(&self, cursor: &ClauseCursor) -> Attempt<ClauseDecision> {
-        if !self.nothing_changed() {
-            return Ok(ClauseDecision::Done);
-        }
         let mut shown = cursor.work.field_bounds();
-        match shown.find_map(|bounds| self.screen.text_in_field(bounds)) {
-            Some(shown) if !shown.value().is_empty() => {
-                self.fail(self.voice.not_cleared(self.words, shown.value()))
-            }
-            _ => Ok(ClauseDecision::AlreadySo),
+        let shown = shown.find_map(|bounds| self.screen.text_in_field(bounds));
+        let former = cursor.work.former_value.as_deref();
+        let keeps_text = |shown: &TextAtField<'_>| match former {
+            Some(former) if !self.nothing_changed() => shown.holds(former),
+            _ => self.nothing_changed() && !shown.value().is_empty(),
+        };
+        match shown.filter(keeps_text) {
+            Some(shown) => self.fail(self.voice.not_cleared(self.words, shown.value())),
+            None if self.nothing_changed() => Ok(ClauseDecision::AlreadySo),
+            None => Ok(ClauseDecision::Done),
         }
     }
 
@@ -1217,7 +1272,7 @@ impl ClausePlanner<'_> {
     /// the goal, where nothing later would show that it has not come.
     fn page_opened(&self, cursor: &mut ClauseCursor, url: &str) -> Attempt<ClauseDecision> {
         if !self.request.frame.is_browser_in_front() {
-            return Ok(ClauseDecision::Done);
+            return self.opened_without_browser(cursor, url);
         }
         if let Some(error) = self.screen.browser_error() {
             return self.fail(self.voice.page_failed(self.words, error));
@@ -1232,6 +1287,29 @@ impl ClausePlanner<'_> {
         }
         cursor.work.looks += 1;
         Ok(ClauseDecision::Wait)
+    }
+
+    /// Judges an opened address while no known browser is in front. A browser may start slowly, or be one that is not known; other
+    /// addresses open other applications.
+    fn opened_without_browser(
+        &self,
+        cursor: &mut ClauseCursor,
+        url: &str,
+    ) -> Attempt<ClauseDecision> {
+        let is_page = url.starts_with("http://") || url.starts_with("https://");
+        let may_come = is_page && self.is_last && self.request.frame.active_window().is_some();
+        let has_come = self.effects().any(|effect| effect.window_changed);
+        match may_come && !has_come {
+            false if self.nothing_changed() => self.fail(self.voice.nothing_changed(self.words)),
+            false => Ok(ClauseDecision::Done),
+            true if cursor.work.looks >= MAX_LOOKS_AT_BLANK_PAGE => {
+                Ok(ClauseDecision::AskWhetherDone)
+            }
+            true => {
+                cursor.work.looks += 1;
+                Ok(ClauseDecision::Wait)
+            }
+        }
     }
 
     /// Opens an application and waits for its window, if windows are reported.

@@ -57,6 +57,9 @@ pub(super) struct ClauseProgress {
     pub(super) tried: Vec<FramePixel>,
     /// Box of the list that was opened, as minimum and maximum corner.
     pub(super) opened: Option<(FramePixel, FramePixel)>,
+    /// Value that a list or a field showed before it was opened or cleared; `None` if that is not known.
+    #[serde(default)]
+    pub(super) former_value: Option<String>,
     /// Boxes of the fields that text was entered into, as minimum and maximum corner.
     pub(super) fields: Vec<(FramePixel, FramePixel)>,
     /// A date field was emptied and the date is not typed yet.

@@ -91,6 +91,16 @@ impl Messages {
         }
     }
 
+    /// Adds to a problem what is in front of the screen, and may be in the way.
+    pub(super) fn in_the_way(self, problem: &str, obstacle: &str) -> String {
+        let obstacle = self.quoted(obstacle);
+        Message::PhrasebookInTheWay {
+            problem,
+            obstacle: &obstacle,
+        }
+        .text(self.0)
+    }
+
     /// Names a target: its kind, text, ordinal, place and neighbour.
     fn target(self, aim: &TargetPhrase) -> String {
         if self.0 == Language::English {
