@@ -52,9 +52,6 @@ pub struct ErrorReport {
     pub fields: Vec<FieldError>,
     /// Delay before a retry makes sense (`RetryInfo`).
     pub retry_after: Option<Duration>,
-    /// Responses of a model's provider to the failed call, in order, each JSON. A status has as much of the latest as its header
-    /// holds.
-    pub model_responses: Vec<String>,
 }
 
 impl ErrorReport {
@@ -67,7 +64,6 @@ impl ErrorReport {
             metadata: BTreeMap::new(),
             fields: Vec::new(),
             retry_after: None,
-            model_responses: Vec::new(),
         }
     }
 
@@ -131,11 +127,23 @@ impl ErrorReport {
         }
     }
 
-    /// Adds the responses of a model's provider to the failed call, each JSON.
+    /// Adds the responses of a model's provider to the failed call, in order, each JSON. A status has as much of the latest as its
+    /// header holds.
     #[must_use]
-    pub fn with_model_responses(mut self, responses: Vec<String>) -> Self {
-        self.model_responses = responses;
-        self
+    pub fn with_model_responses(self, responses: &[String]) -> Self {
+        match header::array_of(responses) {
+            Some(array) => self.with(MODEL_RESPONSES, array),
+            None => self,
+        }
+    }
+
+    /// Returns the responses of a model's provider to the failed call, in order, each JSON.
+    #[must_use]
+    pub fn model_responses(&self) -> Vec<String> {
+        let array = self.metadata.get(MODEL_RESPONSES);
+        array
+            .map(|array| header::responses_of(array))
+            .unwrap_or_default()
     }
 
     /// Sets the delay before a retry.
@@ -148,10 +156,13 @@ impl ErrorReport {
     /// Converts to a status with all details.
     #[must_use]
     pub fn into_status(self) -> Status {
-        let responses = header::responses_beside(&self.message, &self.model_responses);
+        let responses = header::responses_beside(&self.message, &self.model_responses());
         let responses = responses.map(|array| (MODEL_RESPONSES.to_owned(), array));
-        let metadata: std::collections::HashMap<String, String> =
-            self.metadata.into_iter().chain(responses).collect();
+        let uncut = self
+            .metadata
+            .into_iter()
+            .filter(|(key, _)| key != MODEL_RESPONSES);
+        let metadata: std::collections::HashMap<String, String> = uncut.chain(responses).collect();
         let mut details = ErrorDetails::with_error_info(self.reason, DOMAIN, metadata);
         for FieldError { field, description } in self.fields {
             details.add_bad_request_violation(field, description);
@@ -174,21 +185,15 @@ impl ErrorReport {
             .flatten()
             .map(|violation| FieldError::new(&violation.field, &violation.description))
             .collect();
-        let mut metadata: BTreeMap<String, String> = info
-            .map(|info| info.metadata.clone().into_iter().collect())
-            .unwrap_or_default();
-        let responses = metadata.remove(MODEL_RESPONSES);
         Self {
             code: status.code(),
             reason: info.map_or_else(|| reason::TRANSPORT.to_owned(), |info| info.reason.clone()),
             message: status.message().to_owned(),
-            metadata,
+            metadata: info
+                .map(|info| info.metadata.clone().into_iter().collect())
+                .unwrap_or_default(),
             fields,
             retry_after: details.retry_info().and_then(|info| info.retry_delay),
-            model_responses: responses
-                .as_deref()
-                .map(header::responses_of)
-                .unwrap_or_default(),
         }
     }
 }
@@ -304,15 +309,15 @@ mod tests {
         let failed = ErrorReport::new(Code::Unavailable, "ALL_BACKENDS_FAILED", "none answers");
         let short = failed
             .clone()
-            .with_model_responses(vec![r#"{"n": 1.50}"#.to_owned()]);
+            .with_model_responses(&[r#"{"n": 1.50}"#.to_owned()]);
         assert_eq!(
             ErrorReport::from_status(&short.clone().into_status()),
             short
         );
-        let long = failed.with_model_responses(vec![format!("\"{}\"", "x".repeat(50_000))]);
+        let long = failed.with_model_responses(&[format!("\"{}\"", "x".repeat(50_000))]);
         let status = long.into_status();
         assert!(status.details().len() < 4096, "{}", status.details().len());
-        assert_eq!(ErrorReport::from_status(&status).model_responses.len(), 1);
+        assert_eq!(ErrorReport::from_status(&status).model_responses().len(), 1);
     }
 
     #[test]

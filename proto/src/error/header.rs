@@ -67,7 +67,12 @@ fn fitting(responses: &[String], bytes: usize) -> Option<String> {
         kept.push(text);
     }
     kept.reverse();
-    (!kept.is_empty()).then(|| format!("[{}]", kept.join(",\n")))
+    array_of(&kept)
+}
+
+/// Returns responses as a JSON array; `None` if there are none.
+pub(super) fn array_of(responses: &[String]) -> Option<String> {
+    (!responses.is_empty()).then(|| format!("[{}]", responses.join(",\n")))
 }
 
 /// Returns the bytes that are left for responses beside a message, in a header that common clients accept.

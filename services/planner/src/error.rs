@@ -202,7 +202,7 @@ impl From<Error> for ErrorReport {
                 message,
             ),
         };
-        report.with_usage(usage).with_model_responses(responses)
+        report.with_usage(usage).with_model_responses(&responses)
     }
 }
 
@@ -353,7 +353,7 @@ mod tests {
                 "{error}"
             );
             assert_eq!(report.usage(), error.usage(), "{error}");
-            assert_eq!(report.model_responses, error.responses(), "{error}");
+            assert_eq!(report.model_responses(), error.responses(), "{error}");
         }
     }
 

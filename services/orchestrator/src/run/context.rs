@@ -284,7 +284,7 @@ impl RunContext {
     pub(super) async fn record_failed_model_call(&mut self, what: &str, report: &ErrorReport) {
         // The failure counts, whether or not its responses can be stored; storing logs its own.
         let stored = self
-            .store_responses(&report.model_responses, "failed")
+            .store_responses(&report.model_responses(), "failed")
             .await;
         let responses = stored.unwrap_or_default();
         let (reason, message) = (&report.reason, &report.message);

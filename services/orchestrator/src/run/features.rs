@@ -49,8 +49,8 @@ pub struct LoopFeatures {
     pub recheck_elsewhere: bool,
     /// Also look once more if the look of the target changed beside it.
     pub recheck_beside_look: bool,
-    /// Take a change of a tab or a list for its look if it goes with the pointer.
-    pub doubt_tabs: bool,
+    /// Take a change of a tab or a list for its look if it goes with the pointer, and that of a target on which the pointer was before.
+    pub doubt_more_looks: bool,
     /// Compare the text of a cell that was entered by a double click with its former one.
     pub read_cells_back: bool,
     /// Compare an entered text with what its field showed before, and one of several lines by its lines.
@@ -80,7 +80,7 @@ impl LoopFeatures {
         lease_files: true,
         recheck_elsewhere: true,
         recheck_beside_look: true,
-        doubt_tabs: true,
+        doubt_more_looks: true,
         read_cells_back: true,
         compare_former_text: true,
     };

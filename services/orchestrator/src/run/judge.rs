@@ -398,8 +398,8 @@ impl Judge {
             .judge_within(run, screen, judged_action, timeouts)
             .await?;
         let judged = &judgement.effect;
-        let doubts_tabs = run.config.features.doubt_tabs;
-        let Some(check) = LookCheck::of(screen, attempt, resolved, before, judged, doubts_tabs)
+        let more_looks = run.config.features.doubt_more_looks;
+        let Some(check) = LookCheck::of(screen, attempt, resolved, before, judged, more_looks)
         else {
             return Ok(judgement);
         };
@@ -422,7 +422,7 @@ impl Judge {
         };
         let later = self.judge_within(run, screen, lit_action, extended).await?;
         let is_in_vain =
-            match LookCheck::of(screen, attempt, resolved, lit, &later.effect, doubts_tabs) {
+            match LookCheck::of(screen, attempt, resolved, lit, &later.effect, more_looks) {
                 // Motion has other parts than those that were seen moving.
                 Some(again) => {
                     let ignore = [screen.background_motion_areas(), ignore].concat();

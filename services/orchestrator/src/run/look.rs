@@ -51,8 +51,9 @@ pub(super) struct LookCheck {
     target: CaptureRect,
     /// Part of the target that is compared.
     part: CaptureRect,
-    /// Point beside the target where the pointer touches nothing, or `None` if it need not be moved: nothing changed at the target,
-    /// or the pointer was there before the click.
+    /// The pointer was on the target before the click: its highlight may be part of both frames.
+    was_there: bool,
+    /// Point beside the target where the pointer touches nothing, or `None` if it need not, or cannot, be moved.
     spot: Option<CapturePoint>,
     /// Changes elsewhere that may be motion.
     motions: Vec<CaptureRect>,
@@ -70,7 +71,7 @@ impl LookCheck {
         resolved: &ResolvedAction,
         before: &Frame,
         judged: &Effect,
-        doubts_tabs: bool,
+        more_looks: bool,
     ) -> Option<Self> {
         let Action::Click {
             at: Some(point), ..
@@ -95,20 +96,23 @@ impl LookCheck {
         let has_look = !change.looks.is_empty();
         // A field in which something is entered next shows by that whether it took the focus.
         let may_have_caret = element.kind == ElementKind::TextField && attempt.is_last;
-        let may_be_look = doubts_tabs && look::opens_something(element.kind);
+        let may_be_look = more_looks && look::opens_something(element.kind);
         let shows_state = look::shows_state_in_itself(element.kind) && !may_be_look;
         if has_look && shows_state && !may_have_caret {
+            return None;
+        }
+        let was_there = target.contains(left);
+        let is_moved = has_look && (more_looks || !was_there);
+        let spot = look::free_spot(scene, frame, target).filter(|_| is_moved);
+        if is_moved && spot.is_none() && !was_there {
             return None;
         }
         Some(Self {
             point,
             target,
             part: look::compared_part(target, element.kind)?,
-            // With the pointer on the target already, its highlight is part of both frames.
-            spot: match target.contains(left) || !has_look {
-                true => None,
-                false => Some(look::free_spot(scene, frame, target)?),
-            },
+            was_there,
+            spot,
             motions: change.motions,
             lit: view.latest_frame.clone(),
             may_have_caret,
@@ -127,14 +131,16 @@ impl LookCheck {
         let (scene, frame) = view.scene();
         let (element, _) = look::element_at(scene, frame, point)?;
         let was_there = target.contains(before.cursor?.position);
+        let spot = look::free_spot(scene, frame, target);
+        if spot.is_none() && !was_there {
+            return None;
+        }
         Some(Self {
             point,
             target,
             part: look::compared_part(target, element.kind)?,
-            spot: match was_there {
-                true => None,
-                false => Some(look::free_spot(scene, frame, target)?),
-            },
+            was_there,
+            spot,
             motions: Vec::new(),
             lit: view.latest_frame.clone(),
             may_have_caret: false,
@@ -157,13 +163,20 @@ impl LookCheck {
         before: &Frame,
         ignore: &[CaptureRect],
     ) -> RunResult<bool> {
-        let Some(spot) = self.spot else {
+        if self.spot.is_none() || self.was_there {
             let is_as_before = self
                 .is_part_unchanged(run, before, &self.lit, ignore)
                 .await?;
-            return Ok(is_as_before
+            let is_only_look = is_as_before
                 && self.only_moves(run, screen, None, ignore).await?
-                && !self.has_caret(run, before, ignore).await?);
+                && !self.has_caret(run, before, ignore).await?;
+            if is_only_look {
+                return Ok(true);
+            }
+        }
+        // A page that has just come draws no highlight under a pointer that rests, until it is clicked.
+        let Some(spot) = self.spot else {
+            return Ok(false);
         };
         // It would show the pointer elsewhere.
         screen.cancel_next_observation();

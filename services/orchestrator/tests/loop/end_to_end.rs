@@ -343,7 +343,7 @@ async fn responses_to_other_calls_are_stored_and_exported() {
     let failed = ErrorReport::new(Code::Unavailable, "ALL_BACKENDS_FAILED", "none decides")
         .retry_after(Duration::from_millis(1))
         .with_usage(used)
-        .with_model_responses(vec![r#"{"invalid":1}"#.to_owned()]);
+        .with_model_responses(&[r#"{"invalid":1}"#.to_owned()]);
     cluster.world.fail("plan", 1, &failed);
     let name = cluster.create().await;
     let story = cluster.follow(&name).await;

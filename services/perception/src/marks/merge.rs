@@ -457,8 +457,8 @@ mod tests {
         let field = seen(TextField, rect(130, 160, 570, 205));
         let city = read("City", rect(130, 130, 165, 150));
         check(
-            &[pane, field.clone()],
-            &[city.clone(), read("Lisbon", rect(140, 170, 200, 190))],
+            &[pane, field],
+            &[city, read("Lisbon", rect(140, 170, 200, 190))],
             &[
                 (Control, "", Detector),
                 (Label, "City", Ocr),

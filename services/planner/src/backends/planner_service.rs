@@ -88,7 +88,7 @@ impl Backend for PlannerServiceBackend {
             let planned = self.planner.plan(request.clone()).await;
             planned.map_err(|report| {
                 call.usage.add(report.usage());
-                keep_responses(call, &report.model_responses);
+                keep_responses(call, &report.model_responses());
                 failure(&report)
             })
         };

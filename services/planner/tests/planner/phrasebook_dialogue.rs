@@ -377,7 +377,7 @@ fn a_field_that_keeps_its_text_is_not_cleared() {
 }
 
 #[test]
-fn what_is_in_front_of_a_missing_target_is_named() {
+fn a_missing_target_names_what_is_in_front() {
     let page = "window 0,0 900x700 \"Mail\" active browser\nbutton 20,300 80x30 \"Log in\"";
     let end = |screen: &str| {
         let mut task = Task::new(r#"click "Log in" then click "Inbox""#);

@@ -427,7 +427,7 @@ async fn answers_carry_the_responses_of_the_provider() {
 #[tokio::test]
 async fn errors_carry_the_responses_of_the_provider() {
     let asked = QuestionFixture::start().await;
-    let kept = |error: &ErrorReport| texts_of(&error.model_responses);
+    let kept = |error: &ErrorReport| texts_of(&error.model_responses());
     // A mistake that is repeated is not reported again.
     asked.will_say("none");
     asked.will_say("none");
