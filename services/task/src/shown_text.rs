@@ -14,28 +14,59 @@ pub fn folded(text: &str) -> String {
         .collect()
 }
 
-/// Returns true if the texts, read one after the other, contain these words: whole words, in any case, width and spacing. A text
-/// that ends within a longer word is not contained: "saved" is not in "Unsaved".
-pub fn contains_words<'a>(texts: impl IntoIterator<Item = &'a str>, wanted: &str) -> bool {
-    let wanted: Vec<char> = folded(wanted).chars().collect();
-    let mut characters = Vec::new();
-    // True where a word may begin or end: before each character, and at the end.
-    let mut boundaries = Vec::new();
-    for text in texts {
+/// A text without spaces, and where its words and numbers end.
+#[derive(Default)]
+struct Characters {
+    characters: Vec<char>,
+    /// True where a word may begin or end: before each character.
+    boundaries: Vec<bool>,
+    /// True before each character that belongs to another number than the digit before it.
+    is_other_number: Vec<bool>,
+}
+
+impl Characters {
+    fn add(&mut self, text: &str) {
+        let all: Vec<char> = width_and_case(text).collect();
         let mut before = None;
-        for character in width_and_case(text) {
+        for (at, &character) in all.iter().enumerate() {
             if !character.is_whitespace() {
-                boundaries.push(before.is_none_or(|before| !is_within_word(before, character)));
-                characters.push(character);
+                let follows_space = before.is_none_or(char::is_whitespace);
+                let last = self.characters.last();
+                let joins_digits = last.is_some_and(char::is_ascii_digit) && follows_space;
+                let group = all[at..].iter().take_while(|c| c.is_ascii_digit()).count();
+                // Groups of digits of one number have three or four: `1 000`, `4111 1111`.
+                let is_other = joins_digits && (1..=2).contains(&group);
+                self.is_other_number.push(is_other);
+                self.boundaries
+                    .push(before.is_none_or(|before| !is_within_word(before, character)));
+                self.characters.push(character);
             }
             before = Some(character);
         }
     }
-    boundaries.push(true);
-    characters
-        .windows(wanted.len().max(1))
-        .enumerate()
-        .any(|(at, found)| found == wanted && boundaries[at] && boundaries[at + wanted.len()])
+}
+
+/// Returns true if the texts, read one after the other, contain these words: whole words, in any case, width and spacing. A text
+/// that ends within a longer word is not contained: "saved" is not in "Unsaved". Neither are numbers taken together that stand apart:
+/// "Part 25" is not in "Part 2 5.00".
+pub fn contains_words<'a>(texts: impl IntoIterator<Item = &'a str>, wanted: &str) -> bool {
+    let mut sought = Characters::default();
+    sought.add(wanted);
+    let mut shown = Characters::default();
+    for text in texts {
+        shown.add(text);
+    }
+    shown.boundaries.push(true);
+    let length = sought.characters.len();
+    let mut windows = shown.characters.windows(length.max(1)).enumerate();
+    windows.any(|(at, found)| {
+        let ends = shown.boundaries[at] && shown.boundaries[at + length];
+        let numbers = shown.is_other_number[at..at + length].iter();
+        let numbers = numbers.zip(&sought.is_other_number).skip(1);
+        found == sought.characters
+            && ends
+            && numbers.into_iter().all(|(shown, sought)| !shown || *sought)
+    })
 }
 
 /// Maximum number of lines over which a text may run. A paragraph in a dialog is rarely longer, and every line costs a comparison.
@@ -107,6 +138,11 @@ mod tests {
     fn only_whole_words_are_contained() {
         let contains = |text: &str, wanted: &str| contains_words([text], wanted);
         assert!(!contains("Unsaved changes", "saved"));
+        // A column beside it has another number.
+        assert!(!contains("Part 2  5.00", "Part 25"));
+        assert!(!contains("Part 2 5", "Part 25"));
+        assert!(contains("Part 2 5", "Part 2 5"));
+        assert!(contains("1 000 items", "1000 items"));
         assert!(!contains("Order 4512", "45"));
         assert!(contains("It is SAVED.", "saved"));
         assert!(contains("Form saved", "form  saved"));

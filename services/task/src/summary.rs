@@ -47,14 +47,22 @@ pub fn summarise(task: &Task, end: &Event) -> Option<String> {
         Event::Failed(failure) => failed_words(&failure.message),
         _ => None,
     };
-    let done = done_before(task, failed);
+    let pending = pending_intents(task);
+    let mut done = done_before(task, failed);
+    // A field was clicked, but the text for it was not typed: the clause is not done.
+    if done
+        .last()
+        .is_some_and(|line| pending.contains(&line.text.as_str()))
+    {
+        done.pop();
+    }
     let lines = last_counted(done.iter().map(|line| (line.text.as_str(), line.times)));
     let joined = join_clauses(&lines, language);
     let done_message = match done.is_empty() {
         true => Message::SummaryNothingDone,
         false => Message::SummaryDone { done: &joined },
     };
-    let pending = join_clauses(&pending_intents(task), language);
+    let pending = join_clauses(&pending, language);
     let remaining = match remainder(&task.spec.goal, &done, failed) {
         Some("") => None,
         Some(remaining) => Some(Message::SummaryRemaining { remaining }),

@@ -18,6 +18,8 @@ const MIN_VISIBLE_PART_CHARS: usize = 8;
 const MIN_SHARED_RUNS: f64 = 0.4;
 /// Resemblance above which a text is what a field showed before: one of five characters may be read otherwise.
 const MIN_FORMER_RESEMBLANCE: f64 = 0.8;
+/// Maximum number of characters of a unit that a field shows behind its number.
+const MAX_UNIT_CHARS: usize = 4;
 /// Resemblance below which a shown text cannot be a misreading of the entered one. Text recognition at 11 px still reads
 /// more than half of the characters.
 const MAX_OTHER_RESEMBLANCE: f64 = 0.4;
@@ -58,7 +60,7 @@ impl<'a> TextAtField<'a> {
         if entered.is_empty() {
             return self.value.contains(text.trim());
         }
-        if self.is_completed(text) {
+        if self.is_completed(text) || self.is_longer_number(text) {
             return false;
         }
         let is_part = entered.contains(&shown) && shown.chars().count() >= MIN_VISIBLE_PART_CHARS;
@@ -111,6 +113,13 @@ impl<'a> TextAtField<'a> {
         self.differs_from(text) && !is_date && !plain(self.value).contains(&plain(text))
     }
 
+    /// Returns whether the field still shows its former text, or a part of it.
+    #[must_use]
+    pub fn is_left_of(&self, former: &str) -> bool {
+        let (shown, former) = (plain(self.value), plain(former));
+        !shown.is_empty() && former.contains(&shown) || self.holds(&former)
+    }
+
     /// Returns whether the field shows its former content together with the text that was to replace it, joined to one word. A label
     /// in the field stands apart from the text.
     #[must_use]
@@ -160,6 +169,19 @@ impl<'a> TextAtField<'a> {
     fn goes_on(&self, text: &str) -> bool {
         let mut occurrences = occurrences(self.value, text).peekable();
         occurrences.peek().is_some() && !occurrences.any(|is_alone| is_alone)
+    }
+
+    /// Returns whether it shows a number that goes on with what may be a caret: `41` for `4`.
+    fn is_longer_number(&self, text: &str) -> bool {
+        let are_numbers = number(text).is_some() && number(self.value).is_some();
+        are_numbers && self.may_end_in_caret(text)
+    }
+
+    /// Returns whether the text goes on with what may be a caret. It blinks, so another look tells.
+    #[must_use]
+    pub fn may_end_in_caret(&self, text: &str) -> bool {
+        let rest = self.value.trim().strip_prefix(text.trim());
+        rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| is_like_caret(&c)))
     }
 
     /// Returns whether it shows the parts of an ISO 8601 date in any order.
@@ -347,8 +369,11 @@ fn joins(shown: &str, former: &str, text: &str) -> bool {
     let compared = compared(&characters);
     let is_joined = |at: usize| {
         let (left, right) = (compared.get(at.wrapping_sub(1)), compared.get(at));
-        left.zip(right)
-            .is_some_and(|(left, right)| is_seamless(&characters, left.0, right.0))
+        left.zip(right).is_some_and(|(left, right)| {
+            // A short text after a number may be its unit: `12kg`.
+            let touches = right.0 == left.0 + 1 && former.chars().count() > MAX_UNIT_CHARS;
+            touches || is_seamless(&characters, left.0, right.0)
+        })
     };
     let is_former = |rest: &str| {
         let resemblance = strsim::normalized_damerau_levenshtein(rest, former);
@@ -499,6 +524,7 @@ mod tests {
     #[test]
     fn a_field_that_shows_its_former_text_with_the_new_one_keeps_it() {
         check_kept("oldnew", "old", "new", true);
+        check_kept("R-2026/17old-ref", "old-ref", "R-2026/17", true);
         check_kept("newold", "old", "new", true);
         check_kept("Lis Lisbonbon", "Lis bon", "Lisbon", true);
         check_kept("BerlinLisbon", "Berlln", "Lisbon", true);

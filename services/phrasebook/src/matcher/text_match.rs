@@ -180,7 +180,32 @@ impl FoldedText {
         (0..=self.len() - length)
             .filter(stands_at)
             .map(|start| start..start + length)
+            .filter(|range| self.keeps_numbers(range, needle))
             .collect()
+    }
+
+    /// Returns whether the characters are those of the other text, and numbers are not put together.
+    fn is_same(&self, other: &Self) -> bool {
+        self.text() == other.text() && self.keeps_numbers(&(0..self.len()), other)
+    }
+
+    /// Returns whether no two numbers of this range are one in `needle`, which has the same characters: `Part 2 5.00` is not `Part 25`.
+    /// Groups of three or four digits are of one number: `1 000`.
+    fn keeps_numbers(&self, range: &Range<usize>, needle: &Self) -> bool {
+        let gap = |text: &Self, at: usize| text.characters[at].1 - text.characters[at - 1].1;
+        let joins = |at: usize| {
+            let (left, right) = (self.characters[at - 1].1, self.characters[at].1);
+            let is_apart = gap(self, at) > 1 && self.is_digit(left) && self.is_digit(right);
+            let digits = (right..).take_while(|index| self.is_digit(*index)).count();
+            let is_group = gap(self, at) == 2 && (3..=4).contains(&digits);
+            is_apart && !is_group && gap(needle, at - range.start) == 1
+        };
+        !(range.start + 1..range.end).any(joins)
+    }
+
+    fn is_digit(&self, grapheme: usize) -> bool {
+        let grapheme = self.graphemes.get(grapheme);
+        grapheme.is_some_and(|grapheme| grapheme.chars().all(|c| c.is_ascii_digit()))
     }
 
     /// Returns whether a word starts at the character `at`.
@@ -191,6 +216,16 @@ impl FoldedText {
         ) else {
             return true;
         };
+        let between = self.graphemes.get(before_index + 1..*index);
+        let is_fraction = between.is_some_and(|marks| {
+            !marks.is_empty()
+                && marks
+                    .iter()
+                    .all(|mark| matches!(mark.as_str(), "." | "," | ":"))
+        });
+        if is_fraction && self.is_digit(before_index) && self.is_digit(*index) {
+            return false;
+        }
         let has_space = index - before_index > 1;
         let is_upper = |index: usize| {
             self.graphemes
@@ -266,14 +301,14 @@ pub(super) fn compare(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> 
             range: 0..line.graphemes.len(),
         }]
     };
-    if wanted.text() == line.text() {
+    if line.is_same(wanted) {
         return whole(MatchTier::Exact, 1.0);
     }
     let (bare_wanted, bare_line) = (wanted.alphanumeric_only(), line.alphanumeric_only());
-    if bare_wanted.text() == bare_line.text() {
+    if bare_line.is_same(&bare_wanted) {
         return whole(MatchTier::AlphanumericOnly, 0.98);
     }
-    if bare_wanted.skeleton().text() == bare_line.skeleton().text() {
+    if bare_line.skeleton().is_same(&bare_wanted.skeleton()) {
         return whole(MatchTier::LookAlike, 0.92);
     }
     // Strongest tier first: the first attempt with a match is taken, and the weaker ones are not compared with it.

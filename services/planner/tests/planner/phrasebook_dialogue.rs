@@ -364,8 +364,18 @@ fn a_field_that_keeps_its_text_is_not_cleared() {
     let cleared = |after: &str| {
         let mut task = Task::new(r#"clear the "Name" field"#);
         task.step(&filled("Alice"));
-        task.step(after)
+        let mut next = task.step(after);
+        if next == "click (200, 30) x3; press delete" {
+            // Tk takes Ctrl+A for the beginning of the line.
+            next = task.step(after);
+        }
+        next
     };
+    let rest = cleared(&filled("lice"));
+    assert!(
+        rest.starts_with("fail: ") && rest.contains("lice"),
+        "{rest}"
+    );
     let kept = cleared(&filled("Alice"));
     assert!(
         kept.starts_with("fail: ") && kept.contains("Alice"),
@@ -1047,7 +1057,7 @@ fn an_entered_text_is_read_back() {
     assert_eq!(steps(fill, Verdict::NoEffect, FORM), nothing);
     assert_eq!(
         steps(fill, Verdict::NoEffect, &field("Alice")),
-        r#"click (200, 30); press ctrl+a; paste "Bob""#
+        r#"click (200, 30) x3; paste "Bob""#
     );
     assert_eq!(
         steps(fill, Verdict::NoEffect, &field("Bob")),

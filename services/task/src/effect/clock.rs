@@ -28,12 +28,22 @@ pub fn clocks(scene: &Scene, frame: &Frame, background_motion: &[CaptureRect]) -
         let says_time = contains_time(&element.content)
             && element.content.chars().count() <= MAX_CLOCK_TEXT_CHARS;
         shows_current_time(&element.content, frame.captured_at)
+            || is_cut_clock(&element.content)
             || (says_time && background_motion.iter().any(moves))
     };
     let clocks = scene.elements.iter().filter(is_clock);
     clocks
         .map(|element| bounds_on_display(element, frame))
         .collect()
+}
+
+/// Returns true for the end of a clock whose hours were read as another text: `:52:00`. Nothing else begins like that.
+fn is_cut_clock(text: &str) -> bool {
+    let digits = text.trim().strip_prefix(':');
+    digits.is_some_and(|digits| {
+        let is_time = digits.chars().all(|c| c.is_ascii_digit() || c == ':');
+        is_time && digits.len() <= "52:00".len() && digits.starts_with(|c: char| c.is_ascii_digit())
+    })
 }
 
 fn shows_current_time(text: &str, now: SystemTime) -> bool {
@@ -55,6 +65,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn end_of_a_clock_is_a_clock() {
+        assert!(is_cut_clock(":52:00") && is_cut_clock(":48"));
+        for text in [":", "::", ":a", "52:00", ":52:00:10", ":1234567"] {
+            assert!(!is_cut_clock(text), "{text}");
+        }
+    }
 
     #[test]
     fn text_showing_the_current_time_is_a_clock() {

@@ -42,6 +42,19 @@ pub(super) fn click(at: Target, intent: &str) -> PlannedAction {
     )
 }
 
+/// Returns a triple click, which selects a line of text.
+pub(super) fn triple_click(at: Target, intent: &str) -> PlannedAction {
+    once(
+        Action::Click {
+            at: Some(at),
+            button: Button::Left,
+            count: 3,
+            modifiers: Vec::new(),
+        },
+        intent,
+    )
+}
+
 pub(super) fn key_chord(keys: Vec<Key>, intent: &str) -> PlannedAction {
     once(Action::KeyChord { keys, repeat: 1 }, intent)
 }

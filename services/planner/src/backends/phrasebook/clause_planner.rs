@@ -11,7 +11,7 @@ use motorium_proto::domain::desktop::Platform;
 use motorium_proto::domain::effect::{Effect, Verdict};
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::frame::Window;
-use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::key::Key;
 use motorium_proto::service::PlanRequest;
 
@@ -993,7 +993,7 @@ impl ClausePlanner<'_> {
         let is_readable = shown.iter().all(Option::is_some);
         let shows_former = || {
             let mut readable = shown.iter().flatten();
-            readable.any(|shown| shown.is_unrelated_to(content))
+            readable.any(|shown| shown.is_unrelated_to(content) || shown.may_end_in_caret(content))
         };
         let looks = cursor.work.field_looks;
         let may_come = looks > 0 || is_readable && (self.nothing_changed() || shows_former());
@@ -1004,14 +1004,24 @@ impl ClausePlanner<'_> {
     fn correct(&self, cursor: &mut ClauseCursor, text: &Text) -> Attempt<ClauseDecision> {
         cursor.work.corrected = true;
         cursor.work.field_looks = 0;
+        let pasted = actions::paste(text.clone(), self.words);
+        let has_lines = literal(text).contains('\n');
         let actions = cursor.work.field_bounds().flat_map(|bounds| {
-            [
-                actions::click(Target::Point(bounds.center()), self.words),
-                self.command('a'),
-                actions::paste(text.clone(), self.words),
-            ]
+            let mut actions = self.select_all(bounds, has_lines);
+            actions.push(pasted.clone());
+            actions
         });
         Ok(ClauseDecision::Act(actions.collect()))
+    }
+
+    /// Selects what a field contains, in another way than at first: fields of Tk take Ctrl+A for the beginning of the line, and
+    /// select the line at a triple click, as all others do.
+    fn select_all(&self, field: CaptureRect, has_lines: bool) -> Vec<PlannedAction> {
+        let at = Target::Point(field.center());
+        match has_lines {
+            true => vec![actions::click(at, self.words), self.command('a')],
+            false => vec![actions::triple_click(at, self.words)],
+        }
     }
 
     /// Clicks the field and optionally selects its content.
@@ -1054,16 +1064,22 @@ impl ClausePlanner<'_> {
     }
 
     /// Reads a field again that was cleared. What it shows then may be its placeholder, but not the former text.
-    fn cleared(&self, cursor: &ClauseCursor) -> Attempt<ClauseDecision> {
-        let mut shown = cursor.work.field_bounds();
-        let shown = shown.find_map(|bounds| self.screen.text_in_field(bounds));
+    fn cleared(&self, cursor: &mut ClauseCursor) -> Attempt<ClauseDecision> {
+        let field = cursor.work.field_bounds().next();
+        let shown = field.and_then(|bounds| self.screen.text_in_field(bounds));
         let former = cursor.work.former_value.as_deref();
         let keeps_text = |shown: &TextAtField<'_>| match former {
-            Some(former) if !self.nothing_changed() => shown.holds(former),
+            Some(former) if !self.nothing_changed() => shown.is_left_of(former),
             _ => self.nothing_changed() && !shown.value().is_empty(),
         };
-        match shown.filter(keeps_text) {
-            Some(shown) => self.fail(self.voice.not_cleared(self.words, shown.value())),
+        match shown.filter(keeps_text).zip(field) {
+            Some((_, field)) if !cursor.work.corrected => {
+                cursor.work.corrected = true;
+                let mut actions = self.select_all(field, false);
+                actions.push(actions::key_chord(vec![Key::Delete], self.words));
+                Ok(ClauseDecision::Act(actions))
+            }
+            Some((shown, _)) => self.fail(self.voice.not_cleared(self.words, shown.value())),
             None if self.nothing_changed() => Ok(ClauseDecision::AlreadySo),
             None => Ok(ClauseDecision::Done),
         }
