@@ -13,11 +13,10 @@ use motorium_tests::services::{AllInOne, TestSetup};
 const NAMES: &str = "--host-resolver-rules=MAP *.test 127.0.0.1";
 const DENIED: &str = "--set=executor.rules.denied_url_hosts=[\"pay.test\"]";
 
-/// Ways to open an address, of which `PORT` is the port: in one text, in two, and with a line break that presses Enter.
-const ATTEMPTS: [&str; 3] = [
+/// Ways to open an address, of which `PORT` is the port: in one text, and in two.
+const ATTEMPTS: [&str; 2] = [
     "type \"pay.test:PORT/typed\", press Enter",
     "type \"pay.te\", type \"st:PORT/pieces\", press Enter",
-    "type \"http://ann@pay.test:PORT/user\n\"",
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
