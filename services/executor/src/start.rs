@@ -82,7 +82,7 @@ impl Config {
             tracing::warn!(
                 folder = %folder.display(),
                 "programs on the desktop run as the user of the executor and without a sandbox: they can read every file in \
-                 executor.secrets; set the variable MOTORIUM_SECRET_<NAME> of the executor instead of each file, which they cannot \
+                 executor.secrets; give each as MOTORIUM_SECRET_<NAME> to motorium-executor instead, whose variables they cannot \
                  read, or use `motorium up --virtual-desktop`"
             );
         }

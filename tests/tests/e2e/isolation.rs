@@ -324,6 +324,12 @@ impl OfUser {
 async fn pages_on_a_virtual_desktop_are_isolated_from_their_browser() {
     let up = OfUser::start(|_, _| {}).await;
     assert!(!up.printed.contains("NOT isolated"), "{}", up.printed);
+    // Without DevTools, `up` says what pages can reach.
+    assert!(
+        up.printed.contains("`executor.devtools` prevents"),
+        "{}",
+        up.printed
+    );
     let renderer = motorium_tests::until("a page", async || {
         let mut processes = up.browser().into_iter();
         processes.find(|(_, line)| line.contains("--type=renderer"))
