@@ -4,6 +4,7 @@ Each attack names the test that performs it. A test that performs many of a tabl
 that stands for it in the table: in the test, in an item of its file that the test uses, or in a file that the test's file names.
 """
 
+import os
 import re
 import tomllib
 from collections import Counter
@@ -23,12 +24,16 @@ MIN_CASE = 4
 REFUSED = "refused"
 NOT_REFUSED = "NOT REFUSED"
 NOT_RUN = "DID NOT RUN"
+NEEDS_ROOT = "DID NOT RUN (needs root)"
 
 # An item that a test may use, at the beginning of its line.
 ITEM = re.compile(r"^[ \t]*(?:pub(?:\([\w:]+\))? |const |async |static |export )*(?:fn|struct|enum|static|const|def|function) (\w+)", re.MULTILINE)
 # A data file or a module, as code names it.
 NAMED_FILE = re.compile(r"[\w./-]+\.(?:toml|tsv|txt|html|json)")
 NAMED_MODULE = re.compile(r"::(\w+)")
+
+# A test that attacks as another user returns at once where it cannot, and its program reports it as passed.
+RETURNS_WITHOUT_ROOT = re.compile(r"is_root\(\)\)?;?\s*\{?\s*return\b")
 
 # A test in the output of its program, with its result.
 TEST_LINE = re.compile(r"^test (\S+) \.\.\. (\w+)", re.MULTILINE)
@@ -148,7 +153,15 @@ def outcome(row: Attack, results: list[ProgramResult]) -> str:
     ]
     if "FAILED" in ended:
         return NOT_REFUSED
-    return REFUSED if "ok" in ended else NOT_RUN
+    if "ok" not in ended:
+        return NOT_RUN
+    return NEEDS_ROOT if needs_root(row) and os.geteuid() != 0 else REFUSED
+
+
+def needs_root(row: Attack) -> bool:
+    """Returns whether the test of an attack does nothing unless it runs as root."""
+    [name] = matching_files(row.path)
+    return RETURNS_WITHOUT_ROOT.search(used_code(name, row.function)) is not None
 
 
 def summary(results: list[ProgramResult]) -> Summary:
@@ -172,6 +185,6 @@ def table(results: list[ProgramResult]) -> str:
             lines += ["", group.replace("_", " ")]
         lines.append(f"  {row.attack:<{width}}  {row.refusal:<{refusals}}  {result}")
     count = Counter(result for _, result in outcomes)
-    others = [f"{count[result]} {result.lower()}" for result in (NOT_REFUSED, NOT_RUN) if count[result]]
+    others = [f"{count[result]} {result.lower()}" for result in (NOT_REFUSED, NOT_RUN, NEEDS_ROOT) if count[result]]
     lines += ["", ", ".join([f"{len(outcomes)} attacks", f"{count[REFUSED]} refused", *others])]
     return "\n".join(lines)

@@ -88,6 +88,30 @@ pub fn command(program: impl AsRef<OsStr>, environment: &BTreeMap<String, String
     command
 }
 
+/// A user without rights.
+pub const NOBODY: u32 = 65534;
+
+/// Returns a command as one of a user without rights. Only root can change to it; others run it as they are.
+#[must_use]
+pub fn as_nobody(command: &Command) -> Command {
+    let mut other = Command::new(command.get_program());
+    if rustix::process::geteuid().is_root() {
+        let user = NOBODY.to_string();
+        other.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
+    }
+    // Begins with arguments of `setpriv`, too.
+    other
+        .args(command.get_args())
+        .env_clear()
+        .envs(
+            command
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
+        .stdin(Stdio::null());
+    other
+}
+
 /// Output of a process so far.
 #[derive(Debug, Clone, Default)]
 pub struct Output(Arc<Mutex<Vec<String>>>);

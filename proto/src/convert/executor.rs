@@ -151,6 +151,7 @@ conversions! {
         named_hosts: same,
         creator: text,
         tenant: text,
+        addresses: same,
     }
 
     wire::LookUpActionRequest => LookUpRequest {

@@ -134,6 +134,8 @@ pub struct PerformRequest {
     pub creator: Option<String>,
     /// Tenant of the task.
     pub tenant: Option<String>,
+    /// Addresses that its text or keys may open in an address bar, by scheme, host and port.
+    pub addresses: Vec<String>,
 }
 
 /// Request of [`Executor::look_up_action`].

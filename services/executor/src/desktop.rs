@@ -299,7 +299,8 @@ impl Desktop {
         self.named_hosts.add(&request.named_hosts);
         // One policy snapshot for the whole action.
         let active = self.active_policy();
-        let action = match self.check_rules(&active, request.action).await? {
+        let judged = self.check_rules(&active, request.action, &request.addresses);
+        let action = match judged.await? {
             Ok(action) => action,
             Err(refusal) => return Ok(refused(refusal)),
         };
@@ -348,6 +349,7 @@ impl Desktop {
         &self,
         active: &ActivePolicy,
         action: Action<CapturePoint>,
+        addresses: &[String],
     ) -> Result<Result<Action<CapturePoint>, Refusal>, Error> {
         let rules = &active.policy.rules;
         let pointer = if rules.needs_pointer() {
@@ -356,7 +358,11 @@ impl Desktop {
             None
         };
         let judged = rules.check(action, pointer, &self.named_hosts);
-        Ok(judged.and_then(|action| active.check_rate().map(|()| action)))
+        Ok(judged.and_then(|action| {
+            rules.urls.check_typed(addresses, &self.named_hosts)?;
+            active.check_rate()?;
+            Ok(action)
+        }))
     }
 
     /// Records the intent of an action. Returns its answer instead if it must not be performed.

@@ -17,20 +17,11 @@ fn main() -> ExitCode {
         return code;
     }
     #[cfg(target_os = "linux")]
-    if let Err(error) = hide_from_programs() {
+    if let Err(error) = motorium_executor::drivers::launch::hide_from_programs() {
         eprintln!("the memory of the Executor cannot be protected: {error}");
         return ExitCode::FAILURE;
     }
     serve()
-}
-
-/// Keeps the programs that the Executor starts, which are of the same user, from reading its environment and memory, with the
-/// secrets and the tokens of its callers. A program that is executed can be read again.
-#[cfg(target_os = "linux")]
-fn hide_from_programs() -> std::io::Result<()> {
-    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-
-    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
 #[tokio::main]

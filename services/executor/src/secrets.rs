@@ -75,6 +75,11 @@ impl Secrets {
         Self { folder, variables }
     }
 
+    /// Returns the folder of the secrets that are files.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
     /// Returns the value of a secret. Reads a file, so do not call it from async code.
     ///
     /// # Errors

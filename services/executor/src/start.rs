@@ -78,6 +78,14 @@ impl Config {
     /// # Errors
     /// If a folder cannot be used, is locked by another process, or contains damaged state.
     pub async fn start(self) -> Result<RunningExecutor, Error> {
+        if let Some(folder) = self.secrets_open_to_programs() {
+            tracing::warn!(
+                folder = %folder.display(),
+                "programs on the desktop run as the user of the executor and without a sandbox: they can read every file in \
+                 executor.secrets; give each as MOTORIUM_SECRET_<NAME> to motorium-executor instead, whose variables they cannot \
+                 read, or use `motorium up --virtual-desktop`"
+            );
+        }
         let launcher = Launcher::new(self.programs).at(self.launch_site);
         let rules = Arc::new(self.policy.rules.urls.clone());
         let (url_rules, active_rules) = watch::channel(rules);
@@ -199,6 +207,28 @@ impl StaticConfig {
 mod tests {
     use super::*;
     use crate::config::Settings;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn secrets_that_programs_can_read_are_noticed() {
+        let open = |toml: &str| {
+            let settings: Settings = toml::from_str(toml).unwrap();
+            let config = Config::resolve(settings, std::path::Path::new("/data"), []).unwrap();
+            config.secrets_open_to_programs().is_some()
+        };
+        let folder = "secrets = \"/run/secrets\"\n";
+        let browser = "[browser]\nprogram = \"chromium\"\n";
+        let application = "[applications.editor]\nprogram = \"mousepad\"\n";
+        assert!(open(&format!("{folder}{browser}")));
+        assert!(open(&format!("{folder}{application}")));
+        for closed in [
+            folder.to_owned(),
+            browser.to_owned(),
+            format!("driver = \"recording\"\n{folder}{browser}"),
+        ] {
+            assert!(!open(&closed), "{closed}");
+        }
+    }
 
     #[tokio::test]
     async fn reload_that_changes_a_fixed_setting_is_refused_entirely() {

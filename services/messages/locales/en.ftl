@@ -820,6 +820,9 @@ up-not-isolated =
     its programs are NOT isolated: they can read and change what this user can, Motorium's data and keys included
     ({ $reason })
 up-pages-not-isolated = web pages are NOT isolated from the browser: the system allows it no namespaces of its own
+up-pages-not-filtered =
+    web pages can lead the browser to addresses of this machine and its network; `executor.devtools` prevents that
+    (docs/security.md)
 
 ## Command line: errors
 

@@ -754,6 +754,7 @@ up-virtual-desktop = 虚拟桌面 { $display }
 up-isolated = 其中的程序看不到本用户的文件，也看不到其他进程
 up-not-isolated = 其中的程序没有隔离：它们能读写本用户能读写的一切，包括 Motorium 的数据和密钥（{ $reason }）
 up-pages-not-isolated = 网页没有与浏览器隔离：系统不允许浏览器建立自己的命名空间
+up-pages-not-filtered = 网页可以把浏览器引向本机和本地网络的地址；设置 `executor.devtools` 可以防止（见 `docs/security.md`）
 
 ## 命令行：错误
 

@@ -542,6 +542,7 @@ messages! {
     UpIsolated = "up-isolated",
     UpNotIsolated = "up-not-isolated" { reason: &'a str },
     UpPagesNotIsolated = "up-pages-not-isolated",
+    UpPagesNotFiltered = "up-pages-not-filtered",
     // Approvals through a client of MCP
     McpApprovalApplication = "mcp-approval-application" { application: &'a str },
     McpApprovalWindow = "mcp-approval-window" { window: &'a str },

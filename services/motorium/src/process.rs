@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use motorium_client::Client;
 use motorium_executor::config::{Config as ExecutorConfig, Settings as ExecutorSettings};
+#[cfg(target_os = "linux")]
+use motorium_executor::drivers::launch::hide_from_programs;
 use motorium_executor::drivers::launch::{LaunchSite, Program};
 use motorium_executor::start::RunningExecutor;
 use motorium_executor::{ExecutorService, InProcessExecutor};
@@ -113,6 +115,8 @@ pub(crate) struct Process {
     executor: Arc<ExecutorService>,
     shutdown: Shutdown,
     display: String,
+    /// The requests of the browser's pages are judged by the rules of addresses.
+    filters_pages: bool,
     /// Reaches the Orchestrator where it is served within this process only.
     in_process: Option<MemoryConnector>,
     // Dropped last, after everything that uses it.
@@ -198,6 +202,7 @@ impl Process {
             executor,
             shutdown,
             display,
+            filters_pages: loaded.section::<ExecutorSettings>()?.devtools.is_some(),
             in_process,
             virtual_desktop,
         })
@@ -233,6 +238,8 @@ impl Process {
         };
         let mut lines = vec![text(desktop)];
         lines.extend(self.virtual_desktop.iter().flat_map(isolation));
+        let is_open = self.virtual_desktop.is_some() && !self.filters_pages;
+        lines.extend(is_open.then(|| text(Message::UpPagesNotFiltered)));
         lines.extend(
             self.servers
                 .iter()
@@ -467,7 +474,13 @@ async fn start_desktop(
         settings: &loaded.section()?,
         executor: &loaded.section()?,
     };
-    Ok(Some(VirtualDesktop::start(options).await?))
+    let desktop = VirtualDesktop::start(options).await?;
+    // Before any program is started: outside of a sandbox, it could read the keys from the environment of this process.
+    #[cfg(target_os = "linux")]
+    if desktop.not_isolated().is_some() {
+        hide_from_programs().map_err(start_error)?;
+    }
+    Ok(Some(desktop))
 }
 
 /// Starts Perception with the configured models on this display.

@@ -14,7 +14,7 @@ use motorium_text::lexicon::{Lexicon, Meanings};
 
 use super::action::{ActionCategory, category};
 use super::named_hosts::opened_private_host;
-use super::target_context::{TargetContext, hosts, schemes};
+use super::target_context::{TargetContext, hosts, origins, schemes};
 
 pub use super::action::{ActionInputs, argument, pastes, pastes_selection, presses_chord};
 
@@ -34,6 +34,9 @@ pub struct ActionContext {
     pub address_schemes: BTreeSet<String>,
     /// Hosts of the addresses that are, or may be, opened.
     pub address_hosts: BTreeSet<String>,
+    /// Addresses that keys or text open, or may open, in an address bar, by scheme, host and port. Not an attribute for policies:
+    /// the Executor judges them by its rules.
+    pub typed_addresses: BTreeSet<String>,
     /// Input of the action; for a secret its name.
     pub argument: String,
     pub meanings: Meanings,
@@ -108,6 +111,10 @@ impl ActionContext {
             address_schemes: schemes(&target.addresses),
             private_address: types_private_address(inputs, category, &target.addresses),
             address_hosts: hosts(&target.addresses),
+            typed_addresses: match is_typed(category) {
+                true => origins(&target.addresses),
+                false => BTreeSet::new(),
+            },
             url: url.map(String::from).unwrap_or_default(),
             labels: as_set(inputs.labels),
             changes: !matches!(
@@ -162,10 +169,16 @@ fn types_private_address(
     sort: ActionCategory,
     addresses: &[Url],
 ) -> bool {
-    let is_typed = matches!(sort, ActionCategory::TextEntry | ActionCategory::KeyPress);
     let opened = addresses.iter().filter_map(opened_private_host);
     let mut unnamed = opened.filter(|host| !circumstances.named_hosts.contains(host));
-    is_typed && unnamed.next().is_some()
+    is_typed(sort) && unnamed.next().is_some()
+}
+
+fn is_typed(category: ActionCategory) -> bool {
+    matches!(
+        category,
+        ActionCategory::TextEntry | ActionCategory::KeyPress
+    )
 }
 
 /// Returns the meanings of the function's name, of arguments of a single word, and of arguments that hold a command.

@@ -24,7 +24,7 @@ mod target_context;
 
 pub use context::{ActionContext, ActionInputs, CallInputs};
 pub use engine::{Creator, Judgement, Policy, PolicyDecision, PolicyRule, Requester};
-pub use named_hosts::{named_private_hosts, private_hosts_of};
+pub use named_hosts::{PRIVATE_ADDRESS_RULE, named_private_hosts, private_hosts_of};
 pub use rules::{RuleDescription, RuleEffect};
 pub use source::{PolicyDocument, PolicySource};
 pub use target_context::surrounding_area;

@@ -11,6 +11,9 @@ use url::Url;
 
 use crate::target_context::typed_address::typed_addresses;
 
+/// Id of the rule of `careful` that requires approval for a private host that the user did not name.
+pub const PRIVATE_ADDRESS_RULE: &str = "private-address";
+
 /// Punctuation around an address in a sentence.
 const AROUND: &[char] = &[
     '.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')', '<', '>', '{', '}', '“', '”', '‘', '’',

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use motorium_client::{Channel, Config};
@@ -25,8 +25,6 @@ use tonic::{Code, Status};
 const DESKTOP_IMAGE: &str = "motorium/desktop";
 /// Place of secrets in a container.
 const SECRETS: &str = "/run/secrets/";
-/// A user without rights.
-const NOBODY: u32 = 65534;
 /// Value of a secret of the Executor. A program of its user must not find it.
 const CANARY: &str = "canary-7b20";
 
@@ -192,7 +190,7 @@ impl Deployment {
         let setup = TestSetup::on(desktop);
         open_to_all(setup.data().parent().unwrap());
         if rustix::process::geteuid().is_root() {
-            chown(setup.data(), Some(NOBODY), Some(NOBODY)).unwrap();
+            chown(setup.data(), Some(programs::NOBODY), Some(programs::NOBODY)).unwrap();
         }
         let mut command = setup.command("motorium-executor");
         command.envs(self.variables("executor"));
@@ -201,31 +199,12 @@ impl Deployment {
             .env("MOTORIUM_SERVER__CALLERS_FILE", callers)
             .env("MOTORIUM_SECRET_BANK", CANARY)
             .args(settings.iter().map(|setting| format!("--set={setting}")));
-        (Server::start_by(as_nobody(&command)).await, setup)
+        (Server::start_by(programs::as_nobody(&command)).await, setup)
     }
 }
 
 fn open_to_all(folder: &Path) {
     fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
-}
-
-/// Returns a command as one of a user without rights. Only root can change to it; others run it as they are.
-fn as_nobody(command: &Command) -> Command {
-    let mut other = Command::new(command.get_program());
-    if rustix::process::geteuid().is_root() {
-        other.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
-    }
-    // Begins with arguments of `setpriv`, too.
-    other
-        .args(command.get_args())
-        .env_clear()
-        .envs(
-            command
-                .get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        )
-        .stdin(Stdio::null());
-    other
 }
 
 fn channel(server: &Server, token: Option<&str>) -> Channel {
@@ -351,7 +330,7 @@ async fn programs_beside_the_browser_reach_no_other_service() {
     // What the same user runs otherwise is readable.
     let mut sleeping = programs::command("sleep", &deployment.setup.environment);
     sleeping.arg("60").env("MOTORIUM_SECRET_BANK", CANARY);
-    let sleeping = Process::start(as_nobody(&sleeping));
+    let sleeping = Process::start(programs::as_nobody(&sleeping));
     motorium_tests::until("the environment of another program", async || {
         let read = read_as_nobody(&deployment, sleeping.id()).await;
         let is_open = read.contains(CANARY) && !read.contains("Permission denied");
@@ -364,7 +343,7 @@ async fn programs_beside_the_browser_reach_no_other_service() {
 async fn read_as_nobody(deployment: &Deployment, process: u32) -> String {
     let mut reading = programs::command("cat", &deployment.setup.environment);
     reading.args(["environ", "maps"].map(|file| format!("/proc/{process}/{file}")));
-    let read = programs::run(as_nobody(&reading)).await;
+    let read = programs::run(programs::as_nobody(&reading)).await;
     format!("{}{}", read.stdout, read.stderr)
 }
 

@@ -1,14 +1,14 @@
 //! A virtual desktop is hostile ground: its programs reach no key, no file and no process of their user, now or at the next
 //! start, and nothing on it starts a program that is not on the list.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use motorium_tests::desktop::TestDesktop;
-use motorium_tests::programs;
+use motorium_tests::programs::{self, Process};
 use motorium_tests::services::{AllInOne, TestSetup};
 
 /// Planted wherever a desktop program must not look. The probe searches for it by a pattern that does not match itself.
@@ -58,6 +58,23 @@ const LAUNCHING_CHORDS: [&str; 15] = [
     "super+kp_add",
     "XF86HomePage",
     "XF86Calculator",
+];
+
+/// Chords of icewm that remain: those that switch, arrange, move and hide windows. Their names are `KeySys` and this.
+const HARMLESS_CHORDS: [&str; 13] = [
+    "Switch",
+    "WinNext",
+    "WinPrev",
+    "Workspace",
+    "TileVertical",
+    "TileHorizontal",
+    "Cascade",
+    "Arrange",
+    "MinimizeAll",
+    "HideAll",
+    "ShowDesktop",
+    "CollapseTaskBar",
+    "KeyboardNext",
 ];
 
 /// `motorium up` on a virtual desktop of its own, with canaries in its environment, its home and its data.
@@ -197,24 +214,14 @@ async fn no_chord_and_no_menu_starts_a_program() {
             .await;
         assert_eq!(ended.code, Some(0), "{ended:?}");
     }
+    check_window_manager(&up, &other).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_namespaces_a_desktop_says_so_or_does_not_start() {
     let other = TestDesktop::start().await;
     let mut setup = TestSetup::on(&other);
-    // As on a system that forbids them.
-    let folder = setup.data().join("programs");
-    fs::create_dir(&folder).unwrap();
-    let sandbox = folder.join("bwrap");
-    fs::write(
-        &sandbox,
-        "#!/bin/sh\necho 'bwrap: no permissions' >&2\nexit 1\n",
-    )
-    .unwrap();
-    fs::set_permissions(&sandbox, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = std::env::var("PATH").unwrap();
-    let path = format!("{}:{path}", folder.display());
+    let path = path_without_namespaces(&setup.data());
     setup.environment.insert("PATH".to_owned(), path);
 
     let required = [
@@ -234,6 +241,173 @@ async fn without_namespaces_a_desktop_says_so_or_does_not_start() {
     let opened = ["run", "--server", &up.url, "open the editor"];
     let opened = up.setup.motorium(&opened).await;
     assert_eq!(opened.code, Some(0), "{opened:?}");
+}
+
+/// Returns a path of programs as on a system that forbids namespaces.
+fn path_without_namespaces(folder: &Path) -> String {
+    let folder = folder.join("programs");
+    fs::create_dir(&folder).unwrap();
+    let sandbox = folder.join("bwrap");
+    fs::write(
+        &sandbox,
+        "#!/bin/sh\necho 'bwrap: no permissions' >&2\nexit 1\n",
+    )
+    .unwrap();
+    fs::set_permissions(&sandbox, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    format!("{}:{path}", folder.display())
+}
+
+/// `motorium up` on a virtual desktop with its own browser, as a user without rights: root has another sandbox, and may read all.
+struct OfUser {
+    process: Process,
+    /// Everything of the user.
+    folder: tempfile::TempDir,
+    printed: String,
+}
+
+impl OfUser {
+    async fn start(change: impl FnOnce(&Path, &mut BTreeMap<String, String>)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path();
+        let mut environment = BTreeMap::from([
+            ("HOME".to_owned(), home.display().to_string()),
+            ("ANTHROPIC_API_KEY".to_owned(), CANARY.to_owned()),
+        ]);
+        change(home, &mut environment);
+        // No models: nothing is read from the screen here.
+        let data = home.join("data");
+        fs::create_dir(&data).unwrap();
+        for owned in [home, &data] {
+            if rustix::process::geteuid().is_root() {
+                chown(owned, Some(programs::NOBODY), Some(programs::NOBODY)).unwrap();
+            }
+        }
+        let mut command = programs::command(programs::binary("motorium"), &environment);
+        command.arg("--data").arg(&data);
+        for service in [
+            "orchestrator",
+            "perception",
+            "planner",
+            "executor",
+            "gateway",
+        ] {
+            command.arg(format!("--set={service}.listen=127.0.0.1:0"));
+        }
+        command.args(["up", "--virtual-desktop", "--platform", "browser"]);
+        let mut process = Process::start(programs::as_nobody(&command));
+        let output = process.stdout.clone();
+        let ready = |line: &str| line.starts_with("submit a task").then_some(());
+        process.line("the hint", &output, ready).await;
+        let printed = output.lines().join("\n");
+        Self {
+            process,
+            folder,
+            printed,
+        }
+    }
+
+    /// Returns the processes of the browser, with the arguments of each.
+    fn browser(&self) -> Vec<(u32, String)> {
+        let below = programs::descendants(self.process.id()).into_keys();
+        let with_arguments = below.map(|id| {
+            let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+            (id, String::from_utf8_lossy(&line).replace('\0', " "))
+        });
+        with_arguments
+            .filter(|(_, line)| line.contains("chromium") && !line.contains("bwrap"))
+            .collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_on_a_virtual_desktop_are_isolated_from_their_browser() {
+    let up = OfUser::start(|_, _| {}).await;
+    assert!(!up.printed.contains("NOT isolated"), "{}", up.printed);
+    // Without DevTools, `up` says what pages can reach.
+    assert!(
+        up.printed.contains("`executor.devtools` prevents"),
+        "{}",
+        up.printed
+    );
+    let renderer = motorium_tests::until("a page", async || {
+        let mut processes = up.browser().into_iter();
+        processes.find(|(_, line)| line.contains("--type=renderer"))
+    });
+    let (renderer, _) = renderer.await;
+    let status = fs::read_to_string(format!("/proc/{renderer}/status")).unwrap();
+    // 2 is a filter of system calls (`man 5 proc`).
+    assert!(status.contains("Seccomp:\t2"), "{status}");
+    for (_, line) in up.browser() {
+        assert!(!line.contains("--no-sandbox"), "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn programs_without_a_sandbox_do_not_read_the_keys_of_up() {
+    let up = OfUser::start(|folder, environment| {
+        environment.insert("PATH".to_owned(), path_without_namespaces(folder));
+    })
+    .await;
+    assert!(up.printed.contains("NOT isolated"), "{}", up.printed);
+    let home = BTreeMap::from([("HOME".to_owned(), up.folder.path().display().to_string())]);
+    let mut reading = programs::command("cat", &home);
+    let process = up.process.id();
+    reading.args(["environ", "maps"].map(|file| format!("/proc/{process}/{file}")));
+    let read = programs::run(programs::as_nobody(&reading)).await;
+    let read = format!("{}{}", read.stdout, read.stderr);
+    assert_eq!(read.matches("Permission denied").count(), 2, "{read}");
+    // Nor do its browser and the others on the desktop have them.
+    for (process, name) in programs::descendants(process) {
+        let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+        let environment = String::from_utf8_lossy(&environment);
+        assert!(!environment.contains(CANARY), "{name}");
+    }
+}
+
+/// Returns a process below `motorium up` with this name.
+fn process_named(up: &AllInOne, wanted: &str) -> Option<u32> {
+    let below = programs::descendants(up.process.id());
+    below
+        .into_iter()
+        .find_map(|(id, name)| (name == wanted).then_some(id))
+}
+
+/// Asserts that the configuration in effect gives no chord and no menu a program: chords that the test above does not press, and
+/// those of another version of icewm.
+async fn check_window_manager(up: &AllInOne, other: &TestDesktop) {
+    let id = process_named(up, "icewm").unwrap();
+    let environment = fs::read(format!("/proc/{id}/environ")).unwrap();
+    let environment = String::from_utf8(environment).unwrap();
+    let mut variables = environment.split('\0');
+    let folder = variables
+        .find_map(|variable| variable.strip_prefix("ICEWM_PRIVCFG="))
+        .unwrap();
+    for name in ["keys", "menu", "programs", "startup", "toolbar"] {
+        let content = fs::read_to_string(Path::new(folder).join(name)).unwrap();
+        assert_eq!(content, "", "{name}");
+    }
+    let mut printing = programs::command("icewm", other.environment());
+    printing
+        .arg("--postpreferences")
+        .env("ICEWM_PRIVCFG", folder);
+    let printed = programs::run(printing).await;
+    let set: Vec<(&str, &str)> = printed
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .filter(|(_, value)| !matches!(value.trim(), "" | "\"\""))
+        .collect();
+    let is_command = |name: &str| name.ends_with("Command");
+    let is_chord = |name: &str| name.starts_with("KeySys");
+    let harmless = |name: &&str| HARMLESS_CHORDS.iter().any(|known| name.contains(known));
+    let opens: Vec<_> = set
+        .iter()
+        .filter(|(name, _)| is_command(name) || is_chord(name) && !harmless(name))
+        .collect();
+    assert!(opens.is_empty(), "{opens:#?}");
+    let chords = set.iter().filter(|(name, _)| is_chord(name)).count();
+    assert!(chords > 10, "the preferences were printed: {printed:?}");
 }
 
 /// Returns the names of the processes below `motorium up`.

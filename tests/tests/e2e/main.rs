@@ -19,3 +19,4 @@ mod model_provider;
 mod models;
 mod requests;
 mod scripted;
+mod typed_addresses;

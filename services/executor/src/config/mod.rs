@@ -151,6 +151,16 @@ impl Config {
         }
     }
 
+    /// Returns the folder of secrets, if programs can read it: those that are started as children of this process are of its user, and
+    /// in no sandbox.
+    pub(crate) fn secrets_open_to_programs(&self) -> Option<&Path> {
+        let is_here = matches!(self.launch_site, LaunchSite::Here);
+        let starts_programs =
+            self.programs.browser.is_some() || !self.programs.applications.is_empty();
+        let is_open = is_here && starts_programs && self.fixed.driver != DriverKind::Recording;
+        self.policy.secrets.folder().filter(|_| is_open)
+    }
+
     /// Records in this log what callers do on a desktop without a task. Without it nothing is recorded.
     #[must_use]
     pub fn audited(self, audit: AuditLog) -> Self {

@@ -4,6 +4,9 @@
 //! Files of other tenants lie in a folder that programs in the sandbox do not see. A lease for another tenant exchanges them; what a
 //! program has open stays open. It reads no content.
 //!
+//! Tasks of one tenant share the folder: a task of a session goes on with the files of the one before it, and file dialogs and open
+//! programs know one folder. The record tells their files apart where that counts, for deletion and for results.
+//!
 //! Invariant: the desktop's folder never has files of two tenants. After a crash midway the next lease does the rest.
 
 use std::collections::BTreeMap;

@@ -14,7 +14,9 @@
 //! lost in this way is fenced as not started, and its caller may repeat it.
 //!
 //! Bounded: finished entries are evicted by count and age, oldest first, and the file is rewritten when most of it is
-//! obsolete, and every hour if any of it is. "At most once" holds while an entry is kept. After that the caller's lease is no longer valid.
+//! obsolete, and every hour if any of it is. "At most once" holds while an entry is kept. An entry that is evicted may be of the
+//! current lease, if that has lasted for as many actions or as long, and a call of it that a proxy delivers then is performed again. To
+//! refuse it, the journal would have to refuse every action of a lease that outlives its checkpoint.
 //!
 //! Invariants: an id is running in the index exactly between a [`Journal::begin`] that returned
 //! [`BeginOutcome::Started`] and the matching [`Journal::finish`] or [`Journal::withdraw`]. While a checkpoint is in the

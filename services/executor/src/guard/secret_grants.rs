@@ -184,6 +184,7 @@ mod tests {
             named_hosts: Vec::new(),
             creator: Some("ann".to_owned()),
             tenant: Some("acme".to_owned()),
+            addresses: Vec::new(),
         };
         let of = |role: Role| {
             let caller = Principal::new(Identity {

@@ -53,6 +53,28 @@ impl UrlRules {
         Ok(url)
     }
 
+    /// Checks the addresses that the text or the keys of an action may open in the address bar of a browser.
+    ///
+    /// # Errors
+    /// Returns the refusal of the first one that is not allowed.
+    pub fn check_typed(&self, addresses: &[String], named: &NamedHosts) -> Result<(), Refusal> {
+        let pages = addresses
+            .iter()
+            .filter(|address| !EMPTY_PAGES.contains(&address.as_str()));
+        for address in pages {
+            self.parse_and_check(address, named)
+                .map_err(|refusal| Refusal {
+                    // The focus is not always known, and the text may be none for the address bar.
+                    reason: format!(
+                        "{}. It may be typed into an address bar; if it is for another field, click that field first",
+                        refusal.reason
+                    ),
+                    ..refusal
+                })?;
+        }
+        Ok(())
+    }
+
     /// Checks a parsed URL.
     ///
     /// # Errors

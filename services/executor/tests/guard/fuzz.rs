@@ -259,6 +259,7 @@ async fn invalid_actions_never_reach_the_driver() {
             named_hosts: Vec::new(),
             creator: String::new(),
             tenant: String::new(),
+            addresses: Vec::new(),
         };
         // An invalid request names the invalid field; a valid one gets an answer, even if it is a refusal.
         match PerformRequest::try_from(request) {

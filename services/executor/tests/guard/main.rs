@@ -80,7 +80,7 @@ fn rules() -> Rules {
         urls: UrlRules {
             schemes: vec!["https".to_owned()],
             hosts: vec![HostRule::Any],
-            denied_hosts: Vec::new(),
+            denied_hosts: vec![HostRule::parse("pay.example").unwrap()],
         },
         allowed_regions: None,
         denied_regions: vec![CaptureRect::new(
@@ -273,6 +273,7 @@ fn request(epoch: u64, id: &str, action: Action<CapturePoint>) -> PerformRequest
         named_hosts: Vec::new(),
         creator: None,
         tenant: None,
+        addresses: Vec::new(),
     }
 }
 
@@ -339,6 +340,7 @@ both_ways! {
     queued_action_is_fenced_before_its_turn,
     disallowed_actions_are_refused_with_their_rule,
     a_private_host_may_be_opened_while_the_user_who_named_it_has_the_desktop,
+    addresses_of_a_typed_text_are_judged_as_opened_ones,
     release_all_stops_running_and_queued_actions,
     a_call_that_is_dropped_stops_its_action,
     secrets_are_resolved_here_and_nowhere_else,
@@ -667,6 +669,70 @@ async fn a_private_host_may_be_opened_while_the_user_who_named_it_has_the_deskto
     assert_eq!(refused.result, ActionResult::Refused);
 }
 
+async fn addresses_of_a_typed_text_are_judged_as_opened_ones(scene: ServiceFixture) {
+    let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
+    let typed = |id: &str, addresses: &[&str], named: &[&str]| {
+        let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        let keys = Action::KeyChord {
+            keys: vec![Key::Enter],
+            repeat: 1,
+        };
+        let request = PerformRequest {
+            addresses: owned(addresses),
+            named_hosts: owned(named),
+            ..request(epoch, id, keys)
+        };
+        scene.executor.perform(request)
+    };
+    for (id, addresses, rule) in [
+        (
+            "denied",
+            vec!["https://pay.example/"],
+            "rules.denied_url_hosts",
+        ),
+        (
+            "one of several",
+            vec!["https://shop.example/", "https://pay.example:8443/"],
+            "rules.denied_url_hosts",
+        ),
+        ("private", vec!["https://0x7f.1:8443/"], "rules.url_hosts"),
+        ("file", vec!["file:///"], "rules.url_schemes"),
+        ("browser", vec!["chrome://settings/"], "rules.url_schemes"),
+        ("script", vec!["javascript:"], "rules.url_schemes"),
+        ("nonsense", vec!["shop.example"], "rules.url_schemes"),
+    ] {
+        let outcome = typed(id, &addresses, &[]).await.unwrap();
+        assert_eq!(
+            (outcome.result, outcome.rule.as_deref()),
+            (ActionResult::Refused, Some(rule)),
+            "{id}"
+        );
+        assert!(
+            outcome.detail.contains("click that field first"),
+            "{}",
+            outcome.detail
+        );
+        assert_eq!(scene.progress(id).await, ActionProgress::NotStarted);
+    }
+    assert!(scene.driver.actions().is_empty(), "nothing was sent");
+    for (id, addresses, named) in [
+        (
+            "public",
+            vec!["https://shop.example/", "about:blank"],
+            vec![],
+        ),
+        (
+            "named",
+            vec!["https://127.0.0.1:8443/"],
+            vec!["127.0.0.1:8443"],
+        ),
+        ("none", vec![], vec![]),
+    ] {
+        let outcome = typed(id, &addresses, &named).await.unwrap();
+        assert_eq!(outcome.result, ActionResult::Performed, "{id}: {outcome:?}");
+    }
+}
+
 async fn release_all_stops_running_and_queued_actions(scene: ServiceFixture) {
     let epoch = scene.acquire("a", false).await.unwrap().epoch.0;
     let before = scene.driver.release_count();
@@ -843,7 +909,10 @@ async fn capabilities_and_pointer_are_reported(scene: ServiceFixture) {
     assert!(!capabilities.action_kinds.contains(&ActionKind::GoBack));
     assert!(capabilities.action_kinds.contains(&ActionKind::Click));
     assert_eq!(capabilities.applications, ["editor"]);
-    assert_eq!(capabilities.url_patterns, ["https://*/*"]);
+    assert_eq!(
+        capabilities.url_patterns,
+        ["https://*/*", "not pay.example"]
+    );
     assert!(
         capabilities
             .forbidden_chords

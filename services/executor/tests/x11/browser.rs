@@ -12,13 +12,15 @@ use motorium_executor::guard::allowed_windows::WindowPattern;
 use motorium_executor::guard::named_hosts::NamedHosts;
 use motorium_executor::guard::url_rules::{DEFAULT_URL_SCHEMES, HostRule, UrlRules};
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
+use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
-use motorium_proto::service::PageText;
+use motorium_proto::service::{Executor as _, PageText, PerformRequest};
 use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::support::served::{ExecutorProcess, TTL};
 use crate::support::web::Web;
 use crate::support::{Desktop, Process, WAIT_TIMEOUT};
 use crate::{chord, click_at, driver, perform, type_text};
@@ -702,6 +704,23 @@ async fn pages_reach_no_private_host_by_its_address_or_under_another_name() {
                 "/rebind",
                 "<script>location = 'http://rebind.test:PORT/secret'</script>",
             ),
+            (
+                "/rebind-frame",
+                "<iframe src='http://rebind.test:PORT/framed'></iframe>",
+            ),
+            (
+                "/rebind-fetch",
+                "<script>fetch('http://rebind.test:PORT/fetched', { mode: 'no-cors' })</script>",
+            ),
+            ("/rebind-image", "<img src='http://rebind.test:PORT/shown'>"),
+            (
+                "/rebind-worker",
+                "<script>new Worker('/rebind-worker.js')</script>",
+            ),
+            (
+                "/rebind-worker.js",
+                "fetch('http://rebind.test:PORT/worked', { mode: 'no-cors' })",
+            ),
             ("/secret", "<title>Secret</title>inside"),
         ],
         addresses(&["*", "good.test"], &[]),
@@ -721,6 +740,21 @@ async fn pages_reach_no_private_host_by_its_address_or_under_another_name() {
     scene
         .read_until("the blank page", |page| page.url == "about:blank")
         .await;
+    // The same for what a page takes in: its scripts could read on, and send what they have read.
+    for (path, taken) in [
+        ("/rebind-frame", "/framed"),
+        ("/rebind-fetch", "/fetched"),
+        ("/rebind-image", "/shown"),
+        ("/rebind-worker", "/worked"),
+    ] {
+        let url = scene.web.address("good.test", path);
+        // The page may be left before it has loaded.
+        let _ = perform(&scene.driver, Action::OpenUrl { url }).await;
+        scene.web.wait_asked("rebind.test", taken).await;
+        scene
+            .read_until(path, |page| page.url == "about:blank")
+            .await;
+    }
     let named = &scene.named_hosts;
     // A server of this machine at another port is not named with it.
     named.add(&["localhost:9".to_owned()]);
@@ -732,4 +766,64 @@ async fn pages_reach_no_private_host_by_its_address_or_under_another_name() {
     scene.open("localhost", "/secret").await;
     let page = scene.read_until("the named page", |page| page.title == "Secret");
     assert_eq!(page.await.text, "inside");
+}
+
+/// Without DevTools nothing is filtered in the browser: the Executor refuses the text and the key that opens it.
+#[tokio::test]
+async fn typed_addresses_are_judged_without_devtools() {
+    let web = Web::serve(&[]).await;
+    let desktop = Desktop::start("us").await;
+    let rules = "[executor.rules]\ndenied_url_hosts = [\"evil.test\"]\n";
+    std::fs::write(desktop.path("motorium.toml"), rules).unwrap();
+    let browser = chromium(&desktop, free_port());
+    let is_open = |argument: &&String| !argument.contains("remote-debugging");
+    let mut command = desktop.command(&browser.program);
+    command
+        .args(browser.arguments.iter().filter(is_open))
+        .arg(web.address("good.test", "/start"));
+    let _browser = Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+    web.wait_asked("good.test", "/start").await;
+    let served = ExecutorProcess::start(&desktop).await;
+    let epoch = served.acquire(TTL).await;
+    let mut number = 0;
+    // As the Orchestrator asks it, which tells the addresses.
+    let mut perform = async |action, addresses: &[String]| {
+        number += 1;
+        let request = PerformRequest {
+            addresses: addresses.to_vec(),
+            ..served.request(epoch, &number.to_string(), action)
+        };
+        served.executor.perform(request).await.unwrap()
+    };
+    perform(click_in_page(), &[]).await;
+    let port = web.port;
+    for (address, rule) in [
+        (
+            format!("http://evil.test:{port}/"),
+            "rules.denied_url_hosts",
+        ),
+        (format!("http://127.0.0.1:{port}/"), "rules.url_hosts"),
+        ("file:///".to_owned(), "rules.url_schemes"),
+    ] {
+        perform(chord("ctrl+l"), &[]).await;
+        for action in [type_text(&address), chord("Return")] {
+            let refused = perform(action, std::slice::from_ref(&address)).await;
+            let found = (refused.result, refused.rule.as_deref());
+            assert_eq!(found, (ActionResult::Refused, Some(rule)), "{address}");
+        }
+    }
+    // The same keys open what is allowed. On a busy machine the address bar may get the focus late, and the text is lost.
+    let address = [web.address("good.test", "/typed")];
+    let end = Instant::now() + WAIT_TIMEOUT;
+    while !web.asked_of("good.test").contains(&"/typed".to_owned()) {
+        assert!(Instant::now() < end, "the allowed address was not opened");
+        perform(chord("ctrl+l"), &[]).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        perform(type_text(&address[0]), &address).await;
+        perform(chord("Return"), &address).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    for host in ["evil.test", "127.0.0.1"] {
+        assert_eq!(web.asked_of(host), [""; 0], "{host}");
+    }
 }

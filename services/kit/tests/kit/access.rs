@@ -162,12 +162,12 @@ impl Impostor {
         \x20\x20while data := client.recv(4096): received.write(data)\n\
         \x20except OSError: pass\n";
 
-    async fn start(host: &str) -> Option<Self> {
-        Self::start_at(host, 0).await
+    async fn listen_on(host: &str) -> Option<Self> {
+        Self::listen_at(host, 0).await
     }
 
     /// Starts it on this port, or on any one (0).
-    async fn start_at(host: &str, port: u16) -> Option<Self> {
+    async fn listen_at(host: &str, port: u16) -> Option<Self> {
         use tokio::io::{AsyncBufReadExt as _, BufReader};
 
         if !rustix::process::geteuid().is_root() {
@@ -207,7 +207,7 @@ async fn the_token_does_not_reach_another_user_who_holds_the_port() {
         loopback_token: Some(token_in(&folder)),
         ..client::Config::new(uri)
     };
-    let Some(mut impostor) = Impostor::start("127.0.0.1").await else {
+    let Some(mut impostor) = Impostor::listen_on("127.0.0.1").await else {
         return;
     };
     let uri = format!("http://127.0.0.1:{}", impostor.port);
@@ -272,7 +272,7 @@ fn has_authorization(received: &[u8]) -> bool {
 #[tokio::test]
 async fn of_two_servers_of_localhost_that_of_the_user_is_called() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(impostor) = Impostor::start("::1").await else {
+    let Some(impostor) = Impostor::listen_on("::1").await else {
         return;
     };
     let own = Config {
@@ -323,7 +323,7 @@ async fn an_http_client_of_the_user_sends_nothing_to_another_user_who_takes_the_
     let received = answering.await.unwrap();
     assert!(received.contains("Bearer canary-of-the-user"), "{received}");
 
-    let Some(impostor) = Impostor::start_at("127.0.0.1", address.port()).await else {
+    let Some(impostor) = Impostor::listen_at("127.0.0.1", address.port()).await else {
         return;
     };
     let refused = with_timeout(send()).await.unwrap_err();

@@ -225,6 +225,8 @@ pub(super) async fn perform(
         action,
         creator: None,
         tenant: None,
+        // A caller without a task has no screen on which an address bar could be found.
+        addresses: Vec::new(),
     };
     let performed = tokio::select! {
         biased;

@@ -86,7 +86,7 @@ impl Runner {
                 AttemptStage::Ended
             }
             ActionPermission::Granted(grant) => {
-                AttemptStage::Permitted(resolved.permitted(grant.is_risky))
+                AttemptStage::Permitted(resolved.permitted(grant.is_risky, grant.addresses))
             }
             ActionPermission::Refused => AttemptStage::Ended,
         })

@@ -20,7 +20,7 @@ use motorium_recording::ports::Ports;
 use tokio::time::Duration;
 use tonic::Code;
 
-use super::attempt::{ActionAttempt, ResolvedAction};
+use super::attempt::{ActionAttempt, ResolvedAction, TypedAddresses};
 use super::context::RunContext;
 use super::{Halt, INPUT_RELEASE_TIMEOUT, RunResult, halt, is_transient};
 use motorium_task::event::{ActionIntended, Event};
@@ -90,6 +90,7 @@ impl Actuator {
     ) -> RunResult<ActionOutcome> {
         let (action_id, action) = (attempt.id.clone(), resolved.action.clone());
         let request = perform_request(run, action_id.clone(), attempt.retry_of(), action)?;
+        let request = with_addresses(run, request, &resolved.addresses);
         let executor = run.ports.executor.clone();
         let performed = run.guard_unless_paused(executor.perform(request)).await;
         let halt = match performed {
@@ -309,7 +310,27 @@ pub(super) fn perform_request(
         named_hosts: named_hosts(run),
         creator: is_sent.then(|| owner.creator.clone()),
         tenant: is_sent.then(|| owner.tenant.clone()),
+        addresses: Vec::new(),
     })
+}
+
+/// Adds the addresses that the action may open in an address bar, which the Executor judges.
+fn with_addresses(
+    run: &RunContext,
+    request: PerformRequest,
+    addresses: &TypedAddresses,
+) -> PerformRequest {
+    if !run.config.features.sends_addresses {
+        return request;
+    }
+    let hosts = request.named_hosts.into_iter();
+    PerformRequest {
+        addresses: addresses.opened.clone(),
+        named_hosts: hosts
+            .chain(addresses.approved_hosts.iter().cloned())
+            .collect(),
+        ..request
+    }
 }
 
 /// Returns the private hosts that the user named, with their ports.

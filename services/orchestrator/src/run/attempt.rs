@@ -20,6 +20,17 @@ pub(super) struct ResolvedAction {
     pub(super) label: Option<String>,
     /// The policy takes it for an action that cannot be undone. Known once it is permitted.
     pub(super) is_risky: bool,
+    /// Addresses that it may open in an address bar. Known once it is permitted.
+    pub(super) addresses: TypedAddresses,
+}
+
+/// Addresses that keys or text may open in the address bar of a browser, for the rules of the Executor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct TypedAddresses {
+    /// Each by its scheme, host and port.
+    pub(super) opened: Vec<String>,
+    /// Private hosts among them that a person approved. They count as named by the user.
+    pub(super) approved_hosts: Vec<String>,
 }
 
 /// One attempt at an action.
@@ -61,6 +72,7 @@ impl ResolvedAction {
             target: record.target,
             label: record.target_label.clone(),
             is_risky: false,
+            addresses: TypedAddresses::default(),
         }
     }
 
@@ -79,12 +91,17 @@ impl ResolvedAction {
             target,
             label: record.target_label.clone(),
             is_risky: false,
+            addresses: TypedAddresses::default(),
         }
     }
 
     /// Returns the action as it is permitted.
-    pub(super) fn permitted(self, is_risky: bool) -> Self {
-        Self { is_risky, ..self }
+    pub(super) fn permitted(self, is_risky: bool, addresses: TypedAddresses) -> Self {
+        Self {
+            is_risky,
+            addresses,
+            ..self
+        }
     }
 }
 

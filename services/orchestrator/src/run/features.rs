@@ -33,6 +33,8 @@ pub struct LoopFeatures {
     pub names_hosts: bool,
     /// Tell the Executor the ports of these hosts as well.
     pub names_ports: bool,
+    /// Tell the Executor the addresses that typed text and keys may open in an address bar.
+    pub sends_addresses: bool,
     /// Compare the surroundings of risky actions and approvals right before the input.
     pub last_look: bool,
     /// Paste what the task has copied as that text, whatever owns the clipboard.
@@ -72,6 +74,7 @@ impl LoopFeatures {
         fences_name_actions: true,
         names_hosts: true,
         names_ports: true,
+        sends_addresses: true,
         last_look: true,
         paste_known_text: true,
         compare_highlights: true,

@@ -14,7 +14,7 @@ use prost::Message as _;
 
 use super::approval_evidence::ApprovalScope;
 use super::approvals::{ApprovalReasons, Approvals, judged_target};
-use super::attempt::{ActionAttempt, ResolvedAction};
+use super::attempt::{ActionAttempt, ResolvedAction, TypedAddresses};
 use super::context::RunContext;
 use super::policy_context::{
     IntendedFunctionCall, action_context, call_context, is_in_a_browser, page_url,
@@ -25,7 +25,8 @@ use super::target_changes::target_area;
 use super::{RunConfig, RunResult, hooks};
 use crate::hooks::HookPoint;
 use motorium_policy::{
-    ActionContext, Creator, Judgement, Policy, PolicyDecision, PolicyRule, PolicySource, Requester,
+    ActionContext, Creator, Judgement, PRIVATE_ADDRESS_RULE, Policy, PolicyDecision, PolicyRule,
+    PolicySource, Requester, private_hosts_of,
 };
 use motorium_task::{Approval, ApprovalState, ApprovalSubject, Task, risk};
 
@@ -34,7 +35,7 @@ use motorium_task::{Approval, ApprovalState, ApprovalSubject, Task, risk};
 const MAX_SHOWN_ARGUMENT_CHARS: usize = 2_000;
 
 /// Decision about an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ActionPermission {
     Granted(Grant),
     /// A recorded event tells why, or which approval is pending.
@@ -42,7 +43,7 @@ pub(super) enum ActionPermission {
 }
 
 /// Conditions of a permission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Grant {
     /// True if the policy demands that the pointer is verified before this click.
     pub(super) verify_pointer: bool,
@@ -50,6 +51,7 @@ pub(super) struct Grant {
     pub(super) is_risky: bool,
     /// Box of the keyboard focus, if the action goes there and it is known.
     pub(super) focus: Option<CaptureRect>,
+    pub(super) addresses: TypedAddresses,
 }
 
 /// Decision about a function call.
@@ -133,13 +135,17 @@ impl Gate {
         };
         let judgement = self.judge(run.task(), &rules, &context);
         let is_approved = run.task().is_approved(attempt.index);
-        let granted = ActionPermission::Granted(Grant {
+        let granted = Grant {
             verify_pointer: matches!(resolved.action, Action::Click { .. })
                 && judgement.verify_pointer,
             is_risky: run.config.features.last_look
                 && (is_approved || risk::of_meanings(&context.meanings).is_some()),
             focus: context.keyboard_target,
-        });
+            addresses: TypedAddresses {
+                opened: context.typed_addresses.iter().cloned().collect(),
+                approved_hosts: Vec::new(),
+            },
+        };
         let safety_checks = safety_checks(run.task());
         let required = match judgement.decision {
             PolicyDecision::Deny(rules) => {
@@ -149,11 +155,13 @@ impl Gate {
                 return Ok(ActionPermission::Refused);
             }
             PolicyDecision::Allow if safety_checks.is_empty() && !is_approved => {
-                return Ok(granted);
+                return Ok(ActionPermission::Granted(granted));
             }
             PolicyDecision::Allow => Vec::new(),
             PolicyDecision::RequireApproval(rules) => rules,
         };
+        // The question says that the address is private and that the user did not name it, so an approval names it.
+        let names_hosts = required.iter().any(|rule| rule.id == PRIVATE_ADDRESS_RULE);
         let reasons = ApprovalReasons {
             rules: required,
             safety_checks,
@@ -163,7 +171,8 @@ impl Gate {
         let scope = scope_of_action(run, screen, attempt, resolved, context);
         let approved = self.approvals.obtain(run, screen, &scope, &rules, reasons);
         Ok(match approved.await? {
-            true => granted,
+            true if names_hosts => ActionPermission::Granted(granted.naming_its_hosts()),
+            true => ActionPermission::Granted(granted),
             false => ActionPermission::Refused,
         })
     }
@@ -266,6 +275,19 @@ impl Gate {
     /// Returns whether judging the action calls another service, so that the screen may change meanwhile.
     pub(super) fn may_judge_slowly(&self, run: &RunContext, screen: &Screen, index: usize) -> bool {
         run.task().is_approved(index) || is_in_a_browser(screen, &self.policy.rules())
+    }
+}
+
+impl Grant {
+    /// Returns the grant of a person who was told that the action opens a private address.
+    fn naming_its_hosts(mut self) -> Self {
+        let addresses = &mut self.addresses;
+        let hosts = addresses
+            .opened
+            .iter()
+            .flat_map(|address| private_hosts_of(address));
+        addresses.approved_hosts = hosts.collect();
+        self
     }
 }
 

@@ -109,7 +109,9 @@ impl Preflight<'_> {
         let is_compared = may_change && !attempt.is_repeated();
         Ok(
             match !is_compared || self.holds_still(attempt, &aimed).await? {
-                true => AttemptStage::Permitted(aimed.resolved.permitted(is_risky)),
+                true => AttemptStage::Permitted(
+                    aimed.resolved.permitted(is_risky, aimed.grant.addresses),
+                ),
                 false => AttemptStage::Decided,
             },
         )

@@ -247,6 +247,7 @@ mod tests {
                 (
                     config.features.recheck_elsewhere,
                     config.features.compare_former_text,
+                    config.features.sends_addresses,
                     !config.retry.trust_kinds,
                 ),
             )
@@ -270,7 +271,7 @@ mod tests {
                 true,
                 true,
             ),
-            (true, true, true),
+            (true, true, true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut().unwrap().remove("wants_new_texts");
@@ -292,6 +293,7 @@ mod tests {
         members.remove("notice_lost_focus");
         members.remove("names_hosts");
         members.remove("names_ports");
+        members.remove("sends_addresses");
         members.remove("spare_commands");
         members.remove("trust_kinds");
         members.remove("recheck_elsewhere");
@@ -318,7 +320,7 @@ mod tests {
                 false,
                 false,
             ),
-            (false, false, false),
+            (false, false, false, false),
         );
         assert_eq!(read(&json), before);
     }

@@ -13,7 +13,7 @@ use motorium_proto::error::ErrorReport;
 use motorium_proto::error::reason::{TARGET_AMBIGUOUS, TARGET_NOT_FOUND};
 use motorium_proto::service::{ResolveRequest, ResolvedTarget, TargetQuery};
 
-use super::attempt::ResolvedAction;
+use super::attempt::{ResolvedAction, TypedAddresses};
 use super::context::RunContext;
 use super::provenance::with_known_text;
 use super::screen::{Screen, ScreenView};
@@ -61,6 +61,7 @@ pub(super) async fn resolve(
         target: target_box,
         label,
         is_risky: false,
+        addresses: TypedAddresses::default(),
     }))
 }
 

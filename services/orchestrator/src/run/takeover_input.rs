@@ -128,6 +128,8 @@ impl ExecutorHandle {
             named_hosts: Vec::new(),
             creator: None,
             tenant: None,
+            // A person may type what the rules refuse to a task.
+            addresses: Vec::new(),
         };
         let performed = self.executor.perform(request).await;
         // Told to the person, who sees the screen and decides what to do.

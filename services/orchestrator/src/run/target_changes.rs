@@ -184,6 +184,7 @@ mod tests {
             target,
             label: None,
             is_risky: false,
+            addresses: Default::default(),
         }
     }
 

@@ -46,6 +46,7 @@ mod support;
 mod task_end;
 mod tenants;
 mod transient_failures;
+mod typed_addresses;
 mod uploads;
 mod watch;
 mod watch_session;

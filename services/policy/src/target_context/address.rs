@@ -134,6 +134,25 @@ pub(crate) fn hosts(addresses: &[Url]) -> BTreeSet<String> {
         .collect()
 }
 
+/// Returns addresses without what rules about hosts do not need: a text of thousands of lines, or one that wraps an address as often,
+/// yields few, and neither a password nor a path leaves the task.
+pub(crate) fn origins(addresses: &[Url]) -> BTreeSet<String> {
+    addresses.iter().map(origin).collect()
+}
+
+fn origin(address: &Url) -> String {
+    let scheme = address.scheme();
+    match address.host_str().filter(|host| !host.is_empty()) {
+        Some(host) => {
+            let port = address.port().map(|port| format!(":{port}"));
+            format!("{scheme}://{host}{}/", port.unwrap_or_default())
+        }
+        None if address.as_str() == BLANK => BLANK.to_owned(),
+        None if address.cannot_be_a_base() => format!("{scheme}:"),
+        None => format!("{scheme}:///"),
+    }
+}
+
 /// Returns the meanings of opening an address, from the words in it.
 pub(super) fn meanings_of_address(words: &Lexicon, address: &str) -> Meanings {
     let Ok(url) = Url::parse(address) else {

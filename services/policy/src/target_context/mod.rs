@@ -24,7 +24,7 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use url::Url;
 
 use self::address::meanings_of_address;
-pub(super) use self::address::{hosts, schemes};
+pub(super) use self::address::{hosts, origins, schemes};
 use self::focus::intent_of_focusing;
 use super::action::{ActionCategory, ActionInputs, category};
 use motorium_task::approval_context::is_dialog;

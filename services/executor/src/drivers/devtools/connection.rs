@@ -6,6 +6,8 @@
 //! Source: the DevTools protocol's description of its own transport (flat sessions).
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
@@ -14,7 +16,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -50,6 +52,9 @@ pub(super) enum CallTarget<'a> {
 
 /// Number of events of pages that a slow reader may be behind.
 const PAGE_EVENT_BACKLOG: usize = 256;
+/// Maximum size of the events that wait to be read, of the browser and of pages each.
+// Eight of the longest. Events are read at once, and usual ones have a few KiB.
+const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// A connection to a browser.
 #[derive(Debug, Clone)]
@@ -68,6 +73,40 @@ pub(super) struct Event {
     /// The session of a page that reports the event; `None` for events of the browser.
     pub(super) session: Option<String>,
     message: Utf8Bytes,
+    _waiting: Arc<WaitingEvent>,
+}
+
+/// Size of the events that wait to be read.
+#[derive(Debug, Default)]
+struct Backlog {
+    bytes: AtomicUsize,
+    read: Notify,
+}
+
+/// The share of an event in a backlog, until all copies of the event are dropped.
+#[derive(Debug)]
+struct WaitingEvent {
+    bytes: usize,
+    backlog: Arc<Backlog>,
+}
+
+impl Backlog {
+    fn is_full(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) > MAX_WAITING_BYTES
+    }
+
+    fn add(self: &Arc<Self>, bytes: usize) -> Arc<WaitingEvent> {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let backlog = Arc::clone(self);
+        Arc::new(WaitingEvent { bytes, backlog })
+    }
+}
+
+impl Drop for WaitingEvent {
+    fn drop(&mut self) {
+        self.backlog.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.backlog.read.notify_one();
+    }
 }
 
 impl Event {
@@ -141,6 +180,8 @@ impl DevToolsConnection {
         let senders = EventSenders {
             browser: browser_events,
             pages: page_events.clone(),
+            browser_backlog: Arc::default(),
+            pages_backlog: Arc::default(),
         };
         tokio::spawn(serve(socket, asked, senders));
         Ok((Self { calls, page_events }, events))
@@ -264,9 +305,14 @@ fn host_and_port(url: &Url) -> Result<(String, u16), String> {
 struct EventSenders {
     browser: mpsc::UnboundedSender<Event>,
     pages: broadcast::Sender<Event>,
+    browser_backlog: Arc<Backlog>,
+    pages_backlog: Arc<Backlog>,
 }
 
 /// Serves the socket until either side closes it.
+///
+/// While too many events of the browser wait, nothing more is received, so that they wait in the browser. The connection does not
+/// end, because the filter of the page that has caused them would end with it.
 async fn serve(
     mut socket: Socket,
     mut asked: mpsc::UnboundedReceiver<Call>,
@@ -288,7 +334,8 @@ async fn serve(
                     break;
                 }
             }
-            message = socket.next() => {
+            () = senders.browser_backlog.read.notified(), if senders.browser_backlog.is_full() => {}
+            message = socket.next(), if !senders.browser_backlog.is_full() => {
                 let Some(Ok(message)) = message else { break };
                 receive(message, &mut waiting, &senders);
                 // Drop the entries of callers that stopped waiting.
@@ -348,20 +395,7 @@ fn dispatch(
     senders: &EventSenders,
 ) {
     let Some(id) = incoming.id else {
-        let event = Event {
-            method: incoming.method,
-            session: incoming.session,
-            message,
-        };
-        // Events of a page's network are many, and would push those of a navigation out of its backlog.
-        let is_of_page = event.session.is_some() && !event.method.starts_with("Network.");
-        // There may be no receiver: that of pages exists only during a navigation, and that of the browser until the
-        // connection ends.
-        match is_of_page {
-            true => drop(senders.pages.send(event)),
-            false => drop(senders.browser.send(event)),
-        }
-        return;
+        return senders.send(incoming, message);
     };
     let answer = match incoming.error {
         None => Ok(message),
@@ -369,6 +403,43 @@ fn dispatch(
     };
     if let Some(waiter) = waiting.remove(&id) {
         let _ = waiter.send(answer);
+    }
+}
+
+impl EventSenders {
+    /// Passes an event on.
+    fn send(&self, incoming: IncomingMessage, message: Utf8Bytes) {
+        let IncomingMessage {
+            method, session, ..
+        } = incoming;
+        // Events of a page's network are many, and would push those of a navigation out of its backlog. What begins and ends in a
+        // page is for the filter.
+        let is_for_filter = method.starts_with("Network.") || method.starts_with("Target.");
+        let is_of_page = session.is_some() && !is_for_filter;
+        let backlog = match is_of_page {
+            true => &self.pages_backlog,
+            false => &self.browser_backlog,
+        };
+        if is_of_page && backlog.is_full() {
+            // Its reader may wait for a response before it reads on, so that holding events back in the browser would hold up both.
+            // To the reader, the event has never come.
+            return tracing::warn!(
+                method,
+                "an event of a page is dropped, because too many wait"
+            );
+        }
+        let event = Event {
+            method,
+            session,
+            _waiting: backlog.add(message.len()),
+            message,
+        };
+        // There may be no receiver: that of pages exists only during a navigation, and that of the browser until the
+        // connection ends.
+        match is_of_page {
+            true => drop(self.pages.send(event)),
+            false => drop(self.browser.send(event)),
+        }
     }
 }
 
@@ -505,5 +576,83 @@ mod tests {
         let (event, sent) = tokio::join!(opens, sends);
         assert!(event.is_none(), "the connection ended without an event");
         assert!(sent < 32 << 20, "{sent} bytes were received");
+    }
+
+    /// Number of events in a flood of 1 MiB each: far more than the limit, and than what the two sockets hold.
+    const FLOOD: usize = 120;
+
+    /// Sends a flood of events that begin with `head`, as fast as they are received, and counts them in `sent`.
+    async fn flood(listener: TcpListener, address: &str, head: &str, sent: &AtomicUsize) {
+        name(&listener, &format!("ws://{address}/devtools")).await;
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+        let text = "x".repeat(1 << 20);
+        for number in 0..FLOOD {
+            let event =
+                format!(r#"{{{head}, "params": {{"number": {number}, "text": "{text}"}}}}"#);
+            socket.send(Message::text(event)).await.unwrap();
+            sent.fetch_add(1, Ordering::Relaxed);
+        }
+        // The connection stays open until the other side has read everything.
+        while let Some(Ok(_)) = socket.next().await {}
+    }
+
+    #[derive(Deserialize)]
+    struct Numbered {
+        number: usize,
+    }
+
+    #[tokio::test]
+    async fn unread_events_of_the_browser_wait_there() {
+        let (listener, address) = listening().await;
+        let endpoint = format!("http://{address}");
+        let sent = AtomicUsize::new(0);
+        let reads = async {
+            let (connection, mut events) = DevToolsConnection::open(&endpoint).await.unwrap();
+            let mut before = 0;
+            // Until nothing more is taken.
+            loop {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                let now = sent.load(Ordering::Relaxed);
+                if now > 0 && now == before {
+                    break;
+                }
+                before = now;
+            }
+            assert!(before << 20 < MAX_WAITING_BYTES + (24 << 20), "{before}");
+            // Each of them arrives, in order: an intercepted request without an answer would wait for ever.
+            for expected in 0..FLOOD {
+                let event = events.recv().await.unwrap();
+                assert_eq!(event.params::<Numbered>().unwrap().number, expected);
+            }
+            drop(connection);
+        };
+        let head = r#""method": "Fetch.requestPaused""#;
+        tokio::join!(reads, flood(listener, &address, head, &sent));
+    }
+
+    #[tokio::test]
+    async fn unread_events_of_pages_are_dropped() {
+        let (listener, address) = listening().await;
+        let endpoint = format!("http://{address}");
+        let sent = AtomicUsize::new(0);
+        let reads = async {
+            let (connection, _events) = DevToolsConnection::open(&endpoint).await.unwrap();
+            let mut pages = connection.page_events();
+            while sent.load(Ordering::Relaxed) < FLOOD {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            let mut kept = 0;
+            while let Ok(Ok(_)) = timeout(Duration::from_millis(500), pages.recv()).await {
+                kept += 1;
+            }
+            assert!(
+                kept > 0 && kept << 20 <= MAX_WAITING_BYTES + (2 << 20),
+                "{kept}"
+            );
+            drop((connection, pages));
+        };
+        let head = r#""method": "Page.frameNavigated", "sessionId": "1""#;
+        tokio::join!(reads, flood(listener, &address, head, &sent));
     }
 }

@@ -359,8 +359,8 @@ async fn serve_connection(
     named_hosts: NamedHosts,
     now: &watch::Sender<ConnectionState>,
 ) -> Result<(), Error> {
-    let (connection, events) = DevToolsConnection::open(endpoint).await?;
-    let filter = UrlFilter::install(connection.clone(), rules, named_hosts).await?;
+    let (connection, mut events) = DevToolsConnection::open(endpoint).await?;
+    let filter = UrlFilter::install(connection.clone(), &mut events, rules, named_hosts).await?;
     let announced = async {
         pages::renew_interception(&connection).await?;
         tracing::info!(endpoint, "connected to the browser; its URLs are filtered");

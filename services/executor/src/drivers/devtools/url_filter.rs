@@ -5,16 +5,18 @@
 //! (`data:`, `chrome:`, content loaded before) is checked by its URL; a tab with a forbidden URL is navigated to a
 //! blank page.
 //!
-//! A public name may lead to a private address. The browser tells from where the document of a tab came; a tab whose
-//! document came from a forbidden address is navigated to a blank page. With a proxy that address is the proxy's, and
-//! nothing is known about the server.
+//! A public name may lead to a private address. The browser tells from where each response came, to a page, its frames and
+//! its workers; a tab with a response from a forbidden address is navigated to a blank page. Its scripts may have read the
+//! response until then. With a proxy that address is the proxy's, and nothing is known about the server.
 //!
-//! Not covered: names that lead to private addresses elsewhere than in a tab's document; WebSockets, WebRTC and
-//! WebTransport, which the protocol cannot intercept. To block those too, restrict the network of the browser.
+//! Not covered: such names in shared and service workers; WebSockets, WebRTC and WebTransport, which the protocol cannot
+//! intercept. To block those too, restrict the network of the browser.
+//!
+//! Events are handled also while the browser is asked for something: what they wait for is never held up by another page.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use motorium_proto::domain::private_host;
@@ -77,20 +79,16 @@ struct Detached {
     session_id: String,
 }
 
-/// A response in a page, with the parameters that tell from where its document came.
+/// A response in a page, a frame or a worker.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct ResponseReceived {
-    r#type: String,
-    #[serde(default)]
-    frame_id: String,
     response: Response,
 }
 
 #[derive(Deserialize)]
 struct Response {
     url: String,
-    /// Absent for a document from a cache.
+    /// Absent for a response from a cache.
     #[serde(rename = "remoteIPAddress")]
     remote_address: Option<String>,
 }
@@ -103,8 +101,18 @@ pub(super) struct UrlFilter {
     active_rules: Arc<UrlRules>,
     /// Private hosts that the user of the current lease named.
     named_hosts: NamedHosts,
-    /// Pages by the session in which their responses are reported.
-    observed: HashMap<String, BrowserTarget>,
+    /// Targets whose responses are reported, by session.
+    observed: HashMap<String, ObservedTarget>,
+    /// Ids of the pages that are being left. One is left once, however many responses call for it: the next time might meet the page
+    /// after it.
+    leaving: Arc<Mutex<HashSet<String>>>,
+}
+
+/// A page, or a frame or a worker in it, whose responses are reported.
+#[derive(Debug, Clone)]
+struct ObservedTarget {
+    target_id: String,
+    page: BrowserTarget,
 }
 
 impl UrlFilter {
@@ -112,37 +120,36 @@ impl UrlFilter {
     /// to run beside [`UrlFilter::run`].
     pub(super) async fn install(
         connection: DevToolsConnection,
+        events: &mut Events,
         mut rules: watch::Receiver<Arc<UrlRules>>,
         named_hosts: NamedHosts,
     ) -> Result<Self, Error> {
         let active_rules = rules.borrow_and_update().clone();
-        let filter = Self {
-            connection,
+        let mut filter = Self {
+            connection: connection.clone(),
             rules,
-            active_rules,
+            active_rules: active_rules.clone(),
             named_hosts,
             observed: HashMap::new(),
+            leaving: Arc::default(),
         };
-        filter.intercept_requests().await?;
-        // Reports the existing tabs once, and then every change of a tab's URL.
-        let discover = json!({ "discover": true });
-        let _: Value = filter
-            .connection
-            .call(CallTarget::Browser, "Target.setDiscoverTargets", discover)
-            .await?;
-        if !is_behind_proxy() {
-            let attach = json!({
-                "autoAttach": true,
-                "waitForDebuggerOnStart": false,
-                "flatten": true,
-                // Attaching to a service worker would keep it from ending.
-                "filter": [{ "type": "page" }],
-            });
-            let _: Value = filter
-                .connection
-                .call(CallTarget::Browser, "Target.setAutoAttach", attach)
+        let enabled = async {
+            intercept_requests(&connection, &active_rules).await?;
+            // Reports the existing tabs once, and then every change of a tab's URL.
+            let discover = json!({ "discover": true });
+            let _: Value = connection
+                .call(CallTarget::Browser, "Target.setDiscoverTargets", discover)
                 .await?;
-        }
+            if !is_behind_proxy() {
+                // Attaching to a service worker would keep it from ending.
+                let attach = auto_attach(&["page"]);
+                let _: Value = connection
+                    .call(CallTarget::Browser, "Target.setAutoAttach", attach)
+                    .await?;
+            }
+            Ok(())
+        };
+        filter.while_handling(events, enabled).await?;
         Ok(filter)
     }
 
@@ -158,30 +165,44 @@ impl UrlFilter {
                     if changed.is_err() {
                         return Ok(());
                     }
-                    self.active_rules = self.rules.borrow_and_update().clone();
-                    self.intercept_requests().await?;
-                    let connection = self.connection.clone();
-                    tokio::spawn(async move { pages::renew_interception(&connection).await });
-                    for page in pages::list(&self.connection).await? {
-                        self.check_page(page);
-                    }
+                    self.apply_rules(&mut events).await?;
                 }
             }
         }
     }
 
-    /// Enables interception of the requests that may have to be refused.
-    async fn intercept_requests(&self) -> Result<(), Error> {
-        let patterns: Vec<Value> = intercepted(&self.active_rules)
-            .into_iter()
-            .map(|pattern| json!({ "urlPattern": pattern }))
-            .collect();
-        let params = json!({ "patterns": patterns });
-        let _: Value = self
-            .connection
-            .call(CallTarget::Browser, "Fetch.enable", params)
-            .await?;
+    /// Applies the current rules to all requests from now on, and to the pages that are open.
+    async fn apply_rules(&mut self, events: &mut Events) -> Result<(), Error> {
+        self.active_rules = self.rules.borrow_and_update().clone();
+        let (connection, rules) = (self.connection.clone(), Arc::clone(&self.active_rules));
+        let applied = async {
+            intercept_requests(&connection, &rules).await?;
+            let renewed = connection.clone();
+            tokio::spawn(async move { pages::renew_interception(&renewed).await });
+            pages::list(&connection).await
+        };
+        for page in self.while_handling(events, applied).await? {
+            self.check_page(page);
+        }
         Ok(())
+    }
+
+    /// Handles events until a call to the browser has ended. Its response comes after the events before it.
+    async fn while_handling<T>(
+        &mut self,
+        events: &mut Events,
+        call: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        tokio::pin!(call);
+        loop {
+            tokio::select! {
+                ended = &mut call => return ended,
+                event = events.recv() => match event {
+                    None => return Err(Error::BrowserDisconnected),
+                    Some(event) => self.handle_event(event),
+                },
+            }
+        }
     }
 
     fn handle_event(&mut self, event: Event) {
@@ -200,7 +221,9 @@ impl UrlFilter {
             "Target.targetCreated" | "Target.targetInfoChanged" => event
                 .params()
                 .map(|changed: TargetChanged| self.check_page(changed.target_info)),
-            "Target.attachedToTarget" => event.params().map(|attached| self.observe(attached)),
+            "Target.attachedToTarget" => event
+                .params()
+                .map(|attached| self.observe(event.session.as_deref(), attached)),
             "Target.detachedFromTarget" => event.params().map(|Detached { session_id }| {
                 self.observed.remove(&session_id);
             }),
@@ -214,15 +237,21 @@ impl UrlFilter {
         }
     }
 
-    /// Has the responses of a page reported, in one of its sessions.
-    fn observe(&mut self, attached: Attached) {
+    /// Has the responses of a page, or of a frame or a worker of another process in it, reported in one of its sessions.
+    fn observe(&mut self, parent: Option<&str>, attached: Attached) {
         // A window that a page opens waits for this, although it is attached to without a wait (Chromium 156).
         let session = CallTarget::Session(&attached.session_id);
         self.connection
             .notify(session, "Runtime.runIfWaitingForDebugger", json!({}));
         let target = attached.target_info;
-        let is_observed = |other: &BrowserTarget| other.target_id == target.target_id;
-        if is_behind_proxy() || !target.is_page() || self.observed.values().any(is_observed) {
+        let parent = parent.and_then(|session| self.observed.get(session));
+        let page = match parent {
+            Some(parent) => parent.page.clone(),
+            None if target.is_page() => target.clone(),
+            None => return,
+        };
+        let is_observed = |other: &ObservedTarget| other.target_id == target.target_id;
+        if is_behind_proxy() || self.observed.values().any(is_observed) {
             return;
         }
         // The bodies of responses are not read, so that the browser need not keep them.
@@ -230,18 +259,19 @@ impl UrlFilter {
             json!({ "maxTotalBufferSize": 1, "maxResourceBufferSize": 1, "maxPostDataSize": 1 });
         let session = CallTarget::Session(&attached.session_id);
         self.connection.notify(session, "Network.enable", sizes);
-        self.observed.insert(attached.session_id, target);
+        let within = auto_attach(&["iframe", "worker"]);
+        self.connection
+            .notify(session, "Target.setAutoAttach", within);
+        let target_id = target.target_id;
+        self.observed
+            .insert(attached.session_id, ObservedTarget { target_id, page });
     }
 
-    /// Leaves a page whose document came from a forbidden address.
+    /// Leaves a page that has got a response from a forbidden address.
     fn check_response(&self, session: Option<&str>, received: &ResponseReceived) {
-        let Some(target) = session.and_then(|session| self.observed.get(session)) else {
+        let Some(observed) = session.and_then(|session| self.observed.get(session)) else {
             return;
         };
-        // The main frame's id is the page's target id.
-        if received.r#type != "Document" || received.frame_id != target.target_id {
-            return;
-        }
         let Some((url, address)) = received.response.origin() else {
             return;
         };
@@ -251,21 +281,27 @@ impl UrlFilter {
         {
             return;
         }
+        let page = observed.page.clone();
+        if !lock(&self.leaving).insert(page.target_id.clone()) {
+            return;
+        }
         tracing::warn!(
             host = url.host_str(),
             %address,
             "a public name leads to an address that is not allowed; leaving the page"
         );
-        let (connection, target) = (self.connection.clone(), target.clone());
+        let (connection, leaving) = (self.connection.clone(), Arc::clone(&self.leaving));
         tokio::spawn(async move {
+            let id = page.target_id.clone();
             let left = async {
-                let page = AttachedPage::attach(&connection, target).await?;
+                let page = AttachedPage::attach(&connection, page).await?;
                 page.replace(BLANK_PAGE).await
             };
             let left: Result<(), Error> = left.await;
             if let Err(error) = left {
                 tracing::debug!(%error, "the page was closed before it could be left");
             }
+            lock(&leaving).remove(&id);
         });
     }
 
@@ -309,7 +345,7 @@ impl UrlFilter {
 }
 
 impl Response {
-    /// Returns the URL of a document and the address of its server.
+    /// Returns the URL of a response and the address of its server.
     fn origin(&self) -> Option<(Url, IpAddr)> {
         let address = self.remote_address.as_deref()?;
         let literal = address.trim_start_matches('[').trim_end_matches(']');
@@ -323,6 +359,37 @@ fn is_behind_proxy() -> bool {
         .iter()
         .filter(|name| !name.eq_ignore_ascii_case("no_proxy"))
         .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// Enables interception of the requests that may have to be refused.
+async fn intercept_requests(
+    connection: &DevToolsConnection,
+    rules: &UrlRules,
+) -> Result<(), Error> {
+    let patterns: Vec<Value> = intercepted(rules)
+        .into_iter()
+        .map(|pattern| json!({ "urlPattern": pattern }))
+        .collect();
+    let params = json!({ "patterns": patterns });
+    let _: Value = connection
+        .call(CallTarget::Browser, "Fetch.enable", params)
+        .await?;
+    Ok(())
+}
+
+/// Returns the parameters that attach to targets of these types as they begin, in sessions of their own.
+fn auto_attach(kinds: &[&str]) -> Value {
+    let filter: Vec<Value> = kinds.iter().map(|kind| json!({ "type": kind })).collect();
+    json!({
+        "autoAttach": true,
+        "waitForDebuggerOnStart": false,
+        "flatten": true,
+        "filter": filter,
+    })
+}
+
+fn lock(leaving: &Mutex<HashSet<String>>) -> std::sync::MutexGuard<'_, HashSet<String>> {
+    leaving.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the patterns of the requests to intercept. Interception delays each of them, so it is limited to non-web

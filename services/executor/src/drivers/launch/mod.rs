@@ -76,6 +76,18 @@ impl LaunchSite {
     }
 }
 
+/// Keeps programs of the same user, such as those that a launcher starts outside of a sandbox, from reading the environment and the
+/// memory of this process, with its keys, secrets and tokens. A program that is executed can be read again.
+///
+/// # Errors
+/// If the kernel refuses.
+#[cfg(target_os = "linux")]
+pub fn hide_from_programs() -> std::io::Result<()> {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+}
+
 /// Starts the configured programs. Clones share one list, also after it is replaced.
 #[derive(Debug, Clone, Default)]
 pub struct Launcher {

@@ -91,6 +91,7 @@ impl ExecutorProcess {
             named_hosts: Vec::new(),
             creator: None,
             tenant: None,
+            addresses: Vec::new(),
         }
     }
 }

@@ -126,6 +126,8 @@ struct DesktopState {
     done: Vec<ReceivedAction>,
     /// Private hosts that the user named, as the last call said.
     named_hosts: Vec<String>,
+    /// Addresses that an address bar may open, of all calls.
+    typed_addresses: Vec<String>,
     /// Action ids that were performed twice, which is a bug in the loop.
     repeated: Vec<ActionId>,
     files: BTreeMap<String, Bytes>,
@@ -615,6 +617,11 @@ impl SimulatedDesktop {
     /// Returns the private hosts that the user named, as the last call to perform an action said.
     pub(crate) fn named_hosts(&self) -> Vec<String> {
         self.state().named_hosts.clone()
+    }
+
+    /// Returns the addresses that an address bar may open, of all calls to perform an action.
+    pub(crate) fn typed_addresses(&self) -> Vec<String> {
+        self.state().typed_addresses.clone()
     }
 
     /// Returns the points of clicks.
@@ -1358,6 +1365,10 @@ impl Executor for FakeServices {
         }
         self.0.check_lease(request.epoch)?;
         self.0.state().named_hosts.clone_from(&request.named_hosts);
+        self.0
+            .state()
+            .typed_addresses
+            .extend(request.addresses.clone());
         let id = request.action_id;
         if self.0.state().fenced.contains(&id) {
             let message = "the action was fenced";
