@@ -34,10 +34,10 @@ const VARIANTS: Readonly<Record<"wide" | "wideDark" | "phone" | "phoneDark", Var
 };
 
 const WORDS = {
-  en: { title: "Travel expenses", company: "Northwind Travel", heading: "Expense report", fields: ["Traveller", "Destination", "Amount", "Purpose"], main: "Save draft", preview: "Preview", shown: "Preview is ready" },
-  zh: { title: "差旅报销", company: "北风商旅", heading: "差旅报销单", fields: ["出差人", "目的地", "金额", "事由"], main: "提交报销单", preview: "预览", shown: "预览已生成" },
+  en: { title: "Travel expenses", company: "Northwind Travel", heading: "Expense report", fields: ["Traveller", "Destination", "Amount", "Purpose"], main: "Save draft", preview: "Preview", preparing: "Preparing the preview…", shown: "Preview is ready" },
+  zh: { title: "差旅报销", company: "北风商旅", heading: "差旅报销单", fields: ["出差人", "目的地", "金额", "事由"], main: "提交报销单", preview: "预览", preparing: "正在生成预览…", shown: "预览已生成" },
 };
-const form = ({ title, company, heading, fields, main, preview, shown }: typeof WORDS.en): string => `<!doctype html><meta charset="utf-8"><title>${title}</title><style>
+const form = ({ title, company, heading, fields, main, preview, preparing, shown }: typeof WORDS.en, delay: number): string => `<!doctype html><meta charset="utf-8"><title>${title}</title><style>
 body{margin:0;font:15px/1.5 "DejaVu Sans","Noto Sans CJK SC",sans-serif;background:#eef1f7;color:#1d2536}
 header{background:#24396b;color:#fff;padding:18px 40px;font-weight:600}
 form{margin:26px auto;width:620px;background:#fff;border:1px solid #d9deea;border-radius:10px;padding:26px 34px;display:grid;grid-template-columns:1fr 1fr;gap:14px 26px}
@@ -48,7 +48,7 @@ button{font:inherit;font-weight:600;padding:9px 18px;border-radius:6px;border:1p
 output{grid-column:1/-1;color:#0b7a3e;font-weight:600}</style>
 <header>${company}</header><form onsubmit="return false"><h1>${heading}</h1>
 ${fields.map((field) => `<label>${field}<input></label>`).join("")}
-<p><button class="main">${main}</button><button onclick="o.textContent='${shown}'">${preview}</button></p><output id="o"></output></form>`;
+<p><button class="main">${main}</button><button onclick="o.textContent='${preparing}';setTimeout(()=>o.textContent='${shown}',${delay})">${preview}</button></p><output id="o"></output></form>`;
 
 describe.skipIf(missing !== undefined)("images", () => {
   let stack: Stack;
@@ -56,7 +56,7 @@ describe.skipIf(missing !== undefined)("images", () => {
   let address: string;
   beforeAll(async () => {
     mkdirSync(FOLDER, { recursive: true });
-    site = createServer(({ url }, response) => response.setHeader("content-type", "text/html").end(form(url === "/zh" ? WORDS.zh : WORDS.en)));
+    site = createServer(({ url }, response) => response.setHeader("content-type", "text/html").end(form(url === "/zh" ? WORDS.zh : WORDS.en, url === "/slow" ? 110_000 : 0)));
     await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
     address = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
     stack = await Stack.start();
@@ -96,8 +96,8 @@ describe.skipIf(missing !== undefined)("images", () => {
     const writer = await open(wide);
     await take("welcome", [wide], "#/");
     await writer.show("#/");
-    await writer.send(`Open ${address}, then type "Ann Lee" into "Traveller", then type "Lisbon" into "Destination", then click "Preview", then wait 60 seconds, then wait 59 seconds`);
-    await writer.page.getByRole("button", { name: /wait 60 seconds/ }).waitFor({ timeout: 60_000 });
+    await writer.send(`Open ${address}slow, then type "Ann Lee" into "Traveller", then type "Lisbon" into "Destination", then type "1,240 €" into "Amount", then click "Preview", then wait until "Preview is ready" appears for up to 2 minutes`);
+    await writer.page.getByRole("button", { name: /wait until "Preview is ready"/ }).waitFor({ timeout: 60_000 });
     const travel = new URL(writer.page.url()).hash;
     await take("live", [wide, phoneDark], travel, async ({ page }) => {
       await page.getByRole("img", { name: /^(Live screen|实时画面)$/ }).waitFor();
@@ -113,7 +113,7 @@ describe.skipIf(missing !== undefined)("images", () => {
     await writer.page.waitForTimeout(1_500);
     if (ALL) await writer.page.screenshot({ path: `${FOLDER}/page-takeover.png` });
     await writer.page.getByRole("button", { name: "Hand back" }).click();
-    await writer.page.getByRole("button", { name: "Stop" }).click();
+    await writer.page.getByRole("button", { name: "Stop", exact: true }).click();
     await writer.page.getByText("Stopped", { exact: true }).waitFor();
 
     await writer.show("#/");
@@ -145,7 +145,7 @@ describe.skipIf(missing !== undefined)("images", () => {
     const approval = new URL(chinese.page.url()).hash;
     await take("approval", [wideDark, phone], approval);
     await take("approvals", [], "#/approvals", async ({ page }) => page.getByRole("region").waitFor());
-    await chinese.page.getByRole("button", { name: "停止" }).click();
+    await chinese.page.getByRole("button", { name: "停止", exact: true }).click();
     await chinese.page.getByText("已停止", { exact: true }).waitFor();
 
     for (const goal of ['Open editor, then type "Minutes of Monday: budget approved, next meeting on 4 May"', 'Open editor, type "first draft", select all, then type "second draft"']) {
