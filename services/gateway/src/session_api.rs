@@ -6,7 +6,6 @@ use std::time::SystemTime;
 use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header};
-use motorium_proto::v1::orchestrator as wire;
 use motorium_text::rfc3339;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -18,7 +17,7 @@ use crate::error::Error;
 use crate::guard::Entrance;
 use crate::json::JsonBody;
 use crate::login::CODE_LIFETIME;
-use crate::upstream::Client;
+use crate::upstream::Upstream;
 
 /// Asks before a browser is logged in by a link of another site. `CODE` stands for the code.
 const CONFIRMATION: &str = include_str!("confirm_login.html");
@@ -174,13 +173,13 @@ pub(crate) struct SessionInfo {
 ))]
 pub(crate) async fn describe_session(
     State(access): State<Arc<Access>>,
-    Client(mut client): Client,
+    State(upstream): State<Arc<Upstream>>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     extensions: Extensions,
 ) -> Response {
     // The page is told of its session even while the services do not answer.
-    let caller = client.get_caller(wire::GetCallerRequest {}).await;
-    let caller = caller.map(tonic::Response::into_inner).ok();
+    let caller = upstream.describe(&caller).await.ok();
     let secret = access.cookie(&extensions, &headers);
     let session = secret.and_then(|secret| access.session(secret));
     let info = SessionInfo {
