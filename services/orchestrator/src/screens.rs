@@ -49,7 +49,7 @@ impl Screens {
         perception: Arc<dyn Perception>,
         display: DisplayId,
         lease_unsure: &CancellationToken,
-    ) -> ShownScreen {
+    ) -> OpenScreen {
         let hidden = lease_unsure.child_token();
         let screen = TaskScreen {
             perception,
@@ -59,7 +59,7 @@ impl Screens {
         self.shown.send_modify(|shown| {
             shown.insert(task.clone(), screen);
         });
-        ShownScreen {
+        OpenScreen {
             screens: self.clone(),
             task,
             hidden,
@@ -81,13 +81,13 @@ impl Screens {
 
 /// A screen that is shown.
 #[derive(Debug)]
-pub(crate) struct ShownScreen {
+pub(crate) struct OpenScreen {
     screens: Screens,
     task: TaskName,
     hidden: CancellationToken,
 }
 
-impl Drop for ShownScreen {
+impl Drop for OpenScreen {
     fn drop(&mut self) {
         self.hidden.cancel();
         self.screens.shown.send_if_modified(|shown| {

@@ -24,7 +24,7 @@ use super::sight::Sight;
 use super::{Backoff, Journal, RunConfig, RunResult, halt, is_provider_failure, is_transient};
 use crate::hooks::{HookChainOutcome, HookDenial, HookEvent, HookIntervention, HookPoint};
 use crate::operators::Operators;
-use crate::screens::{Screens, ShownScreen};
+use crate::screens::{OpenScreen, Screens};
 use motorium_messages::Message;
 use motorium_recording::ports::Ports;
 use motorium_recording::recording::{RecordingMode, recording_ports};
@@ -61,7 +61,7 @@ pub(super) struct ScreenAccess {
     pub(super) screens: Screens,
     pub(super) perception: Arc<dyn Perception>,
     /// Set while the screen is shown.
-    pub(super) shown: Option<ShownScreen>,
+    pub(super) shown: Option<OpenScreen>,
 }
 
 impl std::fmt::Debug for ScreenAccess {

@@ -38,7 +38,7 @@ pub(super) enum SecondLook {
     /// Everything is as it was before the action.
     Passed(Box<Effect>),
     Stays(ChangedTexts),
-    /// What changed elsewhere has passed, and the target itself is another than before.
+    /// A change elsewhere has passed, and the target itself is another than before.
     AtTarget,
 }
 

@@ -108,7 +108,7 @@ async fn keep_desktop(
     loop {
         tokio::time::sleep(request.ttl / 3).await;
         match ports.executor.renew_lease(request.clone()).await {
-            Ok(_) => continue,
+            Ok(_) => {}
             Err(report) if report.code == Code::FailedPrecondition => {
                 unsure.cancel();
                 stop.request(StopReason::LeaseLost(report.message));
