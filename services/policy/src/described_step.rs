@@ -48,7 +48,7 @@ pub enum DescribedTarget {
     Field { label: String },
 }
 
-/// What there is around a step.
+/// Surroundings of a step.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Surroundings<'a> {
     /// Texts above the target.
