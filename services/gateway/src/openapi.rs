@@ -49,6 +49,7 @@ use crate::{chat, files, session_api};
         resources::description::drain_desktop,
         resources::description::undrain_desktop,
         resources::description::get_policy,
+        resources::description::test_policy,
     ),
     modifiers(&ContractSchemas)
 )]

@@ -31,7 +31,7 @@ use crate::connections::ConnectionSlots;
 use crate::files;
 use crate::guard::{MCP, RequestRules, check_request};
 use crate::json::MAX_JSON_BYTES;
-use crate::live::{Screens, watch_screen};
+use crate::live::{Screens, watch_screen, watch_screen_of_task};
 use crate::mcp::{McpService, check_session};
 use crate::openapi;
 use crate::operate::operate;
@@ -392,6 +392,7 @@ fn router(config: &Config, app: App) -> Router {
         .route("/api/watch/tasks/{task}", get(watch_task))
         .route("/api/watch/sessions/{session}", get(watch_session))
         .route("/api/operate/tasks/{task}", get(operate))
+        .route("/api/live/tasks/{task}", get(watch_screen_of_task))
         .route("/api/chat/send", post(chat::send))
         .route("/api/chat/stop", post(chat::stop))
         .route("/api/chat/ack-user-action", post(chat::acknowledge))
@@ -431,6 +432,7 @@ fn router(config: &Config, app: App) -> Router {
             post(resources::undrain_desktop),
         )
         .route("/api/v1/policy", get(resources::get_policy))
+        .route("/api/v1/policy/test", post(resources::test_policy))
         .route("/api/v1/approvals", get(resources::list_approvals))
         .route("/api/v1/desktops", get(resources::list_desktops))
         .route("/api/v1/sessions", get(resources::list_sessions))

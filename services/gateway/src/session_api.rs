@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::guard::Entrance;
 use crate::json::JsonBody;
 use crate::login::CODE_LIFETIME;
+use crate::upstream::Upstream;
 
 /// Asks before a browser is logged in by a link of another site. `CODE` stands for the code.
 const CONFIRMATION: &str = include_str!("confirm_login.html");
@@ -157,6 +158,12 @@ pub(crate) struct SessionInfo {
     /// Time at which the session ends unless it is used, RFC 3339. Absent for callers with a token.
     #[serde(skip_serializing_if = "Option::is_none")]
     expire_time: Option<String>,
+    /// Name of the caller, as tasks name their creators. Absent while the services cannot be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// Roles of the caller.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    roles: Vec<String>,
 }
 
 /// Describes the session of the caller, and prolongs its cookie.
@@ -166,14 +173,20 @@ pub(crate) struct SessionInfo {
 ))]
 pub(crate) async fn describe_session(
     State(access): State<Arc<Access>>,
+    State(upstream): State<Arc<Upstream>>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     extensions: Extensions,
 ) -> Response {
+    // The page is told of its session even while the services do not answer.
+    let caller = upstream.describe(&caller).await.ok();
     let secret = access.cookie(&extensions, &headers);
     let session = secret.and_then(|secret| access.session(secret));
     let info = SessionInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         expire_time: session.map(|session| rfc3339::format(session.expires)),
+        name: caller.as_ref().map(|caller| caller.name.clone()),
+        roles: caller.map(|caller| caller.roles).unwrap_or_default(),
     };
     let cookie = secret
         .filter(|_| info.expire_time.is_some())

@@ -41,6 +41,7 @@ pub(crate) struct Upstream {
     channels: Mutex<HashMap<(Fingerprint, String), Channel>>,
     desktops: Mutex<HashMap<(Fingerprint, String), (Instant, DesktopAddress)>>,
     accepted: Mutex<HashMap<Fingerprint, Instant>>,
+    callers: Mutex<HashMap<Fingerprint, (Instant, wire::GetCallerResponse)>>,
 }
 
 /// A service of a desktop.
@@ -66,6 +67,7 @@ impl Upstream {
             channels: Mutex::default(),
             desktops: Mutex::default(),
             accepted: Mutex::default(),
+            callers: Mutex::default(),
         }
     }
 
@@ -182,6 +184,22 @@ impl Upstream {
                 Ok(())
             }
         }
+    }
+
+    /// Returns who a caller is. For display: what the caller may do is decided with each call.
+    pub(crate) async fn describe(&self, caller: &Caller) -> Result<wire::GetCallerResponse, Error> {
+        let key = caller.identity();
+        let known = lock(&self.callers).get(&key).cloned();
+        if let Some((since, known)) = known
+            && since.elapsed() < TOKEN_CACHE
+        {
+            return Ok(known);
+        }
+        let request = wire::GetCallerRequest {};
+        let described = self.orchestrator(caller)?.get_caller(request).await?;
+        let described = described.into_inner();
+        remember(&self.callers, key, (Instant::now(), described.clone()));
+        Ok(described)
     }
 
     /// Returns a channel with the token of the caller. `is_configured` is false for addresses from registrations.

@@ -69,12 +69,15 @@ pub const MOTORIUM: &[ServiceRoles] = &[
             ("TakeOver", ACT),
             ("HandBack", ACT),
             ("OperateDesktop", ACT),
+            ("WatchScreen", READ),
             ("ListSteps", READ),
             ("GetArtifact", READ),
             ("ExportTrajectory", READ),
             ("ListApprovals", READ),
             ("ResolveApproval", APPROVE),
             ("GetPolicy", READ),
+            ("TestPolicy", READ),
+            ("GetCaller", READ),
             ("CreateSession", CREATE),
             ("GetSession", READ),
             ("ListSessions", READ),
@@ -87,7 +90,7 @@ pub const MOTORIUM: &[ServiceRoles] = &[
         ],
     ),
     (
-        // It knows no tenants, so viewers see screens through the Orchestrator.
+        // It knows no tenants, so viewers see screens through the Orchestrator: `WatchScreen`.
         "motorium.perception.v1.PerceptionService",
         &[
             ("ListDisplays", USE_DESKTOP),

@@ -893,6 +893,14 @@ rule-effect = { $effect ->
    *[unspecified] unknown
 }
 
+trial-decision = { $decision ->
+    [allow] would be done without asking
+    [require-approval] would need an approval
+    [second-person] would need the approval of a second person
+    [deny] would be refused
+   *[unspecified] unknown
+}
+
 ## Command line: `motorium audit`
 
 audit-whole = records { $first } to { $last } are whole

@@ -818,6 +818,14 @@ rule-effect = { $effect ->
    *[unspecified] 未知
 }
 
+trial-decision = { $decision ->
+    [allow] 会直接执行，无需询问
+    [require-approval] 需要批准
+    [second-person] 需要第二人批准
+    [deny] 会被拒绝
+   *[unspecified] 未知
+}
+
 ## 命令行：`motorium audit`
 
 audit-whole = 第 { $first } 至 { $last } 条记录完整

@@ -607,6 +607,7 @@ messages! {
     PolicyNeedsSecondPerson = "policy-needs-second-person",
     PolicyOwnLexicon = "policy-own-lexicon",
     RuleEffect = "rule-effect" { effect: &'a str },
+    TrialDecision = "trial-decision" { decision: &'a str },
     // Command line: `motorium audit`
     AuditWhole = "audit-whole" { first: u64, last: u64 },
     AuditBroken = "audit-broken" { problem: &'a str },

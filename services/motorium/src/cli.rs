@@ -325,6 +325,18 @@ pub(crate) struct Policy {
     /// Print the rules in the language of policies, Cedar
     #[arg(long)]
     pub(crate) text: bool,
+    /// Judge the steps of a sentence, such as 'click "Pay now"', without performing them
+    #[arg(long = "try", value_name = "SENTENCE", conflicts_with = "text")]
+    pub(crate) trial: Option<String>,
+    /// Name of the program in which the steps are
+    #[arg(long, requires = "trial", value_name = "NAME")]
+    pub(crate) application: Option<String>,
+    /// Address of the page on which the steps are
+    #[arg(long, requires = "trial")]
+    pub(crate) url: Option<String>,
+    /// Text near what the steps act on; repeat for several
+    #[arg(long = "near", requires = "trial", value_name = "TEXT")]
+    pub(crate) near: Vec<String>,
 }
 
 /// `motorium audit`.

@@ -36,6 +36,8 @@ pub enum Error {
         state: &'static str,
         needed: &'static str,
     },
+    #[error("{operator} has the desktop of {task}; it can be taken over once it is handed back")]
+    TakenOver { task: TaskName, operator: String },
     #[error(
         "{task} is carried out by the orchestrator `{orchestrator}`, which alone has its desktop; make the call there, with \
          the address of that orchestrator"
@@ -143,6 +145,11 @@ impl Error {
                 ErrorReport::new(Code::FailedPrecondition, reason::WRONG_STATE, message)
                     .with("task", task)
                     .with("state", state)
+            }
+            Error::TakenOver { task, operator } => {
+                ErrorReport::new(Code::FailedPrecondition, reason::WRONG_STATE, message)
+                    .with("task", task)
+                    .with("operator", operator)
             }
             Error::RunsElsewhere { task, orchestrator } => {
                 ErrorReport::new(Code::FailedPrecondition, reason::RUNS_ELSEWHERE, message)

@@ -5,6 +5,7 @@
 //! - [`run`]: runs one task and finds the next one
 //! - [`desktops`]: the pool of desktops
 //! - [`edge`]: the gRPC service
+//! - [`screens`]: screens of running tasks, for those who may see the tasks
 //! - [`operators`]: channels for the input of people who have taken tasks over
 //! - [`queue`]: why a task has not started
 //! - `settle_copy`: settles the tasks of a store that was restored from a backup
@@ -33,6 +34,7 @@ pub mod queue;
 pub mod replay;
 pub mod retention;
 pub mod run;
+pub mod screens;
 mod sessions;
 mod settle_copy;
 pub mod storage;
@@ -62,6 +64,7 @@ use operators::Operators;
 use queue::TaskScope;
 use retention::Sweeper;
 use run::Dispatcher;
+use screens::Screens;
 use storage::Storage;
 
 /// An orchestrator: the gRPC service and the dispatcher that runs tasks.
@@ -145,6 +148,7 @@ impl Orchestrator {
         } = storage;
         let wake = Arc::new(Notify::new());
         let operators = Operators::default();
+        let screens = Screens::default();
         let owner = instance
             .as_ref()
             .map_or(config.name.as_str(), |instance| instance.owner())
@@ -167,6 +171,7 @@ impl Orchestrator {
             uploads: UploadSlots::default(),
             watches: WatchSlots::default(),
             operators: operators.clone(),
+            screens: screens.clone(),
         };
         let sweeper = Sweeper {
             store: store.clone(),
@@ -190,6 +195,7 @@ impl Orchestrator {
             scope: TaskScope::All,
             audit,
             operators,
+            screens,
         };
         Self {
             edge,

@@ -17,6 +17,7 @@ pub use motorium_recording::replay::{Difference, ReplayReport, StepReport};
 use crate::operators::Operators;
 use crate::run::recorded_settings::RunSettings;
 use crate::run::{Assignment, Journal, Runner, StopSignal};
+use crate::screens::Screens;
 use motorium_recording::recording::RecordingMode;
 use motorium_recording::replay::folder::{ExportFolder, Run};
 use motorium_recording::replay::player::{self, Player, ReplayEnd};
@@ -102,6 +103,7 @@ async fn replay_run(
         desktop,
         ports: player::unavailable_services(),
         operators: Operators::default(),
+        screens: Screens::default(),
     };
     let runner = Runner::new(
         assignment,

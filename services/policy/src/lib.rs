@@ -6,6 +6,7 @@
 //! - [`engine`]: Cedar policies over action contexts
 //! - `named_hosts`: private hosts in the user's words
 //! - [`provenance`]: parts of an argument that do not come from the user
+//! - [`described_step`]: a step that is described, without a screen
 //! - `decoding`: decoded forms of a text, and the values in it
 //! - [`rules`]: the rules of a policy, described for people
 //! - [`source`]: loading policies from files, and reloading them when the files change
@@ -15,6 +16,7 @@
 mod action;
 pub mod context;
 mod decoding;
+pub mod described_step;
 pub mod engine;
 mod named_hosts;
 pub mod provenance;

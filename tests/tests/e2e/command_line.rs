@@ -132,6 +132,13 @@ async fn a_task_is_run_listed_shown_and_saved() {
     }
     let cedar = motorium(&["policy", "--text"]).await;
     assert!(cedar.stdout.contains("permit (principal"), "{cedar:?}");
+    let tried = motorium(&["policy", "--try", "click \"Next page\""]).await;
+    assert_code(&tried, 0);
+    let judged = "click \"Next page\": would be done without asking";
+    assert!(tried.stdout.contains(judged), "{tried:?}");
+    let strange = motorium(&["policy", "--try", "frobnicate it"]).await;
+    assert_code(&strange, 2);
+    assert!(strange.stderr.contains("`frobnicate it`"), "{strange:?}");
     let whole = up.setup.motorium(&["audit", "verify"]).await;
     assert_code(&whole, 0);
     let exported = up.setup.motorium(&["audit", "export"]).await;

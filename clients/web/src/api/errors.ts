@@ -7,7 +7,7 @@ import { BinaryReader } from "@bufbuild/protobuf/wire";
 
 export type ProblemKind =
   | "offline" | "signedOut" | "denied" | "notFound" | "ended" | "wrongState" | "invalid" | "tooLarge" | "busy" | "timeout"
-  | "unsupported" | "unreadable" | "server";
+  | "unsupported" | "unreadable" | "secondPerson" | "server";
 
 export interface Problem {
   readonly kind: ProblemKind;
@@ -32,6 +32,7 @@ export function problemOf(error: unknown): Problem {
 function kindOf(failure: ConnectError, reason: string): ProblemKind {
   if (reason === "TASK_ENDED" || reason === "APPROVAL_ENDED") return "ended";
   if (reason === "MESSAGE_TOO_LARGE") return "tooLarge";
+  if (reason === "SECOND_PERSON_REQUIRED") return "secondPerson";
   // A call that never reached the server is reported as Unknown or Internal with the browser's own message.
   if (reason === "" && failure.cause instanceof TypeError) return "offline";
   switch (failure.code) {

@@ -1,5 +1,5 @@
 /**
- * The live screen of a desktop over a WebSocket. A message is the length of a JSON header (32 bits, big endian), the header
+ * The live screen of a desktop, or of a task while it has one, over a WebSocket. A message is the length of a JSON header (32 bits, big endian), the header
  * and the bytes of an image. Each image is acknowledged once it is drawn, so that a slow page gets fewer of them instead of
  * old ones.
  */
@@ -28,8 +28,11 @@ export interface LiveFrame {
  */
 export type LiveState =
   | { readonly kind: "connecting" | "open" | "lost" }
-  | { readonly kind: "waiting"; readonly message: string }
+  | { readonly kind: "waiting"; readonly reason: string; readonly message: string }
   | { readonly kind: "refused"; readonly problem: Problem };
+
+/** Reason of the Orchestrator for a task whose screen is not shown now: its stored screenshots are. */
+export const NOT_SHOWN = "WRONG_STATE";
 
 export interface LiveConnection {
   /** Asks for images of another size. */
@@ -72,8 +75,8 @@ export function parseLiveMessage(data: ArrayBuffer): LiveFrame | undefined {
   }
 }
 
-/** Opens the live screen of a desktop; it is opened again whenever it is lost. */
-export function openLive(desktop: string, size: { width: number; height: number }, handlers: LiveHandlers): LiveConnection {
+/** Opens the live screen of `desktops/…`, or of `tasks/…`, which all who may see the task see; it is opened again whenever it is lost. */
+export function openLive(source: string, size: { width: number; height: number }, handlers: LiveHandlers): LiveConnection {
   let closed = false;
   let current = size;
   let socket: WebSocket | undefined;
@@ -88,7 +91,7 @@ export function openLive(desktop: string, size: { width: number; height: number 
 
   const connect = (): void => {
     handlers.onState({ kind: "connecting" });
-    const opened = new WebSocket(liveAddress(desktop, current));
+    const opened = new WebSocket(liveAddress(source, current));
     let refusal: Problem | undefined;
     let heardAt = Date.now();
     socket = opened;
@@ -148,9 +151,10 @@ export function openLive(desktop: string, size: { width: number; height: number 
   };
 }
 
-function liveAddress(desktop: string, { width, height }: { width: number; height: number }): string {
-  const id = encodeURIComponent(desktop.replace(/^desktops\//, ""));
-  return socketAddress(`/api/desktops/${id}/live?width=${width}&height=${height}`);
+function liveAddress(source: string, { width, height }: { width: number; height: number }): string {
+  const id = encodeURIComponent(source.replace(/^\w+\//, ""));
+  const path = source.startsWith("tasks/") ? `/api/live/tasks/${id}` : `/api/desktops/${id}/live`;
+  return socketAddress(`${path}?width=${width}&height=${height}`);
 }
 
 /** Returns the answer of a server that does not show the desktop; undefined if it may do so later. */
@@ -163,8 +167,8 @@ function refusalOf(text: string): Problem | undefined {
 
 function parseLiveState(text: string): LiveState | undefined {
   try {
-    const message = JSON.parse(text) as { readonly state?: string; readonly message?: string };
-    if (message.state === "waiting") return { kind: "waiting", message: message.message ?? "" };
+    const message = JSON.parse(text) as { readonly state?: string; readonly reason?: string; readonly message?: string };
+    if (message.state === "waiting") return { kind: "waiting", reason: message.reason ?? "", message: message.message ?? "" };
     return message.state === "streaming" ? { kind: "open" } : undefined;
   } catch {
     return undefined;

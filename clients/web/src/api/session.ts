@@ -3,6 +3,9 @@
 export interface Session {
   readonly version: string;
   readonly expireTime: number | undefined;
+  /** Name of the user, as the server has authenticated them. */
+  readonly name: string | undefined;
+  readonly roles: readonly string[];
 }
 
 /** Returns the session, or undefined if there is none or the gateway does not answer. */
@@ -10,8 +13,15 @@ export async function readSession(): Promise<Session | undefined> {
   try {
     const response = await fetch("/api/session", { credentials: "same-origin" });
     if (!response.ok) return undefined;
-    const body = (await response.json()) as { readonly version?: string; readonly expire_time?: string };
-    return { version: body.version ?? "", expireTime: body.expire_time ? Date.parse(body.expire_time) : undefined };
+    const body = (await response.json()) as {
+      readonly version?: string; readonly expire_time?: string; readonly name?: string; readonly roles?: readonly string[];
+    };
+    return {
+      version: body.version ?? "",
+      expireTime: body.expire_time ? Date.parse(body.expire_time) : undefined,
+      name: body.name,
+      roles: body.roles ?? [],
+    };
   } catch {
     return undefined;
   }
@@ -29,10 +39,11 @@ export async function isSignedOut(): Promise<boolean> {
 // Reading the session renews its cookie, which lasts for days.
 const RENEWAL_MS = 12 * 60 * 60 * 1_000;
 
-/** Renews the session now and while the page is open. Returns the function that stops it. */
-export function keepSession(): () => void {
-  void readSession();
-  const timer = setInterval(() => void readSession(), RENEWAL_MS);
+/** Renews the session now and while the page is open, and tells whose it is. Returns the function that stops it. */
+export function keepSession(onSession: (session: Session) => void): () => void {
+  const read = (): void => void readSession().then((session) => session && onSession(session));
+  read();
+  const timer = setInterval(read, RENEWAL_MS);
   return () => clearInterval(timer);
 }
 

@@ -8,31 +8,42 @@ export interface ConversationEntry {
   readonly title: string;
   readonly at: number;
   readonly state: TaskState;
+  /** Everything that a search looks in: the title and the goals. */
+  readonly words: string;
 }
 
 export function conversationsOf(sessions: readonly Session[], tasks: readonly Task[]): readonly ConversationEntry[] {
   const newest = new Map<string, Task>();
   const first = new Map<string, Task>();
+  const goals = new Map<string, string[]>();
   const entries: ConversationEntry[] = [];
   // Tasks come with the newest first.
   for (const task of tasks) {
     if (task.session === "") {
-      entries.push({ name: task.name, title: task.displayName || titleOf(task.goal), at: milliseconds(task.updateTime), state: task.state });
+      const title = task.displayName || titleOf(task.goal);
+      entries.push({ name: task.name, title, at: milliseconds(task.updateTime), state: task.state, words: wordsOf([title, task.goal]) });
       continue;
     }
+    goals.set(task.session, [...(goals.get(task.session) ?? []), task.goal]);
     if (!newest.has(task.session)) newest.set(task.session, task);
     first.set(task.session, task);
   }
   for (const session of sessions) {
     const last = newest.get(session.name);
+    const title = session.displayName || titleOf(first.get(session.name)?.goal ?? "") || session.name.slice("sessions/".length);
     entries.push({
       name: session.name,
-      title: session.displayName || titleOf(first.get(session.name)?.goal ?? "") || session.name.slice("sessions/".length),
+      title,
       at: Math.max(milliseconds(session.updateTime), milliseconds(last?.updateTime)),
       state: last?.state ?? TaskState.UNSPECIFIED,
+      words: wordsOf([title, ...(goals.get(session.name) ?? [])]),
     });
   }
   return entries.sort((a, b) => b.at - a.at);
+}
+
+function wordsOf(texts: readonly string[]): string {
+  return texts.join("\n").toLocaleLowerCase();
 }
 
 // The server limits display names.
@@ -56,13 +67,10 @@ export function titleOf(goal: string): string {
   return letters.length <= MAX_TITLE_LENGTH ? letters.join("") : `${letters.slice(0, MAX_TITLE_LENGTH - 1).join("").trimEnd()}…`;
 }
 
-/** Entries whose title contains every word of the query, in any order and case. */
+/** Entries whose title and goals contain every word of the query, in any order and case. */
 export function searchConversations(entries: readonly ConversationEntry[], query: string): readonly ConversationEntry[] {
   const words = query.toLocaleLowerCase().split(/\s+/).filter((word) => word !== "");
-  return entries.filter((entry) => {
-    const title = entry.title.toLocaleLowerCase();
-    return words.every((word) => title.includes(word));
-  });
+  return entries.filter((entry) => words.every((word) => entry.words.includes(word)));
 }
 
 export type Age = "today" | "week" | "older";

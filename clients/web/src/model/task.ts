@@ -138,6 +138,7 @@ export interface TaskView {
   readonly name: string;
   readonly session: string;
   readonly goal: string;
+  readonly creator: string;
   readonly state: TaskState;
   readonly lastSequence: bigint;
   readonly createdAt: number;
@@ -171,7 +172,7 @@ export function emptyTask(name: string): TaskView {
   return {
     name,
     session: "",
-    goal: "",
+    goal: "", creator: "",
     state: TaskState.UNSPECIFIED,
     lastSequence: 0n,
     createdAt: 0,
@@ -309,6 +310,7 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
         ...task,
         session: created?.session ?? "",
         goal: created?.goal ?? "",
+        creator: created?.creator ?? "",
         createdAt: at,
         maxSteps: created?.limits?.maxSteps ?? 0,
         attachments: (created?.attachments ?? []).map((file) => ({ name: file.name })),

@@ -1,9 +1,11 @@
 /**
- * The person who has the desktop of a task. Events name the person who took it over, as the server knows them. The name of its own
- * session is unknown to the page, so it remembers the tasks that were taken over in this browser: those are "you".
+ * The person who has the desktop of a task. Events name the person who took it over, as the server knows them, and the session tells
+ * the page its own name. A server without accounts gives everybody one name; there, the page remembers the tasks that were taken over
+ * in this browser: those are "you".
  */
 import { create } from "zustand";
 import type { TaskView } from "@/model/task.ts";
+import { useIdentity } from "./identity.ts";
 
 export type Actor =
   | { readonly kind: "agent" | "you" }
@@ -16,7 +18,9 @@ const UNNAMED = "local";
 
 export function actorOf(task: Pick<TaskView, "name" | "takenOverBy">): Actor {
   if (task.takenOverBy === undefined) return { kind: "agent" };
-  if (remembered().includes(task.name)) return { kind: "you" };
+  const { name } = useIdentity.getState();
+  const isNamed = name !== undefined && name !== UNNAMED;
+  if (isNamed ? task.takenOverBy === name : remembered().includes(task.name)) return { kind: "you" };
   return { kind: "person", name: task.takenOverBy === UNNAMED ? "" : task.takenOverBy };
 }
 
@@ -26,6 +30,7 @@ const useChanges = create<{ readonly count: number }>(() => ({ count: 0 }));
 /** The person who has the desktop of a task, also after this browser has taken it over. */
 export function useActor(task: Pick<TaskView, "name" | "takenOverBy">): Actor {
   useChanges();
+  useIdentity();
   return actorOf(task);
 }
 

@@ -17,11 +17,11 @@ import { useSettings, type Language } from "./settings.ts";
 /**
  * Sends what the user wrote: the answer to a question, a message to a task that runs, or the next task of the conversation.
  */
-export async function send(text: string, files: readonly File[]): Promise<void> {
+export async function send(text: string, files: readonly File[], results: readonly string[]): Promise<void> {
   const { name } = useConversation.getState();
   const id = requestId();
   addSending({
-    id, text, files, request: requestNow(files), conversation: name ?? NEW, sessionRequest: requestId(), underWay: false, refused: false,
+    id, text, files, results, request: requestNow(files), conversation: name ?? NEW, sessionRequest: requestId(), underWay: false, refused: false,
   });
   await attempt(id);
 }
@@ -48,7 +48,8 @@ function backIntoPrompt(id: string): void {
   if (!entry) return;
   const draft = draftOf(entry.conversation);
   const text = draft.text.trim() === "" ? entry.text : `${entry.text}\n${draft.text}`;
-  changeDraft(entry.conversation, { text, files: [...entry.files, ...draft.files] });
+  const results = entry.results.length > 0 ? entry.results.join(", ") : draft.results;
+  changeDraft(entry.conversation, { text, files: [...entry.files, ...draft.files], results });
   removeSending(id);
 }
 
@@ -94,7 +95,7 @@ async function createTask(entry: Sending, language: Language, attachments: reado
   const session = entry.session ?? (before.startsWith("sessions/") ? before : await createSession(entry));
   changeSending(entry.id, { session });
   const created = await orchestrator.createTask({
-    task: { goal: entry.text, session, attachments: [...attachments], language },
+    task: { goal: entry.text, session, attachments: [...attachments], results: [...entry.results], language },
     requestId: entry.id,
   });
   changeSending(entry.id, { conversation: session, task: created.task?.name ?? "", underWay: false });
@@ -133,6 +134,12 @@ export async function stop(task: string): Promise<void> {
   await orchestrator.cancelTask({ name: task, requestId: requestId() });
 }
 
+/** Stops the task of the open conversation, if one is not at its end. A failure is told where the task is: it goes on. */
+export function stopOpenTask(): void {
+  const last = tasksInOrder(useConversation.getState().tasks).at(-1);
+  if (last && !hasEnded(last)) void stop(last.name).catch(() => {});
+}
+
 export async function pause(task: string): Promise<void> {
   await orchestrator.pauseTask({ name: task, requestId: requestId() });
 }
@@ -142,7 +149,7 @@ export async function resume(task: string): Promise<void> {
 }
 
 export async function takeOver(task: string): Promise<void> {
-  // Before the event that says so arrives: it would be taken for that of another person.
+  // Before the event that says so arrives: where the page does not know its own name, it would be taken for that of another person.
   rememberTakeOver(task);
   try {
     await orchestrator.takeOver({ name: task, requestId: requestId() });

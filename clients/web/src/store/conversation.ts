@@ -7,6 +7,7 @@ import type { Event } from "@gen/orchestrator/v1/event_pb.ts";
 import { watch, type LinkState } from "@/api/watch.ts";
 import { emptyTask, foldEvent, hasEnded, type TaskView } from "@/model/task.ts";
 import { changesLists } from "@/model/list-events.ts";
+import { forgetTakeOver } from "./actor.ts";
 import { listsChanged } from "./lists.ts";
 import { removeArrived } from "./sending.ts";
 
@@ -97,6 +98,8 @@ class EventQueue {
         const after = foldEvent(before, event, missedBefore === undefined ? {} : { missedBefore });
         if (after !== before && missedBefore !== undefined && isBefore(event, missedBefore)) missedEvents += 1;
         tasks.set(event.task, after);
+        // Another page, or another person, may have handed it back.
+        if (event.kind.case === "handedBack") forgetTakeOver(event.task);
       }
       return { tasks, missedEvents };
     });

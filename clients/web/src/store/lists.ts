@@ -2,14 +2,13 @@
  * Lists that the server keeps: sessions, tasks, desktops and pending approvals.
  *
  * They are read again at once after an event of the open conversation that changes them, and after a command. What others
- * start is found by asking: often while something is at work, seldom while nothing is, and never while the page is hidden.
+ * start is found by asking, and never while the page is hidden.
  */
 import { create } from "zustand";
 import type { Desktop } from "@gen/common/v1/desktop_pb.ts";
 import type { Approval, Session, Task } from "@gen/orchestrator/v1/task_pb.ts";
 import { orchestrator } from "@/api/client.ts";
 import { problemOf, type Problem } from "@/api/errors.ts";
-import { pauseBeforeRefresh } from "@/model/refresh.ts";
 
 interface Lists {
   readonly loaded: boolean;
@@ -17,6 +16,8 @@ interface Lists {
   readonly tasks: readonly Task[];
   readonly desktops: readonly Desktop[];
   readonly approvals: readonly Approval[];
+  /** True if there are older conversations than those in the lists. */
+  readonly cut: boolean;
   readonly problem: Problem | undefined;
   /** Round trip of the last refresh, in milliseconds. */
   readonly roundTripMs: number | undefined;
@@ -28,6 +29,7 @@ export const useLists = create<Lists>(() => ({
   tasks: [],
   desktops: [],
   approvals: [],
+  cut: false,
   problem: undefined,
   roundTripMs: undefined,
 }));
@@ -36,6 +38,10 @@ export const useLists = create<Lists>(() => ({
 const GROUP_MS = 150;
 // More would make the page slow to open; older conversations are found over the command line.
 const LIST_SIZE = 200;
+
+// As long as a person waits without impatience. Also while nothing is at work here: an approval of a task that another page or a
+// program has started waits for this one.
+const REFRESH_MS = 4_000;
 
 let running: Promise<void> | undefined;
 
@@ -60,6 +66,7 @@ async function readLists(): Promise<void> {
       tasks: tasks.tasks,
       desktops: desktops.desktops,
       approvals: approvals.approvals,
+      cut: sessions.nextPageToken !== "" || tasks.nextPageToken !== "",
       problem: undefined,
       roundTripMs: performance.now() - began,
     });
@@ -87,7 +94,7 @@ export function startRefreshing(): () => void {
     if (stopped || document.visibilityState !== "visible") return;
     await refreshLists();
     clearTimeout(timer);
-    if (!stopped) timer = setTimeout(() => void tick(), pauseBeforeRefresh(useLists.getState()));
+    if (!stopped) timer = setTimeout(() => void tick(), REFRESH_MS);
   };
   const begin = (): void => void tick();
   begin();

@@ -1,22 +1,25 @@
-/** The open live screens, by desktop: whether one is lost, for the title of its window, and statistics, for the diagnostics. */
+/** The open live screens, by source: what has become of each, for the title of its window, and statistics, for the diagnostics. */
 import { create } from "zustand";
 import type { LiveStatistics } from "@/api/live.ts";
 
+/** `hidden`: not shown to this user, or not now. It is no fault of the connection. */
+export type Trouble = "lost" | "hidden";
+
 interface Live {
-  readonly byDesktop: Readonly<Record<string, LiveStatistics>>;
-  readonly lost: Readonly<Record<string, boolean>>;
+  readonly bySource: Readonly<Record<string, LiveStatistics>>;
+  readonly troubles: Readonly<Record<string, Trouble | undefined>>;
 }
 
-export const useLive = create<Live>(() => ({ byDesktop: {}, lost: {} }));
+export const useLive = create<Live>(() => ({ bySource: {}, troubles: {} }));
 
-export function reportLive(desktop: string, statistics: LiveStatistics | undefined): void {
-  useLive.setState(({ byDesktop }) => {
-    const { [desktop]: _, ...others } = byDesktop;
-    return { byDesktop: statistics ? { ...others, [desktop]: statistics } : others };
+export function reportLive(source: string, statistics: LiveStatistics | undefined): void {
+  useLive.setState(({ bySource }) => {
+    const { [source]: _, ...others } = bySource;
+    return { bySource: statistics ? { ...others, [source]: statistics } : others };
   });
 }
 
-export function reportLost(desktop: string, isLost: boolean): void {
-  if ((useLive.getState().lost[desktop] ?? false) === isLost) return;
-  useLive.setState(({ lost }) => ({ lost: { ...lost, [desktop]: isLost } }));
+export function reportTrouble(source: string, trouble: Trouble | undefined): void {
+  if (useLive.getState().troubles[source] === trouble) return;
+  useLive.setState(({ troubles }) => ({ troubles: { ...troubles, [source]: trouble } }));
 }

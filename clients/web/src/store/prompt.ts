@@ -4,6 +4,8 @@ import { create } from "zustand";
 export interface Draft {
   readonly text: string;
   readonly files: readonly File[];
+  /** Names of files to fetch, as they are written; undefined while they are not asked for. */
+  readonly results?: string | undefined;
 }
 
 const EMPTY: Draft = { text: "", files: [] };
@@ -37,6 +39,11 @@ export function clearDraft(conversation: string): void {
   setDraft(conversation, EMPTY);
 }
 
+/** Names in a text that lists them, apart from each other by commas or lines. */
+export function resultNames(text: string | undefined): readonly string[] {
+  return [...new Set((text ?? "").split(/[,，、\n]/).map((name) => name.trim()).filter((name) => name !== ""))];
+}
+
 /** Gives a conversation that has just begun what was written on the page of a new one meanwhile. */
 export function moveDraft(from: string, to: string): void {
   const draft = draftOf(from);
@@ -48,6 +55,6 @@ export function moveDraft(from: string, to: string): void {
 function setDraft(conversation: string, draft: Draft): void {
   useDrafts.setState(({ byConversation }) => {
     const { [conversation]: _, ...others } = byConversation;
-    return { byConversation: draft.text === "" && draft.files.length === 0 ? others : { ...others, [conversation]: draft } };
+    return { byConversation: draft.text === "" && draft.files.length === 0 && draft.results === undefined ? others : { ...others, [conversation]: draft } };
   });
 }

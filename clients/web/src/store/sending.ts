@@ -18,6 +18,8 @@ export interface Sending {
   readonly conversation: string;
   readonly text: string;
   readonly files: readonly File[];
+  /** Names of the files that a new task hands back. */
+  readonly results: readonly string[];
   readonly request: Request;
   /** Files as the request names them. Present once all were read and uploaded. */
   readonly attachments?: readonly AttachmentInit[];

@@ -61,7 +61,7 @@ describe.skipIf(missing !== undefined)("the page is measured", () => {
   }
 
   async function end({ page, close }: { readonly page: Page; close(): Promise<void> }): Promise<void> {
-    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByText("Stopped", { exact: true }).waitFor();
     await close();
   }

@@ -18,7 +18,7 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
     const other = await open({}, new URL(page.url()).hash);
     await other.page.getByRole("button", { name: /wait 20 seconds/ }).waitFor();
     await page.reload();
-    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByText("Stopped", { exact: true }).waitFor();
     await other.page.getByText("Stopped", { exact: true }).waitFor();
   });
@@ -34,7 +34,7 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
     await Promise.all(others.map((page) => page.getByRole("button", { name: "Pause" }).waitFor()));
     await others.at(-1)!.getByRole("button", { name: "Pause" }).click();
     await Promise.all([first.page, ...others].map((page) => page.getByRole("button", { name: "Resume" }).waitFor()));
-    await others[3]!.getByRole("button", { name: "Stop" }).click();
+    await others[3]!.getByRole("button", { name: "Stop", exact: true }).click();
     await Promise.all([first.page, ...others].map((page) => page.getByText("Stopped", { exact: true }).waitFor()));
   });
 
@@ -52,7 +52,7 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
     await stack.startServer();
     await page.getByText("No connection to the server.").waitFor({ state: "detached" });
     await page.getByText(/Reconnected|The server was restarted/).first().waitFor();
-    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByText(/^(Stopped|Not done)$/).waitFor();
   });
 
@@ -73,7 +73,7 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
     // Connections that are made after the break go through.
     await page.getByText("The live screen is lost, reconnecting…").waitFor({ state: "detached", timeout: 15_000 });
     await run.getByText("Lost", { exact: true }).waitFor({ state: "detached", timeout: 40_000 });
-    await writer.page.getByRole("button", { name: "Stop" }).click();
+    await writer.page.getByRole("button", { name: "Stop", exact: true }).click();
     await writer.page.getByText("Stopped", { exact: true }).waitFor();
   });
 
@@ -109,7 +109,7 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
     expect(await writer.page.getByText("write it down").count()).toBe(1);
     // Both tabs have the same steps, and either stops the task.
     expect(await page.getByRole("slider").getAttribute("aria-valuemax")).toBe(await writer.page.getByRole("slider").getAttribute("aria-valuemax"));
-    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
     await writer.page.getByText("Stopped", { exact: true }).waitFor();
     await page.getByText("Stopped", { exact: true }).waitFor();
   });

@@ -158,7 +158,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
     expect(await slider.getAttribute("aria-valuetext")).toBe("Live");
     expect(await page.getByRole("img", { name: /^Screen in step/ }).count()).toBe(0);
     await expect.poll(() => live.evaluate((canvas: HTMLCanvasElement) => canvas.width)).toBeGreaterThan(300);
-    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByText("Stopped", { exact: true }).waitFor();
   });
 
@@ -184,7 +184,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
     expect(await scroller.evaluate((view) => view.scrollTop)).toBe(0);
     await page.getByRole("button", { name: "To the end" }).click();
     await expect.poll(below).toBeLessThan(4);
-    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByText("Stopped", { exact: true }).waitFor();
   });
 
@@ -208,6 +208,39 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByRole("article").getByText("bill.txt").waitFor();
     await page.getByRole("article").getByText("账单.txt").waitFor();
   });
+
+  test("a file that is asked for is downloaded with the answer", async () => {
+    const { page, send } = bound(await open());
+    await page.locator("input[type=file]").setInputFiles([{ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("total: 100") }]);
+    await page.getByRole("button", { name: "Files to fetch" }).click();
+    await page.getByRole("textbox", { name: "Files to fetch" }).fill("notes.txt, none.pdf");
+    await send("wait 1 second");
+    await page.getByText(/^(Done|Not done)$/).waitFor();
+    const files = page.getByRole("region", { name: "Answer" }).getByRole("list", { name: "Files" });
+    const saved = page.waitForEvent("download");
+    await files.getByRole("link", { name: /notes\.txt/ }).click();
+    const download = await saved;
+    expect(download.suggestedFilename()).toBe("notes.txt");
+    expect(readFileSync(await download.path(), "utf8")).toBe("total: 100");
+    // A file that is not there is told, and does not hide the other.
+    await files.getByText(/^none\.pdf: /).waitFor();
+  });
+
+  // Two of the four in each language, which differ in their words alone.
+  test.each([["en-GB", "Suggestions", "Done", [0, 1]], ["zh-CN", "建议", "已完成", [2, 3]]] as const)(
+    "a suggestion is carried out without a model: %s", { timeout: 60_000 }, async (locale, name, done, indexes) => {
+      const { page } = await open({ locale });
+      const suggestions = page.getByRole("list", { name }).getByRole("button");
+      await expect.poll(() => suggestions.count()).toBe(4);
+      for (const index of indexes) {
+        await suggestions.nth(index).click();
+        await page.locator("#prompt").press("Enter");
+        await page.getByText(/^(Done|Not done|已完成|未完成)$/).waitFor({ timeout: 20_000 });
+        expect(await page.getByRole("region", { name: /^(Answer|回答)$/ }).getByRole("status").textContent()).toContain(done);
+        await page.evaluate(() => { window.location.hash = "#/"; });
+        await suggestions.first().waitFor();
+      }
+    });
 
   test("a file that is dropped beside the prompt is attached, too, and the page stays", async () => {
     const { page } = await open();
@@ -266,6 +299,24 @@ describe.skipIf(missing !== undefined)("the page", () => {
     expect((await done.boundingBox())!.x).toBeGreaterThan(100);
     const background = (selector: string) => page.locator(selector).evaluate((element) => getComputedStyle(element).backgroundColor);
     expect(await background(":fullscreen")).toBe(await background("body"));
+  });
+
+  test("a task is stopped from beside the prompt, and by its keys, wherever the reader is", async () => {
+    const { page, send } = bound(await open({ viewport: { width: 1440, height: 420 } }));
+    await send("wait 60 seconds");
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.locator("main div.overflow-y-auto").first().evaluate((view) => view.scrollTo({ top: 0 }));
+    const stopButton = page.getByRole("button", { name: "Stop the task" });
+    const box = (await stopButton.boundingBox())!;
+    expect(box.y + box.height).toBeLessThanOrEqual(420);
+    await stopButton.click();
+    await page.getByText("Stopped", { exact: true }).waitFor();
+    expect(await stopButton.count()).toBe(0);
+
+    await send("wait 60 seconds");
+    await stopButton.waitFor();
+    await page.locator("#prompt").press("Control+Shift+Period");
+    await expect.poll(() => page.getByText("Stopped", { exact: true }).count()).toBe(2);
   });
 
   test("a record in full screen has its speeds there", async () => {
@@ -363,8 +414,70 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await approval.getByText("https://shop.example").waitFor();
     await approval.getByText("100€").waitFor();
     const stopped = page.waitForRequest(/CancelTask/);
-    await approval.getByRole("button", { name: "Stop" }).click();
+    await approval.getByRole("button", { name: "Stop", exact: true }).click();
     expect((await stopped).postDataBuffer()!.toString("utf8")).toContain("tasks/t");
+  });
+
+  test("a live picture that is not shown gives way to the newest screenshot, and says why", async () => {
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING)
+      .add({ case: "started", value: {} }, 0, TaskState.RUNNING).add({ case: "desktopAcquired", value: { desktop: "desktops/local" } }, 0).step(1).step(2);
+    await replay(page, log, { stays: true });
+    // The gateway passes the Orchestrator's refusal on, and asks again.
+    await page.routeWebSocket(/\/api\/live\/tasks\/t\?/, (socket) =>
+      socket.send(JSON.stringify({ state: "waiting", reason: "WRONG_STATE", message: "its screen is not shown now" })));
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.getByText("The live picture is not shown now").waitFor();
+    await page.getByRole("img", { name: /^Screen in step 2/ }).waitFor();
+    expect(await page.getByText("Lost", { exact: true }).count()).toBe(0);
+    await page.getByRole("region", { name: "Run" }).getByText("Newest screenshot", { exact: true }).waitFor();
+  });
+
+  test("nobody takes a desktop over from another person, and a question shows the screen that it is about", async () => {
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING)
+      .add({ case: "desktopAcquired", value: { desktop: "desktops/local" } }, 0, TaskState.RUNNING).step(1)
+      .add({ case: "takenOver", value: { user: "ann@example.org" } }, 1, TaskState.AWAITING_USER);
+    await replay(page, log);
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.getByRole("button", { name: /^ann@example\.org has the desktop/ }).waitFor();
+    expect(await page.getByRole("button", { name: "Take over" }).count()).toBe(0);
+
+    const asked = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING)
+      .add({ case: "desktopAcquired", value: { desktop: "desktops/local" } }, 0, TaskState.RUNNING).step(1)
+      .add({ case: "userAsked", value: { request: { kind: RequestKind.QUESTION, message: "Look at the screen: which one?" } } }, 1, TaskState.AWAITING_USER);
+    await replay(page, asked);
+    await page.reload();
+    const question = page.getByRole("region", { name: "A question for you" });
+    await question.getByRole("img").waitFor();
+    // The whole run shows the same screen, larger.
+    await page.getByRole("button", { name: "Show the run" }).click();
+    await expect.poll(() => question.getByRole("img").count()).toBe(0);
+  });
+
+  test("the sender of a task is told that another person has to approve it", async () => {
+    const { page } = await open({}, BLANK);
+    await page.route("**/api/session", (route) => route.fulfill({ json: { version: "1", name: "ann", roles: ["author", "approver"] } }));
+    const show = async (creator: string): Promise<void> => {
+      const log = new Log().add({ case: "created", value: { task: { goal: "goal", creator } } }, 0, TaskState.PENDING).step(1);
+      log.add({ case: "approvalRequested", value: { approval: {
+        name: "tasks/t/approvals/1", action: { intent: "press Pay" }, secondPerson: true,
+        context: { pageOrigin: "https://shop.example", windowTitle: "Checkout", question: ["Pay 100 € to Northwind?"], targetTexts: ["Pay now"] },
+      } } }, 1, TaskState.AWAITING_USER);
+      await replay(page, log);
+      await page.goto(`${stack.address}/#/tasks/t`);
+      await page.reload();
+    };
+    await show("ann");
+    const card = page.getByRole("region", { name: "Approval needed" });
+    await card.getByText("You sent this task, so another person has to approve it.").waitFor();
+    expect(await card.getByRole("button", { name: "Approve" }).count()).toBe(0);
+    for (const part of ["Pay 100 € to Northwind?", "Pay now", "https://shop.example", "Checkout"]) {
+      expect(await card.textContent()).toContain(part);
+    }
+    await show("bob");
+    await card.getByText("another person than the one who sent the task").waitFor();
+    await card.getByRole("button", { name: "Approve" }).waitFor();
   });
 
   test("run details have the times, the model's responses, usage and cost of each step", async () => {
@@ -503,7 +616,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByLabel("What you did").fill("logged in");
     await page.getByRole("button", { name: "Hand back" }).click();
     await page.getByText("You have the desktop").first().waitFor({ state: "detached" });
-    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByText("Stopped", { exact: true }).waitFor();
   });
 
@@ -543,7 +656,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByLabel("What you did").fill("wrote something");
     await page.getByRole("button", { name: "Hand back" }).click();
     await surface.waitFor({ state: "detached" });
-    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByText("Stopped", { exact: true }).waitFor();
   });
 
@@ -575,9 +688,9 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await second.send("wait 1 second");
     await second.page.getByText("place 1 in the queue").first().waitFor();
     await second.page.getByRole("region", { name: "Run" }).getByRole("link", { name: "wait 30 seconds" }).waitFor();
-    await second.page.getByRole("button", { name: "Stop" }).click();
+    await second.page.getByRole("button", { name: "Stop", exact: true }).click();
     await second.page.getByText("Stopped", { exact: true }).waitFor();
-    await first.page.getByRole("button", { name: "Stop" }).click();
+    await first.page.getByRole("button", { name: "Stop", exact: true }).click();
     await first.page.getByText("Stopped", { exact: true }).waitFor();
   });
 
@@ -653,6 +766,27 @@ describe.skipIf(missing !== undefined)("the page", () => {
     expect(await page.getByText(/^[0-9a-f]{12}$/).getAttribute("title")).toMatch(/^[0-9a-f]{64}$/);
     await expectFine(page);
     await page.setViewportSize(PHONE);
+    await expectFine(page);
+  });
+
+  test.each([
+    ["en-GB", "Step", "Try", 'click "Pay now", then click "Next page"', "Would need an approval", "It pays, buys or orders something", "Would be done without asking"],
+    ["zh-CN", "步骤", "试一试", "点击“立即付款”，然后点击“下一页”", "需要批准", "这会付款、购买或下单", "会直接执行，无需询问"],
+  ] as const)("a step is tried against the policy: %s", async (locale, label, submit, sentence, asks, because, allowed) => {
+    const { page } = await open({ locale }, "#/policy");
+    await page.getByRole("textbox", { name: label, exact: true }).fill(sentence);
+    await page.getByRole("button", { name: submit, exact: true }).click();
+    const [first, second] = [0, 1].map((index) => page.getByRole("list", { name: /^(Judgement|判断)$/ }).getByRole("listitem").nth(index));
+    await first!.getByText(asks, { exact: true }).waitFor();
+    expect((await first!.textContent())!.toLowerCase()).toContain(because.toLowerCase());
+    await second!.getByText(allowed, { exact: true }).waitFor();
+    await page.getByRole("textbox", { name: label, exact: true }).fill("frobnicate it");
+    await page.keyboard.press("Enter");
+    const alert = page.getByRole("alert");
+    await alert.waitFor();
+    // The server's own words are English.
+    if (locale === "zh-CN") await alert.getByText("技术信息").click();
+    await alert.getByText(/frobnicate it/).waitFor();
     await expectFine(page);
   });
 
@@ -785,6 +919,33 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
+  });
+
+  test("with the keyboard alone, a desktop is taken over and handed back, an action is approved, and a task is stopped", { timeout: 40_000 }, async () => {
+    const { page, send } = bound(await open());
+    const shop = createServer((_, response) => response.setHeader("content-type", "text/html")
+      .end("<!doctype html><title>Shop</title><button style='font:24px sans-serif;margin:200px' onclick='this.textContent=`Thank you`'>Pay now</button>"));
+    await new Promise<void>((resolve) => shop.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void shop.close());
+    const press = async (name: string): Promise<void> => {
+      await page.getByRole("button", { name, exact: true }).first().waitFor();
+      for (let presses = 0; presses < 80; presses++) {
+        if (await page.evaluate(() => document.activeElement?.textContent) === name) return page.keyboard.press("Enter");
+        await page.keyboard.press("Shift+Tab");
+      }
+      throw new Error(`${name} is not reached`);
+    };
+    await send(`Open http://127.0.0.1:${(shop.address() as AddressInfo).port}/, wait 2 seconds, then click "Pay now", then wait 60 seconds`);
+    await press("Take over");
+    await page.getByText("You have the desktop").first().waitFor();
+    await page.getByLabel("What you did").focus();
+    await page.keyboard.type("nothing");
+    await page.keyboard.press("Enter");
+    await page.getByText("You have the desktop").first().waitFor({ state: "detached" });
+    await press("Approve");
+    await page.getByRole("button", { name: /wait 60 seconds/ }).waitFor();
+    await press("Stop");
+    await page.getByText("Stopped", { exact: true }).waitFor();
   });
 
   test("language and colours are chosen, and stay", async () => {

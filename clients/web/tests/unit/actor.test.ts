@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { actorOf, forgetTakeOver, rememberTakeOver } from "@/store/actor.ts";
+import { useIdentity } from "@/store/identity.ts";
 
 const stored = new Map<string, string>();
 beforeEach(() => vi.stubGlobal("localStorage", {
@@ -8,6 +9,7 @@ beforeEach(() => vi.stubGlobal("localStorage", {
 }));
 afterEach(() => {
   stored.clear();
+  useIdentity.setState({ name: undefined });
   vi.unstubAllGlobals();
 });
 
@@ -29,4 +31,15 @@ test("blocked or damaged storage is no failure", () => {
   rememberTakeOver("tasks/t");
   expect(actorOf({ name: "tasks/t", takenOverBy: "ann" }).kind).toBe("you");
   forgetTakeOver("tasks/t");
+});
+
+test("a named user is told by the name alone, whatever this browser remembers", () => {
+  useIdentity.setState({ name: "ann" });
+  expect(actorOf({ name: "tasks/t", takenOverBy: "ann" })).toEqual({ kind: "you" });
+  rememberTakeOver("tasks/t");
+  expect(actorOf({ name: "tasks/t", takenOverBy: "bob" })).toEqual({ kind: "person", name: "bob" });
+  // A server without accounts has one name for all.
+  useIdentity.setState({ name: "local" });
+  expect(actorOf({ name: "tasks/t", takenOverBy: "local" })).toEqual({ kind: "you" });
+  expect(actorOf({ name: "tasks/other", takenOverBy: "local" })).toEqual({ kind: "person", name: "" });
 });

@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 import { SessionSchema, TaskSchema } from "@gen/orchestrator/v1/task_pb.ts";
 import { ageOf, conversationsOf, searchConversations, titleOf } from "@/model/conversations.ts";
 import { changesLists } from "@/model/list-events.ts";
-import { pauseBeforeRefresh } from "@/model/refresh.ts";
 import { TaskState } from "@/model/task.ts";
 import { Log } from "./events.ts";
 import { factsOf } from "@/model/approval-facts.ts";
@@ -31,8 +30,16 @@ test("conversations have the state of their newest task, the latest first", () =
 });
 
 test.each([["rep week", 1], ["WEEKLY", 1], ["", 2], ["报告", 1], ["nothing", 0]])("a search for %o finds %i", (query, count) => {
-  const entries = [{ name: "a", title: "Weekly Report", at: 0, state: 0 }, { name: "b", title: "发送报告", at: 0, state: 0 }];
+  const entries = conversationsOf([], [task("tasks/a", "Weekly Report", TaskState.SUCCEEDED, 0), task("tasks/b", "发送报告", TaskState.SUCCEEDED, 0)]);
   expect(searchConversations(entries, query)).toHaveLength(count);
+});
+
+test("a search finds what was asked for later in a conversation", () => {
+  const entries = conversationsOf([session("sessions/a", "Reports", 100)], [
+    task("tasks/2", "now send the invoice", TaskState.SUCCEEDED, 200, "sessions/a"), task("tasks/1", "write the report", TaskState.SUCCEEDED, 100, "sessions/a"),
+  ]);
+  expect(searchConversations(entries, "INVOICE reports")).toHaveLength(1);
+  expect(searchConversations(entries, "invoice tomorrow")).toHaveLength(0);
 });
 
 test("an evening and the next morning are different days", () => {
@@ -72,12 +79,6 @@ test("a long goal is cut in the list, between characters", () => {
   const title = titleOf("😀".repeat(200));
   expect([...title]).toHaveLength(80);
   expect(title).toMatch(/^(😀)+…$/u);
-});
-
-test("lists are asked for seldom while nothing is at work", () => {
-  const at = (state: TaskState) => pauseBeforeRefresh({ tasks: [task("tasks/1", "", state, 1)], approvals: [], problem: undefined });
-  expect(at(TaskState.SUCCEEDED)).toBeGreaterThan(at(TaskState.RUNNING));
-  expect(pauseBeforeRefresh({ tasks: [], approvals: [], problem: {} })).toBe(at(TaskState.AWAITING_USER));
 });
 
 test("events of a state, a desktop or an approval change the lists; the others of a step do not", () => {

@@ -100,7 +100,7 @@ async function openRunning(extra: (log: Log) => void = () => {}): Promise<Log> {
 describe("a new task", () => {
   test("whose response was lost is sent again as the same request, with its files", async () => {
     calls.createTask.mockRejectedValueOnce(lost());
-    await send("file this", [file("bill.txt", "100")]);
+    await send("file this", [file("bill.txt", "100")], []);
     expect(entry()?.problem?.kind).toBe("offline");
     expect(entry()?.files.map(({ name }) => name)).toEqual(["bill.txt"]);
     // It may have arrived, so that it may not be changed.
@@ -118,7 +118,7 @@ describe("a new task", () => {
 
   test("whose session has no response yet asks for the same session", async () => {
     calls.createSession.mockRejectedValueOnce(lost());
-    await send("go on", []);
+    await send("go on", [], []);
     await sendAgain(entry()!.id);
     expect(calls.createSession.mock.calls[1]).toEqual(calls.createSession.mock.calls[0]);
     expect(calls.createTask).toHaveBeenCalledTimes(1);
@@ -126,7 +126,7 @@ describe("a new task", () => {
 
   test("is not sent twice by two presses", async () => {
     calls.createTask.mockRejectedValueOnce(lost());
-    await send("once", []);
+    await send("once", [], []);
     const { id } = entry()!;
     await Promise.all([sendAgain(id), sendAgain(id)]);
     expect(calls.createTask).toHaveBeenCalledTimes(2);
@@ -134,7 +134,7 @@ describe("a new task", () => {
 
   test("stays on the page of the new task until it exists, and is replaced by its events", async () => {
     calls.createTask.mockRejectedValueOnce(lost());
-    await send("later", []);
+    await send("later", [], []);
     expect(entry()?.conversation).toBe(NEW);
     await sendAgain(entry()!.id);
     expect(entry()?.conversation).toBe("sessions/s");
@@ -147,7 +147,7 @@ describe("files", () => {
   test("that cannot be uploaded leave everything to be changed or tried again", async () => {
     const large = file("film.bin", "x".repeat(2 * 1024 * 1024));
     stubUploads(() => ({ status: 413, text: '{"error":{"message":"the body has more than 64 MiB"}}' }));
-    await send("look", [large, file("a.txt", "a")]);
+    await send("look", [large, file("a.txt", "a")], []);
     expect(entry()?.problem).toMatchObject({ kind: "tooLarge", detail: "film.bin: the body has more than 64 MiB" });
     expect(calls.createTask).not.toHaveBeenCalled();
 
@@ -159,7 +159,7 @@ describe("files", () => {
   test("are uploaded once for all tries", async () => {
     const uploads = stubUploads(() => ({ status: 200, text: '{"upload":"uploads/u"}' }));
     calls.createTask.mockRejectedValueOnce(lost());
-    await send("look", [file("film.bin", "x".repeat(2 * 1024 * 1024))]);
+    await send("look", [file("film.bin", "x".repeat(2 * 1024 * 1024))], []);
     await sendAgain(entry()!.id);
     expect(uploads).toHaveLength(1);
     expect(calls.createTask.mock.calls[1]?.[0].task.attachments).toEqual([{ name: "film.bin", upload: "uploads/u" }]);
@@ -171,7 +171,7 @@ describe("an upload", () => {
 
   test("tells how much of all its files has been sent", async () => {
     const uploads = stubUploads();
-    const sent = send("look", [file("a.bin", "x".repeat(2 * MIB)), file("b.txt", "b"), file("c.bin", "x".repeat(6 * MIB))]);
+    const sent = send("look", [file("a.bin", "x".repeat(2 * MIB)), file("b.txt", "b"), file("c.bin", "x".repeat(6 * MIB))], []);
     await vi.waitFor(() => expect(uploads).toHaveLength(1));
     expect(entry()?.upload).toMatchObject({ sent: 0, total: 8 * MIB });
     uploads[0]!.upload.onprogress!({ loaded: MIB });
@@ -189,7 +189,7 @@ describe("an upload", () => {
   test("that is cancelled puts the message back with its files, and sends nothing", async () => {
     const uploads = stubUploads();
     const large = file("film.bin", "x".repeat(2 * MIB));
-    const sent = send("look", [large]);
+    const sent = send("look", [large], []);
     await vi.waitFor(() => expect(uploads).toHaveLength(1));
     entry()!.upload!.cancel();
     await sent;
@@ -204,7 +204,7 @@ describe("a message to a task at work", () => {
   test("is the same message when it is tried again", async () => {
     await openRunning();
     calls.sendMessage.mockRejectedValueOnce(lost());
-    await send("use the blue one", [file("blue.txt", "b")]);
+    await send("use the blue one", [file("blue.txt", "b")], []);
     await sendAgain(entry()!.id);
     expect(calls.sendMessage.mock.calls[1]).toEqual(calls.sendMessage.mock.calls[0]);
     expect(useSending.getState().entries).toEqual([]);
@@ -213,7 +213,7 @@ describe("a message to a task at work", () => {
   test("that came too late is sent as the next task", async () => {
     const log = await openRunning();
     calls.sendMessage.mockRejectedValueOnce(new ConnectError("the task has ended", Code.FailedPrecondition));
-    await send("and now save", []);
+    await send("and now save", [], []);
     expect(entry()?.refused).toBe(true);
     handlers.onEvent(log.add({ case: "succeeded", value: {} }, 1, TaskState.SUCCEEDED).events.at(-1)!, undefined);
     await vi.waitFor(() => expect(useConversation.getState().tasks.get("tasks/t")?.state).toBe(TaskState.SUCCEEDED));
@@ -225,7 +225,7 @@ describe("a message to a task at work", () => {
   test("answers the question that it waits for", async () => {
     await openRunning((log) => log.add(
       { case: "userAsked", value: { request: { kind: RequestKind.QUESTION, message: "Which?" } } }, 1, TaskState.AWAITING_USER));
-    await send("the second", []);
+    await send("the second", [], []);
     expect(calls.acknowledgeUserAction).toHaveBeenCalledWith(expect.objectContaining({ name: "tasks/t", message: "the second" }));
   });
 });

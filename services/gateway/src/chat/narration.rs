@@ -224,11 +224,10 @@ impl Narration {
                 self.language = Language::of(Some(&task.language), &task.goal);
                 (ChatEventKind::Started, with_text(data, task.goal))
             }
-            Kind::LiveFrame(frame) => {
-                let desktop = segment(&frame.desktop);
+            Kind::LiveFrame(_) => {
                 let data = ChatData {
                     is_live: Some(true),
-                    live_url: Some(format!("/api/desktops/{desktop}/live")),
+                    live_url: Some(format!("/api/live/{}", event.task)),
                     screenshot: self.screenshot.clone(),
                     ..data
                 };

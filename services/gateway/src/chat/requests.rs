@@ -39,6 +39,9 @@ pub(crate) struct SendRequest {
     text: String,
     #[serde(default)]
     attachments: Vec<ChatAttachment>,
+    /// Names of the files that a new task hands back, such as `report.pdf`. Not for the answer to a task that waits.
+    #[serde(default)]
+    results: Vec<String>,
 }
 
 /// A file of a message.
@@ -84,6 +87,7 @@ pub(crate) async fn send(
         session,
         text: request.text,
         attachments,
+        results: request.results,
         request_id: request_id(&headers)?,
     };
     ensure_session(&mut client, &message.session).await?;
@@ -97,6 +101,7 @@ struct ChatMessage {
     session: String,
     text: String,
     attachments: Vec<wire::Attachment>,
+    results: Vec<String>,
     request_id: String,
 }
 
@@ -152,6 +157,7 @@ impl ChatMessage {
             session: self.session.clone(),
             goal: self.text.clone(),
             attachments: self.attachments.clone(),
+            results: self.results.clone(),
             ..wire::Task::default()
         };
         let request = wire::CreateTaskRequest {

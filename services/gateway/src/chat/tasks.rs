@@ -28,6 +28,9 @@ pub(crate) struct CreateTask {
     max_steps: u32,
     #[serde(default)]
     attachments: Vec<ChatAttachment>,
+    /// Names of the files that the task hands back, such as `report.pdf`.
+    #[serde(default)]
+    results: Vec<String>,
 }
 
 /// A created task.
@@ -52,6 +55,9 @@ pub(crate) struct TaskInfo {
     /// Question or request, while the task waits for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_request: Option<String>,
+    /// Files that the task handed back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<FileInfo>,
     steps: Vec<StepInfo>,
     created_at: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -77,6 +83,18 @@ pub(crate) struct StepInfo {
     screenshot_url: String,
 }
 
+/// A file that a task handed back.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FileInfo {
+    name: String,
+    /// Path of the content. Absent if the file could not be fetched.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    url: String,
+    /// Reason why it could not be fetched.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    error: String,
+}
+
 /// Creates a task.
 #[utoipa::path(post, path = "/task", request_body = CreateTask,
     responses((status = 201, body = CreatedTask), (status = 400, description = "INVALID_FIELD")))]
@@ -93,6 +111,7 @@ pub(crate) async fn create(
         goal: request.instruction,
         limits: (request.max_steps > 0).then_some(limits),
         attachments: attachments(request.attachments)?,
+        results: request.results,
         ..wire::Task::default()
     };
     let request = wire::CreateTaskRequest {
@@ -136,10 +155,22 @@ pub(crate) async fn get(
         result: task.answer,
         error: failure,
         user_request: task.user_request.map(|request| request.message),
+        files: task.result_files.into_iter().map(file).collect(),
         steps: steps.into_iter().map(step).collect(),
         created_at: rfc3339_of(task.create_time.as_ref()),
         ended_at: rfc3339_of(task.end_time.as_ref()),
     }))
+}
+
+fn file(file: wire::ResultFile) -> FileInfo {
+    let url = file
+        .artifact
+        .map(|artifact| format!("/api/artifacts/{}", artifact.name));
+    FileInfo {
+        name: file.name,
+        url: url.unwrap_or_default(),
+        error: file.error,
+    }
 }
 
 fn step(step: wire::Step) -> StepInfo {

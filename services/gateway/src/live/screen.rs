@@ -1,4 +1,4 @@
-//! Follows the screen of a desktop for all viewers with one identity.
+//! Follows the screen of a desktop, or of a task, for all viewers with one identity.
 //!
 //! The stream begins with the first viewer and ends with the last one. A stream that fails is opened again.
 
@@ -7,12 +7,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, TryStreamExt as _};
 use image::RgbaImage;
 use motorium_kit::blocking;
 use motorium_proto::error::ErrorReport;
 use motorium_proto::limits::MAX_IMAGE_MESSAGE_BYTES;
+use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::perception::perception_service_client::PerceptionServiceClient;
-use motorium_proto::v1::perception::{ImageFormat, ImageOptions, StreamFramesRequest};
+use motorium_proto::v1::perception::{
+    ImageFormat, ImageOptions, StreamFramesRequest, StreamFramesResponse,
+};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tonic::Code;
@@ -32,7 +37,16 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Screens {
     upstream: Arc<Upstream>,
-    followed: Mutex<HashMap<(Fingerprint, String), Weak<Screen>>>,
+    followed: Mutex<HashMap<(Fingerprint, Source), Weak<Screen>>>,
+}
+
+/// The screen to follow.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Source {
+    /// A desktop, by the last segment of its name. Its screen is Perception's, which only services and administrators see.
+    Desktop(String),
+    /// A task, by the last segment of its name. Callers who see the task see its screen, while it has a desktop.
+    Task(String),
 }
 
 /// A followed screen. Following ends when the last viewer drops it.
@@ -63,10 +77,10 @@ impl Screens {
     }
 
     /// Follows a screen, together with the other viewers of the same identity.
-    pub(super) fn follow(&self, caller: &Caller, desktop: &str) -> Arc<Screen> {
+    pub(super) fn follow(&self, caller: &Caller, source: Source) -> Arc<Screen> {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         followed.retain(|_, screen| screen.strong_count() > 0);
-        let key = (caller.identity(), desktop.to_owned());
+        let key = (caller.identity(), source.clone());
         if let Some(screen) = followed.get(&key).and_then(Weak::upgrade) {
             return screen;
         }
@@ -74,7 +88,7 @@ impl Screens {
         let follower = Follower {
             upstream: Arc::clone(&self.upstream),
             caller: caller.clone(),
-            desktop: desktop.to_owned(),
+            source,
             sender,
             pixels: None,
         };
@@ -106,7 +120,7 @@ impl Drop for Screen {
 struct Follower {
     upstream: Arc<Upstream>,
     caller: Caller,
-    desktop: String,
+    source: Source,
     sender: watch::Sender<Update>,
     pixels: Option<Arc<RgbaImage>>,
 }
@@ -127,7 +141,7 @@ impl Follower {
                 return;
             }
             tracing::debug!(
-                desktop = self.desktop,
+                source = ?self.source,
                 reason = report.reason,
                 "live stream failed"
             );
@@ -143,7 +157,30 @@ impl Follower {
 
     /// Follows the screen until its stream ends.
     async fn stream(&mut self, received: &mut bool) -> Result<(), Error> {
-        let address = self.upstream.desktop(&self.caller, &self.desktop).await?;
+        let mut updates = self.open().await?;
+        // A new stream begins with a whole frame.
+        self.pixels = None;
+        while let Some(update) = updates.try_next().await? {
+            let before = self.pixels.take();
+            let index = next_index();
+            let applied = blocking::run(move || Snapshot::after(before, &update, index)).await;
+            let snapshot = applied.map_err(|error| tonic::Status::internal(error.to_string()))?;
+            self.pixels = Some(snapshot.pixels());
+            *received = true;
+            self.sender.send_replace(Update::Frame(Arc::new(snapshot)));
+        }
+        Ok(())
+    }
+
+    async fn open(&self) -> Result<Updates, Error> {
+        match &self.source {
+            Source::Desktop(desktop) => self.open_desktop(desktop).await,
+            Source::Task(task) => self.open_task(task).await,
+        }
+    }
+
+    async fn open_desktop(&self, desktop: &str) -> Result<Updates, Error> {
+        let address = self.upstream.desktop(&self.caller, desktop).await?;
         let service = DesktopService::Perception;
         let channel = self
             .upstream
@@ -160,21 +197,23 @@ impl Follower {
             }),
             ..StreamFramesRequest::default()
         };
-        let mut updates = client.stream_frames(request).await?.into_inner();
-        // A new stream begins with a whole frame.
-        self.pixels = None;
-        while let Some(update) = updates.message().await? {
-            let before = self.pixels.take();
-            let index = next_index();
-            let applied = blocking::run(move || Snapshot::after(before, &update, index)).await;
-            let snapshot = applied.map_err(|error| tonic::Status::internal(error.to_string()))?;
-            self.pixels = Some(snapshot.pixels());
-            *received = true;
-            self.sender.send_replace(Update::Frame(Arc::new(snapshot)));
-        }
-        Ok(())
+        Ok(client.stream_frames(request).await?.into_inner().boxed())
+    }
+
+    async fn open_task(&self, task: &str) -> Result<Updates, Error> {
+        let mut client = self.upstream.orchestrator(&self.caller)?;
+        let request = wire::WatchScreenRequest {
+            name: format!("tasks/{task}"),
+            max_frames_per_second: FRAMES_PER_SECOND,
+        };
+        let updates = client.watch_screen(request).await?.into_inner();
+        let updates = updates.map_ok(|response| response.update.unwrap_or_default());
+        Ok(updates.boxed())
     }
 }
+
+/// Updates of a screen, the first one whole.
+type Updates = BoxStream<'static, Result<StreamFramesResponse, tonic::Status>>;
 
 /// Returns an index that grows over all streams of this process, so that it also grows when a stream is opened again.
 fn next_index() -> u64 {

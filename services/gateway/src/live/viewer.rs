@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::screen::{Screen, Screens, Update};
+use super::screen::{Screen, Screens, Source, Update};
 use super::snapshot::{Size, Snapshot};
 use crate::access::Admission;
 use crate::caller::Caller;
@@ -60,7 +60,7 @@ enum ViewerMessage {
     Resized { width: u32, height: u32 },
 }
 
-/// `GET /api/desktops/{desktop}/live`: opens the live screen of a desktop.
+/// `GET /api/desktops/{desktop}/live`: opens the live screen of a desktop, for administrators.
 pub(crate) async fn watch_screen(
     State(context): State<StreamContext>,
     State(screens): State<Arc<Screens>>,
@@ -71,9 +71,35 @@ pub(crate) async fn watch_screen(
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Error> {
     let permit = context.quotas.open_stream(caller.identity())?;
-    let screen = screens.follow(&caller, &desktop);
+    let screen = screens.follow(&caller, Source::Desktop(desktop));
+    Ok(open(permit, context, admission, screen, size, upgrade))
+}
+
+/// `GET /api/live/tasks/{task}`: opens the live screen of a task, for callers who see the task.
+pub(crate) async fn watch_screen_of_task(
+    State(context): State<StreamContext>,
+    State(screens): State<Arc<Screens>>,
+    Extension(caller): Extension<Caller>,
+    Extension(admission): Extension<Admission>,
+    Path(task): Path<String>,
+    Query(size): Query<ViewerSize>,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, Error> {
+    let permit = context.quotas.open_stream(caller.identity())?;
+    let screen = screens.follow(&caller, Source::Task(task));
+    Ok(open(permit, context, admission, screen, size, upgrade))
+}
+
+fn open(
+    permit: StreamPermit,
+    context: StreamContext,
+    admission: Admission,
+    screen: Arc<Screen>,
+    size: ViewerSize,
+    upgrade: WebSocketUpgrade,
+) -> Response {
     let upgrade = upgrade.max_message_size(MAX_MESSAGE_BYTES);
-    Ok(upgrade.on_upgrade(move |socket| async move {
+    upgrade.on_upgrade(move |socket| async move {
         let updates = screen.updates();
         let viewer = Viewer {
             socket,
@@ -87,7 +113,7 @@ pub(crate) async fn watch_screen(
             _permit: permit,
         };
         viewer.run(&context.shutdown, admission.revoked()).await;
-    }))
+    })
 }
 
 struct Viewer {

@@ -27,6 +27,7 @@ pub(crate) use schema::ContractSchemas;
 
 use crate::error::Error;
 use crate::files::segment;
+use crate::json::JsonBody;
 use crate::query::Query;
 use crate::upstream::Client;
 use json::{listed, resource};
@@ -300,12 +301,49 @@ pub(crate) async fn get_policy(Client(mut client): Client) -> Answer {
     resource(&policy, "motorium.orchestrator.v1.Policy")
 }
 
+/// Steps to judge.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PolicyTest {
+    /// One or more steps in English or Chinese, such as `click "Pay now"`.
+    sentence: String,
+    /// Name of the program in whose window the steps are.
+    #[serde(default)]
+    application: String,
+    #[serde(default)]
+    window_title: String,
+    #[serde(default)]
+    url: String,
+    /// Texts around what the steps act on.
+    #[serde(default)]
+    surrounding_texts: Vec<String>,
+}
+
+/// Judges described steps by the active policy. Nothing is performed.
+#[utoipa::path(post, path = "/api/v1/policy/test", tag = "resources", request_body = PolicyTest, responses(
+    (status = 200, body = ref("#/components/schemas/motorium.orchestrator.v1.TestPolicyResponse")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn test_policy(
+    Client(mut client): Client,
+    JsonBody(body): JsonBody<PolicyTest>,
+) -> Answer {
+    let request = wire::TestPolicyRequest {
+        sentence: body.sentence,
+        application: body.application,
+        window_title: body.window_title,
+        url: body.url,
+        surrounding_texts: body.surrounding_texts,
+    };
+    let response = client.test_policy(request).await?.into_inner();
+    listed(&response, "TestPolicyResponse", "trials")
+}
+
 /// Handlers, for the description of the interface.
 pub(crate) mod description {
     pub(crate) use super::commands::description::*;
     pub(crate) use super::{
         __path_get_policy, __path_get_session, __path_get_task, __path_list_approvals,
         __path_list_approvals_of_task, __path_list_desktops, __path_list_sessions,
-        __path_list_steps, __path_list_tasks,
+        __path_list_steps, __path_list_tasks, __path_test_policy,
     };
 }

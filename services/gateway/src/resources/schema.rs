@@ -10,7 +10,7 @@ use utoipa::openapi::OpenApi;
 use super::json::CONTRACTS;
 
 /// Messages that responses have, and with them everything in these.
-const ROOTS: [&str; 9] = [
+const ROOTS: [&str; 10] = [
     "ListTasksResponse",
     "ListStepsResponse",
     "ListApprovalsResponse",
@@ -20,6 +20,7 @@ const ROOTS: [&str; 9] = [
     "Session",
     "Approval",
     "Policy",
+    "TestPolicyResponse",
 ];
 
 /// Adds the schemas to a description.

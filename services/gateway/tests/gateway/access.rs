@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{TOKEN, TestGateway, until};
 
 /// Paths and methods of all interfaces.
-const INTERFACES: [(&str, &str); 18] = [
+const INTERFACES: [(&str, &str); 19] = [
     ("GET", "/api/session"),
     ("POST", "/api/login-links"),
     ("POST", "/api/logout"),
@@ -17,6 +17,7 @@ const INTERFACES: [(&str, &str); 18] = [
     ("GET", "/api/desktops/local/live"),
     ("GET", "/api/watch/sessions/s1"),
     ("GET", "/api/operate/tasks/t1"),
+    ("GET", "/api/live/tasks/t1"),
     (
         "POST",
         "/api/desktops/local/motorium.perception.v1.PerceptionService/Capture",
@@ -392,4 +393,14 @@ async fn the_page_has_a_strict_policy_and_needs_no_session() {
         gateway.get("/api/nothing").send().await.unwrap().status(),
         404
     );
+}
+
+#[tokio::test]
+async fn a_session_tells_who_the_caller_is() {
+    let gateway = TestGateway::start().await;
+    let cookie = gateway.log_in().await;
+    let session = gateway.get("/api/session").header("cookie", &cookie);
+    let session: Value = session.send().await.unwrap().json().await.unwrap();
+    assert_eq!(session["name"], "ann");
+    assert_eq!(session["roles"], json!(["author"]));
 }

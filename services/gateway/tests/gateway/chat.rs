@@ -66,6 +66,7 @@ async fn a_message_becomes_a_task_and_its_events_arrive() {
     let sent: Value = sent.send().await.unwrap().json().await.unwrap();
     assert_eq!(sent, json!({"task_id": "t1"}));
     assert_eq!(*gateway.services.goal.lock().unwrap(), "click \"Save\"");
+    assert!(gateway.services.results.lock().unwrap().is_empty());
 
     let events = read(&gateway, None, 3).await;
     let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
@@ -232,4 +233,34 @@ async fn a_task_without_a_session_can_be_looked_at() {
         .unwrap();
     let description: Value = description.json().await.unwrap();
     assert!(description["paths"]["/api/chat/send"]["post"].is_object());
+}
+
+#[tokio::test]
+async fn a_new_task_is_told_which_files_to_hand_back() {
+    let gateway = TestGateway::start().await;
+    let results = json!(["report.pdf", "list.csv"]);
+    let requests = [
+        (
+            "/api/chat/send",
+            json!({"session_id": "s1", "text": "save it", "results": results}),
+        ),
+        (
+            "/task",
+            json!({"instruction": "save it", "results": results}),
+        ),
+    ];
+    for (path, body) in requests {
+        gateway.services.results.lock().unwrap().clear();
+        let sent = gateway.post(path).bearer_auth(TOKEN).json(&body);
+        assert!(sent.send().await.unwrap().status().is_success(), "{path}");
+        let named = gateway.services.results.lock().unwrap().clone();
+        assert_eq!(named, ["report.pdf", "list.csv"], "{path}");
+    }
+    let task = gateway.get("/task/t1").bearer_auth(TOKEN);
+    let task: Value = task.send().await.unwrap().json().await.unwrap();
+    let expected = json!([
+        {"name": "report.html", "url": "/api/artifacts/tasks/t1/artifacts/page"},
+        {"name": "none.txt", "error": "there is no such file"},
+    ]);
+    assert_eq!(task["files"], expected);
 }

@@ -368,3 +368,22 @@ async fn input_passes_on_to_the_task_and_outcomes_come_back() {
             .is_err()
     );
 }
+
+#[tokio::test]
+async fn the_screen_of_a_task_comes_by_the_rights_of_the_task() {
+    let gateway = TestGateway::start().await;
+    let token = format!("Bearer {TOKEN}");
+    let headers = [("authorization", token.as_str())];
+    let opened = open(&gateway, "/api/live/tasks/t1?width=80&height=40", &headers);
+    let frame = next_frame(&mut opened.await.unwrap()).await;
+    assert!(frame.colour[0] > 150);
+    assert_eq!(frame.size, (80, 40));
+    // Perception knows no tenants, and is not asked.
+    assert_eq!(streams(&gateway), 0);
+
+    let opened = open(&gateway, "/api/live/tasks/of-another", &headers);
+    let Some(Message::Text(refusal)) = next(&mut opened.await.unwrap()).await else {
+        panic!("the refusal is told");
+    };
+    assert!(refusal.contains("there is no such task"), "{refusal}");
+}

@@ -52,6 +52,8 @@ pub(crate) struct Services {
     pub(crate) screen: watch::Sender<[u8; 3]>,
     /// Goal of the last created task.
     pub(crate) goal: Mutex<String>,
+    /// Result files of the last created task.
+    pub(crate) results: Mutex<Vec<String>>,
     /// Names of all created tasks, the last of which waits for an answer if `asks` is set.
     pub(crate) tasks: Mutex<Vec<String>>,
     pub(crate) asks: std::sync::atomic::AtomicBool,
@@ -196,6 +198,7 @@ async fn serve(token: Option<&'static str>) -> Arc<Services> {
         methods: Mutex::default(),
         screen: watch::Sender::new([200, 0, 0]),
         goal: Mutex::default(),
+        results: Mutex::default(),
         tasks: Mutex::default(),
         asks: false.into(),
         refuses_watches: false.into(),
@@ -258,7 +261,8 @@ async fn answer(
             let id = request.request_id.clone();
             services
                 .once(&method, &id, &body, || {
-                    let goal = request.task.unwrap().goal;
+                    let wire::Task { goal, results, .. } = request.task.unwrap();
+                    *services.results.lock().unwrap() = results;
                     services.goal.lock().unwrap().clone_from(&goal);
                     let mut tasks = services.tasks.lock().unwrap();
                     let name = format!("tasks/t{}", tasks.len() + 1);
@@ -325,9 +329,26 @@ async fn answer(
         "WatchSession" | "WatchTask" => {
             many(stream::iter(session()).chain(stream::pending()).boxed())
         }
+        "GetCaller" => one(&wire::GetCallerResponse {
+            name: "ann".to_owned(),
+            tenant: "acme".to_owned(),
+            roles: vec!["author".to_owned()],
+        }),
+        "WatchScreen" => {
+            let name = first::<wire::WatchScreenRequest>(&body).name;
+            if name != "tasks/t1" {
+                return status(5, "there is no such task");
+            }
+            let screen = services.screen.subscribe();
+            let updates = frames(screen).map(|update| {
+                let update = Some(update);
+                frame(&wire::WatchScreenResponse { update })
+            });
+            many(updates.boxed())
+        }
         "StreamFrames" => {
             let screen = services.screen.subscribe();
-            many(frames(screen).boxed())
+            many(frames(screen).map(|update| frame(&update)).boxed())
         }
         _ => status(12, "it is not served"),
     }
@@ -480,7 +501,9 @@ fn artifact(name: &str) -> Response {
     many(stream::iter(responses.iter().map(frame).collect::<Vec<_>>()).boxed())
 }
 
-fn frames(screen: watch::Receiver<[u8; 3]>) -> impl futures::Stream<Item = Bytes> + Send {
+fn frames(
+    screen: watch::Receiver<[u8; 3]>,
+) -> impl futures::Stream<Item = StreamFramesResponse> + Send {
     let mut screen = screen;
     screen.mark_changed();
     stream::unfold(screen, |mut screen| async move {
@@ -506,7 +529,7 @@ fn frames(screen: watch::Receiver<[u8; 3]>) -> impl futures::Stream<Item = Bytes
                 image: Some(image.into()),
             }],
         };
-        Some((frame(&update), screen))
+        Some((update, screen))
     })
 }
 

@@ -372,7 +372,11 @@ impl Edge {
         let id = request_id("TakeOver", &request.request_id, &request)?;
         let user = taking_over(request.user)?;
         let taken = self.command(&name, id, |task| match &task.lifecycle {
-            _ if task.is_taken_over() => Ok(Vec::new()),
+            _ if task.is_taken_over() && task.operator == user => Ok(Vec::new()),
+            _ if task.is_taken_over() => Err(Error::TakenOver {
+                task: task.spec.name.clone(),
+                operator: task.operator.clone(),
+            }),
             Lifecycle::Running | Lifecycle::Paused | Lifecycle::AwaitingUser(_) => {
                 Ok(vec![Event::TakenOver { user: user.clone() }])
             }

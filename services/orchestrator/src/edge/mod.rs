@@ -14,6 +14,8 @@ mod desktops;
 mod operate;
 mod ownership;
 mod policy;
+mod policy_trial;
+mod screen;
 mod session_watch;
 mod sessions;
 mod trajectory;
@@ -52,6 +54,7 @@ use crate::error::Error;
 use crate::functions::Tools;
 use crate::operators::Operators;
 use crate::queue::{self, TaskScope};
+use crate::screens::Screens;
 use motorium_recording::log;
 use motorium_task::Task;
 use motorium_task::spec::LimitRules;
@@ -96,6 +99,8 @@ pub struct Edge {
     pub watches: WatchSlots,
     /// Ways for the input of people who have taken tasks over.
     pub operators: Operators,
+    /// Screens of the tasks that run here.
+    pub screens: Screens,
 }
 
 impl fmt::Debug for Edge {
@@ -224,6 +229,7 @@ impl OrchestratorService for Edge {
     type WatchTaskStream = ResponseStream<wire::WatchTaskResponse>;
     type WatchSessionStream = ResponseStream<wire::WatchSessionResponse>;
     type OperateDesktopStream = ResponseStream<wire::OperateDesktopResponse>;
+    type WatchScreenStream = ResponseStream<wire::WatchScreenResponse>;
     type GetArtifactStream = ResponseStream<wire::GetArtifactResponse>;
     type ExportTrajectoryStream = ResponseStream<wire::ExportTrajectoryResponse>;
     type ExportSessionStream = ResponseStream<wire::ExportSessionResponse>;
@@ -394,6 +400,14 @@ impl OrchestratorService for Edge {
         Ok(Response::new(wire::HandBackResponse { task: Some(task) }))
     }
 
+    async fn watch_screen(
+        &self,
+        request: Request<wire::WatchScreenRequest>,
+    ) -> RpcResult<Self::WatchScreenStream> {
+        let updates = self.watch_screen_of_task(request.into_inner()).await?;
+        Ok(Response::new(updates))
+    }
+
     async fn list_steps(
         &self,
         request: Request<wire::ListStepsRequest>,
@@ -453,6 +467,29 @@ impl OrchestratorService for Edge {
     ) -> RpcResult<wire::GetPolicyResponse> {
         let policy = Some(self.policy.describe(&ownership::caller()?));
         Ok(Response::new(wire::GetPolicyResponse { policy }))
+    }
+
+    async fn test_policy(
+        &self,
+        request: Request<wire::TestPolicyRequest>,
+    ) -> RpcResult<wire::TestPolicyResponse> {
+        let trials = self
+            .policy
+            .test(&ownership::caller()?, &request.into_inner());
+        let trials = trials.map_err(Error::from)?;
+        Ok(Response::new(wire::TestPolicyResponse { trials }))
+    }
+
+    async fn get_caller(
+        &self,
+        _: Request<wire::GetCallerRequest>,
+    ) -> RpcResult<wire::GetCallerResponse> {
+        let caller = ownership::caller()?;
+        Ok(Response::new(wire::GetCallerResponse {
+            name: caller.name().to_owned(),
+            tenant: caller.tenant().to_owned(),
+            roles: caller.roles().iter().map(ToString::to_string).collect(),
+        }))
     }
 
     async fn create_session(

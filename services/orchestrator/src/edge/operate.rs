@@ -104,7 +104,7 @@ impl Edge {
 
 impl Edge {
     /// Returns the orchestrator that runs a task, if it is not this one. Only that one reaches the desktop of the task.
-    fn other_orchestrator(&self, row: TaskRow) -> Option<String> {
+    pub(super) fn other_orchestrator(&self, row: TaskRow) -> Option<String> {
         let is_leased = row
             .lease_until
             .is_some_and(|until| SystemTime::now() < until);

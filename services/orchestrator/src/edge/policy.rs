@@ -1,13 +1,14 @@
 //! Describes the active policy to callers.
 //!
-//! It judges nothing: the run loop does. A policy is the operator's, for all tenants, so that rules about others are left out
+//! It judges nothing: the run loop does, and [`super::policy_trial`] for steps that are only described. A policy is the operator's, for all tenants, so that rules about others are left out
 //! ([`ownership::sees_rule`]).
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use motorium_kit::principal::Principal;
-use motorium_policy::{PolicySource, RuleDescription, RuleEffect};
+use motorium_policy::{Policy, PolicySource, RuleDescription, RuleEffect};
 use motorium_proto::convert::wire_duration;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::policy_rule::Effect;
@@ -33,6 +34,16 @@ impl PolicySettings {
             second_person: config.second_person,
             approval_timeout: config.approval_timeout,
         }
+    }
+
+    /// Returns the rules that judge now.
+    pub(super) fn active(&self) -> Arc<Policy> {
+        self.source.rules()
+    }
+
+    /// Returns true if every approval needs a second person, whatever the rules say.
+    pub(super) fn needs_second_person(&self) -> bool {
+        self.second_person
     }
 
     /// Returns the active policy, as far as a principal may see it.
@@ -61,7 +72,7 @@ fn file_name(name: &str) -> String {
     )
 }
 
-fn rule_message(description: RuleDescription) -> wire::PolicyRule {
+pub(super) fn rule_message(description: RuleDescription) -> wire::PolicyRule {
     let effects = description.effects.into_iter().map(effect_value);
     wire::PolicyRule {
         id: description.rule.id,

@@ -89,6 +89,9 @@ impl Actuator {
         resolved: &ResolvedAction,
     ) -> RunResult<ActionOutcome> {
         let (action_id, action) = (attempt.id.clone(), resolved.action.clone());
+        if action.entered_secret().is_some() {
+            run.hide_screen();
+        }
         let request = perform_request(run, action_id.clone(), attempt.retry_of(), action)?;
         let request = with_addresses(run, request, &resolved.addresses);
         let executor = run.ports.executor.clone();

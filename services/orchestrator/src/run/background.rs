@@ -1,5 +1,6 @@
 //! Work of a run beside its loop: listening for commands, renewing leases, and watching for human input.
 
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::context::RunContext;
@@ -15,6 +16,8 @@ pub(super) struct BackgroundTasks {
     human_input_monitor: Option<AbortOnDropHandle<()>>,
     /// Set once the desktop is leased.
     lease_keeper: Option<LeaseKeeper>,
+    /// Cancelled when a renewal of the desktop's lease fails: another task may have the desktop then.
+    pub(super) lease_unsure: CancellationToken,
 }
 
 impl BackgroundTasks {
@@ -27,7 +30,7 @@ impl BackgroundTasks {
 
     /// Starts renewing the leases of the task and of its desktop.
     pub(super) fn keep_leases(&mut self, run: &RunContext, lease: &Lease) {
-        self.lease_keeper = Some(LeaseKeeper::start(run, lease.display.clone(), lease.epoch));
+        self.lease_keeper = Some(LeaseKeeper::start(run, lease, self.lease_unsure.clone()));
     }
 
     /// Starts pausing the task on human input.

@@ -15,6 +15,7 @@ use motorium_proto::service::{
     BackendAttempt, CaptureArea, Executor, Perception, Redaction, Result,
 };
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::interrupts::Interrupts;
 use super::recorder::{PendingArtifact, StepRecorder};
@@ -23,6 +24,7 @@ use super::sight::Sight;
 use super::{Backoff, Journal, RunConfig, RunResult, halt, is_provider_failure, is_transient};
 use crate::hooks::{HookChainOutcome, HookDenial, HookEvent, HookIntervention, HookPoint};
 use crate::operators::Operators;
+use crate::screens::{OpenScreen, Screens};
 use motorium_messages::Message;
 use motorium_recording::ports::Ports;
 use motorium_recording::recording::{RecordingMode, recording_ports};
@@ -54,6 +56,20 @@ impl std::fmt::Debug for OperatorAccess {
     }
 }
 
+/// The screen of the run for those who may see the task, and the unrecorded handle to Perception that shows it.
+pub(super) struct ScreenAccess {
+    pub(super) screens: Screens,
+    pub(super) perception: Arc<dyn Perception>,
+    /// Set while the screen is shown.
+    pub(super) shown: Option<OpenScreen>,
+}
+
+impl std::fmt::Debug for ScreenAccess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ScreenAccess").finish_non_exhaustive()
+    }
+}
+
 /// The environment of one run.
 #[derive(Debug)]
 pub(super) struct RunContext {
@@ -67,6 +83,7 @@ pub(super) struct RunContext {
     pub(super) operators: OperatorAccess,
     pub(super) desktop: Desktop,
     pub(super) config: RunConfig,
+    pub(super) screen_access: ScreenAccess,
     pub(super) sight: Sight,
 }
 
@@ -90,6 +107,25 @@ impl RunContext {
 
     pub(super) fn display(&self) -> Option<DisplayId> {
         self.desktop.display.clone()
+    }
+
+    /// Shows the screen to those who may see the task, unless its screenshots are redacted: a live picture is not.
+    pub(super) fn show_screen(&mut self, lease_unsure: &CancellationToken) {
+        let is_redacted = !self.task().secret_fields.boxes().is_empty()
+            || self.wants(HookPoint::BeforeScreenshot);
+        let Some(display) = self.display().filter(|_| !is_redacted) else {
+            return;
+        };
+        let task = self.task().spec.name.clone();
+        let access = &mut self.screen_access;
+        let perception = Arc::clone(&access.perception);
+        let shown = access.screens.show(task, perception, display, lease_unsure);
+        access.shown = Some(shown);
+    }
+
+    /// Hides the screen for the rest of the run.
+    pub(super) fn hide_screen(&mut self) {
+        self.screen_access.shown = None;
     }
 
     pub(super) fn now(&self) -> SystemTime {

@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::instance::Instance;
 use crate::operators::Operators;
 use crate::queue::{self, QueuedTask, TaskScope, WaitAnnouncer};
+use crate::screens::Screens;
 use crate::sessions;
 use motorium_recording::log;
 use motorium_task::event::Event;
@@ -69,6 +70,8 @@ pub struct Dispatcher {
     pub audit: AuditLog,
     /// Ways for the input of people who have taken tasks over.
     pub operators: Operators,
+    /// Screens of the tasks that run here.
+    pub screens: Screens,
 }
 
 impl std::fmt::Debug for Dispatcher {
@@ -350,6 +353,7 @@ impl DispatchLoop {
             lease_duration: lease,
             audit,
             operators,
+            screens,
             ..
         } = self.dispatcher.clone();
         let journal = Journal::new(store, &notifier, task, claim.epoch, lease, audit);
@@ -360,6 +364,7 @@ impl DispatchLoop {
             desktop: desktop.clone(),
             ports: ports.clone(),
             operators,
+            screens,
         };
         let runner = Runner::new(assignment, blobs, stop.clone(), owner, run_config);
         let shutdown = self.shutdown.clone();

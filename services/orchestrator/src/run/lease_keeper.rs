@@ -7,6 +7,7 @@ use motorium_proto::domain::id::{DesktopEpoch, DisplayId};
 use motorium_proto::service::{AcquireRequest, ReleaseRequest, RenewRequest, Result};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
 use super::context::RunContext;
@@ -27,12 +28,14 @@ pub(super) struct LeaseKeeper {
 }
 
 impl LeaseKeeper {
-    pub(super) fn start(run: &RunContext, display: DisplayId, epoch: DesktopEpoch) -> Self {
+    pub(super) fn start(run: &RunContext, lease: &Lease, unsure: CancellationToken) -> Self {
+        let (display, epoch) = (lease.display.clone(), lease.epoch);
         let desktop = keep_desktop(
             run.ports.clone(),
             display.clone(),
             epoch,
             run.interrupts.stop.clone(),
+            unsure,
         );
         let row = run.journal.keep_lease(run.interrupts.stop.clone());
         Self {
@@ -90,7 +93,13 @@ async fn release_lease(ports: &Ports, display: DisplayId, epoch: DesktopEpoch) {
     );
 }
 
-async fn keep_desktop(ports: Ports, display: DisplayId, epoch: DesktopEpoch, stop: StopSignal) {
+async fn keep_desktop(
+    ports: Ports,
+    display: DisplayId,
+    epoch: DesktopEpoch,
+    stop: StopSignal,
+    unsure: CancellationToken,
+) {
     let request = RenewRequest {
         display,
         epoch,
@@ -101,11 +110,13 @@ async fn keep_desktop(ports: Ports, display: DisplayId, epoch: DesktopEpoch, sto
         match ports.executor.renew_lease(request.clone()).await {
             Ok(_) => {}
             Err(report) if report.code == Code::FailedPrecondition => {
+                unsure.cancel();
                 stop.request(StopReason::LeaseLost(report.message));
                 return;
             }
             Err(report) => {
-                tracing::warn!(%report, "renewing the desktop's lease failed; retrying")
+                unsure.cancel();
+                tracing::warn!(%report, "renewing the desktop's lease failed; retrying");
             }
         }
     }

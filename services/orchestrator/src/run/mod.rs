@@ -88,7 +88,7 @@ use motorium_store::BlobStore;
 use self::actuator::Actuator;
 use self::background::BackgroundTasks;
 use self::conclude::fetch_results;
-use self::context::{BackgroundPerception, OperatorAccess, RunContext};
+use self::context::{BackgroundPerception, OperatorAccess, RunContext, ScreenAccess};
 use self::decide::Planning;
 use self::functions::{Functions, interrupted_call_result};
 use self::gate::Gate;
@@ -106,6 +106,7 @@ use crate::functions::Tools;
 use crate::hooks::HookChain;
 use crate::operators::Operators;
 use crate::run::recorded_settings::RunSettings;
+use crate::screens::Screens;
 use motorium_policy::PolicySource;
 use motorium_recording::recording::{Recorder, RecordingMode};
 use motorium_task::completion::ClaimRules;
@@ -216,6 +217,8 @@ pub struct Assignment {
     pub ports: Ports,
     /// Channels for the input of people who have taken tasks over.
     pub operators: Operators,
+    /// Screens of running tasks, for those who may see the tasks.
+    pub screens: Screens,
 }
 
 /// Runs one task.
@@ -247,6 +250,7 @@ impl Runner {
             desktop,
             ports,
             operators,
+            screens,
         } = assignment;
         let recording = if config.recording {
             RecordingMode::Recording(Recorder::begin(
@@ -265,6 +269,11 @@ impl Runner {
             operators: OperatorAccess {
                 operators,
                 executor: Arc::clone(&ports.executor),
+            },
+            screen_access: ScreenAccess {
+                screens,
+                perception: Arc::clone(&ports.perception),
+                shown: None,
             },
             sight: Sight::default(),
             ports,
@@ -297,6 +306,8 @@ impl Runner {
             Ok(()) => self.run_loop().await,
             Err(halt) => self.handle_halt(halt).await,
         };
+        // Before the desktop can be another task's.
+        self.run.hide_screen();
         self.background.stop().await;
         hooks::after_run(&mut self.run).await;
         let task = &self.run.task().spec.name;

@@ -56,6 +56,7 @@ impl Runner {
             return Ok(());
         }
         hooks::before_run(&mut self.run).await?;
+        self.run.show_screen(&self.background.lease_unsure);
         self.planning.load_backends(&mut self.run).await?;
         self.functions.load_functions(&mut self.run).await?;
         put_attachments(&mut self.run).await

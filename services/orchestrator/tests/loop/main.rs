@@ -44,6 +44,7 @@ mod several_orchestrators;
 mod summaries;
 mod support;
 mod task_end;
+mod task_screen;
 mod tenants;
 mod transient_failures;
 mod typed_addresses;

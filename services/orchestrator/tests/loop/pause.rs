@@ -134,6 +134,36 @@ async fn user_clicks_are_described_by_their_label() {
 }
 
 #[tokio::test]
+async fn a_desktop_that_another_person_has_is_not_taken_over() {
+    let cluster = Cluster::start(vec![act([click(3)])]).await;
+    cluster.world.hold("plan");
+    let name = cluster.create().await;
+    cluster.world.called("plan", 1).await;
+    let take = |user: &str| {
+        let request = wire::TakeOverRequest {
+            name: name.clone(),
+            user: user.to_owned(),
+            ..wire::TakeOverRequest::default()
+        };
+        let mut client = cluster.client().raw();
+        async move { client.take_over(request).await }
+    };
+    take("ann").await.unwrap();
+    // A repeated call changes nothing.
+    take("ann").await.unwrap();
+    let refused = take("bob").await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(
+        refused
+            .message()
+            .starts_with("ann has the desktop of tasks/"),
+        "{refused:?}"
+    );
+    let task = cluster.get(&name).await;
+    assert_eq!(task.state(), wire::task::State::AwaitingUser);
+}
+
+#[tokio::test]
 async fn hand_back_requires_a_take_over() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     cluster.world.hold("plan");

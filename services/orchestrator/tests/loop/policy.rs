@@ -6,6 +6,8 @@ use std::time::Duration;
 use motorium_kit::config::HumanDuration;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::policy_rule::Effect;
+use motorium_proto::v1::orchestrator::policy_trial::Decision;
+use tonic::Code;
 
 use crate::support::cluster::Cluster;
 
@@ -85,4 +87,58 @@ async fn a_rule_about_another_tenant_or_person_is_not_told() {
         !message.contains("acme") && !message.contains("bob"),
         "{message}"
     );
+}
+
+/// Judges a sentence for a caller: the decision of each step with the rules that the caller is told.
+async fn judged(cluster: &Cluster, caller: &str, sentence: &str) -> Vec<(Decision, Vec<String>)> {
+    let mut client = cluster.client_as(caller);
+    let request = wire::TestPolicyRequest {
+        sentence: sentence.to_owned(),
+        application: "chromium".to_owned(),
+        ..wire::TestPolicyRequest::default()
+    };
+    let response = client.test_policy(request).await.unwrap().into_inner();
+    let rules =
+        |trial: &wire::PolicyTrial| trial.rules.iter().map(|rule| rule.id.clone()).collect();
+    let trials = response.trials.iter();
+    trials
+        .map(|trial| (trial.decision(), rules(trial)))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_described_step_is_judged_as_one_of_the_callers_tasks() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = ruled_by(&folder.path().join("own.cedar")).await;
+    let sentence = "click \"Next page\", then click \"Pay now\", then click \"Send message\"";
+    let of_ann = judged(&cluster, ANN, sentence).await;
+    let asks = (Decision::RequireApproval, vec!["pay".to_owned()]);
+    assert_eq!(of_ann[0], (Decision::Allow, Vec::new()));
+    assert_eq!(of_ann[1], asks);
+    assert_eq!(
+        of_ann[2],
+        (Decision::Deny, vec!["acme-sends-nothing".to_owned()])
+    );
+    // The rule is about another tenant: it neither decides nor is told.
+    let of_mallory = judged(&cluster, MALLORY, sentence).await;
+    assert_eq!(of_mallory[2], (Decision::Allow, Vec::new()));
+    let chinese = judged(&cluster, ANN, "点击“立即付款”").await;
+    assert_eq!(chinese, [asks]);
+}
+
+#[tokio::test]
+async fn a_sentence_that_is_not_understood_is_named() {
+    let cluster = Cluster::start(Vec::new()).await;
+    let mut client = cluster.client_as(ANN);
+    let request = wire::TestPolicyRequest {
+        sentence: "frobnicate the canary".to_owned(),
+        ..wire::TestPolicyRequest::default()
+    };
+    let status = client.test_policy(request).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert!(
+        status.message().contains("`frobnicate the canary`"),
+        "{status:?}"
+    );
+    assert!(status.message().contains("click \"Pay now\""), "{status:?}");
 }

@@ -334,6 +334,21 @@ pub(crate) async fn attack(
             };
             shown(by.resolve_approval(request).await)
         }
+        "WatchScreen" => {
+            let request = wire::WatchScreenRequest {
+                name,
+                max_frames_per_second: 30,
+            };
+            first(by.watch_screen(request).await).await
+        }
+        "TestPolicy" => {
+            let request = wire::TestPolicyRequest {
+                sentence: "click \"Pay\"".to_owned(),
+                ..wire::TestPolicyRequest::default()
+            };
+            shown(by.test_policy(request).await)
+        }
+        "GetCaller" => shown(by.get_caller(wire::GetCallerRequest {}).await),
         "GetPolicy" => shown(by.get_policy(wire::GetPolicyRequest {}).await),
         "CreateSession" => {
             let request = wire::CreateSessionRequest::default();

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use motorium_policy::context::{self, argument};
+use motorium_policy::described_step::{DescribedStep, DescribedTarget, POINT, Surroundings};
 use motorium_policy::named_private_hosts;
 use motorium_policy::provenance::{Origin, ScreenTexts, TextSources};
 use motorium_policy::{
@@ -859,4 +860,77 @@ fn policies_that_name_a_client_are_refused() {
         false,
     );
     check(motorium_policy::engine::CAREFUL, false);
+}
+
+impl Case {
+    /// Returns the case as a described step, if nothing more is said about it.
+    fn as_described_step(&self) -> Option<DescribedStep<'_>> {
+        let plain = Case {
+            expect: self.expect.clone(),
+            rules: self.rules.clone(),
+            click: self.click.clone(),
+            keys: self.keys.clone(),
+            r#type: self.r#type.clone(),
+            open: self.open.clone(),
+            start: self.start.clone(),
+            around: self.around.clone(),
+            field: self.field.clone(),
+            app: self.app.clone(),
+            window: self.window.clone(),
+            url: self.url.clone(),
+            ..Case::default()
+        };
+        if format!("{plain:?}") != format!("{self:?}") {
+            return None;
+        }
+        let action = match self.action() {
+            Action::Click {
+                button,
+                count,
+                modifiers,
+                ..
+            } => Action::Click {
+                at: Some(POINT),
+                button,
+                count,
+                modifiers,
+            },
+            action => action,
+        };
+        let field = self
+            .field
+            .clone()
+            .map(|label| DescribedTarget::Field { label });
+        let target = self.click.clone().map(|label| DescribedTarget::Element {
+            label,
+            kind: ElementKind::Button,
+        });
+        Some(DescribedStep {
+            action,
+            target: target.or(field),
+            surroundings: Surroundings {
+                texts: &self.around,
+                application: self.app.as_deref().unwrap_or("mousepad"),
+                window_title: &self.window,
+                url: self.url.as_deref(),
+                user_text: &self.goal,
+            },
+        })
+    }
+}
+
+#[test]
+fn a_described_step_is_judged_as_the_step_on_a_screen() {
+    let cases: BTreeMap<String, Vec<Case>> = toml::from_str(include_str!("cases.toml")).unwrap();
+    let rules = Policy::default();
+    let mut judged = 0;
+    for case in cases.values().flatten() {
+        let Some(step) = case.as_described_step() else {
+            continue;
+        };
+        judged += 1;
+        let decision = rules.judge(LOCAL, &step.context(rules.lexicon())).decision;
+        assert_eq!(verdict(&decision).0, case.expect, "{}", case.described());
+    }
+    assert!(judged > 200, "only {judged} cases are plain enough");
 }

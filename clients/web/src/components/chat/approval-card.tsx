@@ -18,6 +18,9 @@ import { targetInEvidence } from "@/model/evidence.ts";
 import { reasonOf } from "@/model/policy.ts";
 import { milliseconds } from "@/model/task.ts";
 import { resolveApproval, stop } from "@/store/commands.ts";
+import { useConversation } from "@/store/conversation.ts";
+import { useIdentity } from "@/store/identity.ts";
+import { useLists } from "@/store/lists.ts";
 import { readPolicy, usePolicy } from "@/store/policy.ts";
 import { fragmentOf } from "@/store/route.ts";
 import { useSettings } from "@/store/settings.ts";
@@ -42,6 +45,10 @@ interface ApprovalCardProps {
 export function ApprovalCard({ approval, goal, children }: ApprovalCardProps): ReactNode {
   const t = useText();
   const facts = factsOf(approval.action);
+  // The person who sent the task may not give an approval that needs a second one. Without names, the server decides.
+  const me = useIdentity((identity) => identity.name);
+  const creator = useCreator(taskOf(approval));
+  const mine = approval.secondPerson && creator !== "" && creator === me;
   return (
     <section aria-label={t("approval.label")} className="animate-rise overflow-hidden rounded-2xl border border-warning-line bg-card shadow-card">
       <div className="flex items-center gap-2 border-b border-warning-line bg-warning-soft px-4 py-2.5 text-sm font-semibold text-warning">
@@ -68,7 +75,8 @@ export function ApprovalCard({ approval, goal, children }: ApprovalCardProps): R
           ))}
         </div>
         <Evidence approval={approval} />
-        <Decision approval={approval} />
+        {approval.secondPerson && <p className="rounded-lg bg-warning-soft px-3 py-2 text-sm">{mine ? t("approval.secondPersonYou") : t("approval.secondPerson")}</p>}
+        <Decision approval={approval} mayApprove={!mine} />
         {approval.rules.length > 0 && <Rules ids={approval.rules} />}
         {children}
       </div>
@@ -110,7 +118,10 @@ function Place({ approval: { context } }: { readonly approval: Approval }): Reac
   const t = useText();
   if (!context) return null;
   const places: readonly [Key, string][] = [
-    ["approval.in", context.pageOrigin || context.windowTitle || context.application],
+    ["approval.question", context.question.join(" ")],
+    ["approval.target", context.targetTexts.join(" · ")],
+    ["approval.page", context.pageOrigin],
+    ["approval.in", context.windowTitle || context.application],
     ["approval.amounts", context.amounts.join(", ")],
     ["approval.recipients", context.recipients.join(", ")],
   ];
@@ -174,7 +185,7 @@ function Marked({ source, target, className }: {
   );
 }
 
-function Decision({ approval }: { readonly approval: Approval }): ReactNode {
+function Decision({ approval, mayApprove }: { readonly approval: Approval; readonly mayApprove: boolean }): ReactNode {
   const t = useText();
   const [denying, setDenying] = useState(false);
   const [reason, setReason] = useState("");
@@ -206,7 +217,7 @@ function Decision({ approval }: { readonly approval: Approval }): ReactNode {
         </form>
       ) : (
         <div className="flex flex-wrap gap-2">
-          <Button variant="primary" disabled={resolving.busy} onClick={() => resolving.run(approval, true, "")}>{t("approval.approve")}</Button>
+          {mayApprove && <Button variant="primary" disabled={resolving.busy} onClick={() => resolving.run(approval, true, "")}>{t("approval.approve")}</Button>}
           <Button variant="secondary" disabled={resolving.busy} onClick={() => setDenying(true)}>{t("approval.denyWith")}</Button>
           <Button variant="danger" className="ml-auto" disabled={stopping.busy} onClick={() => stopping.run(taskOf(approval))}>
             <Square className="fill-current" />{t("stop")}
@@ -216,6 +227,13 @@ function Decision({ approval }: { readonly approval: Approval }): ReactNode {
       {problem && <ProblemNotice problem={problem} />}
     </div>
   );
+}
+
+/** The principal that sent a task; empty while it is not known. */
+function useCreator(name: string): string {
+  const open = useConversation((conversation) => conversation.tasks.get(name)?.creator);
+  const listed = useLists((lists) => lists.tasks.find((task) => task.name === name)?.creator);
+  return open ?? listed ?? "";
 }
 
 /** Task of an approval, whose name is `tasks/{task}/approvals/{approval}`. */

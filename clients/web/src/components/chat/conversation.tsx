@@ -33,8 +33,8 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
   const last = ordered.at(-1);
   const running = last !== undefined && !hasEnded(last);
   useTitle(name === undefined ? undefined : ordered[0]?.goal, last?.state === TaskState.AWAITING_USER);
-  const onSend = (text: string, files: readonly File[]): void => {
-    void send(text, files);
+  const onSend = (text: string, files: readonly File[], results: readonly string[]): void => {
+    void send(text, files, results);
     requestAnimationFrame(toEnd);
   };
   return (
@@ -67,6 +67,7 @@ export function Conversation({ name }: { readonly name: string | undefined }): R
         <PromptBox
           conversation={name ?? NEW}
           placeholder={running ? t("prompt.running") : ordered.length > 0 ? t("prompt.followUp") : t("prompt.new")}
+          running={running ? last : undefined}
           onSend={onSend}
         />
       </div>

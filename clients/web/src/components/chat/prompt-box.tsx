@@ -1,4 +1,4 @@
-import { ArrowUp, Paperclip, Upload, X } from "lucide-react";
+import { ArrowUp, FileDown, Paperclip, Square, Upload, X } from "lucide-react";
 import { useEffect, useRef, useState, type ClipboardEvent, type KeyboardEvent, type ReactNode } from "react";
 import { createPortal } from "react-dom";
 import { UPLOAD_LIMIT_BYTES } from "@/api/uploads.ts";
@@ -7,23 +7,31 @@ import { Tooltip } from "@/components/ui/tooltip.tsx";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { formatBytes } from "@/lib/format.ts";
+import { STOP_KEYS } from "@/lib/platform.ts";
+import { useCommand } from "@/lib/use-command.ts";
 import { useFileDrop } from "@/lib/use-file-drop.ts";
-import { addFiles, changeDraft, clearDraft, removeFile, useDraft } from "@/store/prompt.ts";
+import type { TaskView } from "@/model/task.ts";
+import { stop } from "@/store/commands.ts";
+import { addFiles, changeDraft, clearDraft, removeFile, resultNames, useDraft } from "@/store/prompt.ts";
 
 interface PromptBoxProps {
   /** Conversation whose draft is written. */
   readonly conversation: string;
   readonly placeholder: string;
   readonly disabled?: boolean;
-  onSend(text: string, files: readonly File[]): void;
+  /** Task that is not at its end. What is sent goes to it, and it is stopped from here. */
+  readonly running?: TaskView | undefined;
+  onSend(text: string, files: readonly File[], results: readonly string[]): void;
 }
 
 export const PROMPT_ID = "prompt";
 
 /** The input of a message, with files: chosen, dropped or pasted. Enter sends, Shift+Enter makes a new line. */
-export function PromptBox({ conversation, placeholder, disabled = false, onSend }: PromptBoxProps): ReactNode {
+export function PromptBox({ conversation, placeholder, disabled = false, running, onSend }: PromptBoxProps): ReactNode {
   const t = useText();
-  const { text, files } = useDraft(conversation);
+  const { text, files, results } = useDraft(conversation);
+  // Only a new task fetches files.
+  const fetching = running === undefined && results !== undefined;
   const [refused, setRefused] = useState<string>();
   const area = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
@@ -39,7 +47,7 @@ export function PromptBox({ conversation, placeholder, disabled = false, onSend 
   const empty = text.trim() === "";
   const submit = (): void => {
     if (empty || disabled) return;
-    onSend(text.trim(), files);
+    onSend(text.trim(), files, fetching ? resultNames(results) : []);
     clearDraft(conversation);
     setRefused(undefined);
   };
@@ -77,6 +85,26 @@ export function PromptBox({ conversation, placeholder, disabled = false, onSend 
         </ul>
       )}
       {refused !== undefined && <p role="alert" className="px-4 pt-3 text-sm text-destructive">{refused}</p>}
+      {fetching && (
+        <label className="mx-3 mt-3 flex items-center gap-2 rounded-lg border bg-muted px-2.5 py-1.5 text-xs">
+          <FileDown className="size-3.5 shrink-0 text-muted-foreground" />
+          <span className="shrink-0 font-medium">{t("results")}</span>
+          <input
+            autoFocus
+            value={results}
+            onChange={(event) => changeDraft(conversation, { results: event.target.value })}
+            onKeyDown={(event) => {
+              if (event.key === "Escape") changeDraft(conversation, { results: undefined });
+              else onKeyDown(event);
+            }}
+            placeholder={t("results.placeholder")}
+            className="min-w-0 flex-1 bg-transparent py-0.5 outline-none placeholder:text-muted-foreground"
+          />
+          <Button variant="ghost" size="iconSmall" className="size-6" aria-label={t("results.none")} onClick={() => changeDraft(conversation, { results: undefined })}>
+            <X className="size-3.5" />
+          </Button>
+        </label>
+      )}
       <textarea
         ref={area}
         id={PROMPT_ID}
@@ -100,8 +128,19 @@ export function PromptBox({ conversation, placeholder, disabled = false, onSend 
             <Paperclip />
           </Button>
         </Tooltip>
+        {running === undefined && (
+          <Tooltip label={t("results.text")}>
+            <Button
+              variant="ghost" size="icon" className="rounded-xl aria-pressed:bg-accent aria-pressed:text-primary" aria-label={t("results")} aria-pressed={fetching}
+              onClick={() => changeDraft(conversation, { results: fetching ? undefined : "" })}
+            >
+              <FileDown />
+            </Button>
+          </Tooltip>
+        )}
         <span className="flex-1" />
         <span className="hidden text-xs text-muted-foreground sm:inline">{t("prompt.hint")}</span>
+        {running && <StopButton task={running} />}
         <Tooltip label={t("send")} keys={["↵"]}>
           <Button variant="primary" size="icon" className="rounded-xl" disabled={empty || disabled} aria-label={t("send")} onClick={submit}>
             <ArrowUp strokeWidth={2.5} />
@@ -117,6 +156,22 @@ export function PromptBox({ conversation, placeholder, disabled = false, onSend 
         document.body,
       )}
     </div>
+  );
+}
+
+/** Stops the task from the prompt, which is in sight wherever the reader has scrolled to. */
+function StopButton({ task }: { readonly task: TaskView }): ReactNode {
+  const t = useText();
+  const stopping = useCommand(stop);
+  return (
+    <Tooltip label={stopping.problem ? t(`problem.${stopping.problem.kind}`) : t("stop.task")} keys={STOP_KEYS}>
+      <Button
+        variant="danger" size="icon" className="rounded-xl" disabled={stopping.busy || task.stopping}
+        aria-label={t("stop.task")} onClick={() => stopping.run(task.name)}
+      >
+        <Square className="fill-current" />
+      </Button>
+    </Tooltip>
   );
 }
 

@@ -1,5 +1,7 @@
-import { Hand, MessageCircleQuestionMark, MousePointerClick } from "lucide-react";
+import { Hand, MessageCircleQuestionMark, MousePointerClick, Square } from "lucide-react";
 import { useState, type FormEvent, type ReactNode } from "react";
+import { artifactUrl } from "@/api/client.ts";
+import { LiveScreen } from "@/components/run/live-screen.tsx";
 import { Markdown } from "./markdown.tsx";
 import { Button } from "@/components/ui/button.tsx";
 import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
@@ -8,6 +10,7 @@ import { useCommand } from "@/lib/use-command.ts";
 import { choicesOf, type Choice } from "@/model/choices.ts";
 import { RequestKind, type TaskView } from "@/model/task.ts";
 import { acknowledge, stop, takeOver } from "@/store/commands.ts";
+import { useIsRunShown } from "@/store/selection.ts";
 
 /** A question of the task, or a manual action that it asks for. */
 export function RequestCard({ task }: { readonly task: TaskView }): ReactNode {
@@ -25,9 +28,27 @@ export function RequestCard({ task }: { readonly task: TaskView }): ReactNode {
       </p>
       <div className="space-y-4 px-4 py-4">
         <div className="text-[0.9375rem]"><Markdown text={manual ? task.request?.message ?? "" : message} /></div>
+        <AskedScreen task={task} />
         {manual ? <ManualAction task={task} /> : <Question task={task} choices={choices} />}
       </div>
     </section>
+  );
+}
+
+/** The screen that the request is about, as it is now. Hidden while the whole run is shown below. */
+function AskedScreen({ task }: { readonly task: TaskView }): ReactNode {
+  const t = useText();
+  const isRunShown = useIsRunShown(task.name);
+  const newest = task.steps.findLast((step) => step.screen !== undefined);
+  if (isRunShown || task.desktop === "") return null;
+  const screen = newest?.screen;
+  const image = screen && <img src={artifactUrl(screen.image)} alt={t("screen.alt", { number: newest.number, title: screen.title || t("screen.title") })} className="block size-full" />;
+  return (
+    <div className="overflow-hidden rounded-xl border [--screen-height:min(22rem,40dvh)]">
+      {task.desktopReleased
+        ? image
+        : <LiveScreen source={task.name} label={t("screen.altLive")} {...(screen ? { aspect: screen.width / screen.height, fallback: image } : {})} />}
+    </div>
   );
 }
 
@@ -42,7 +63,9 @@ function ManualAction({ task }: { readonly task: TaskView }): ReactNode {
       <div className="flex flex-wrap gap-2">
         <Button variant="primary" disabled={done.busy} onClick={() => done.run(task.name, t("acknowledgement"))}>{t("acknowledgement")}</Button>
         <Button disabled={taking.busy} onClick={() => taking.run(task.name)}><Hand />{t("takeOver")}</Button>
-        <Button variant="danger" disabled={stopping.busy} onClick={() => stopping.run(task.name)}>{t("stop")}</Button>
+        <Button variant="danger" className="ml-auto" disabled={stopping.busy} onClick={() => stopping.run(task.name)}>
+          <Square className="fill-current" />{t("stop")}
+        </Button>
       </div>
       {problem && <ProblemNotice problem={problem} />}
     </div>
@@ -90,13 +113,15 @@ function Question({ task, choices }: { readonly task: TaskView; readonly choices
         <Button type="submit" variant={choices.length === 0 ? "primary" : "secondary"} disabled={answering.busy || text.trim() === ""}>{t("question.send")}</Button>
       </form>
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-        <Button variant="danger" size="small" disabled={stopping.busy} onClick={() => stopping.run(task.name)}>{t("stop")}</Button>
         {!choices.some((choice) => choice.label === "done") && (
-          <span className="flex items-center gap-1 text-sm text-muted-foreground sm:ml-auto">
+          <span className="flex items-center gap-1 text-sm text-muted-foreground">
             {t("question.myself")}
             <Button variant="ghost" size="small" className="text-primary" disabled={answering.busy} onClick={() => answering.run(task.name, t("acknowledgement"))}>{t("acknowledgement")}</Button>
           </span>
         )}
+        <Button variant="danger" className="ml-auto" disabled={stopping.busy} onClick={() => stopping.run(task.name)}>
+          <Square className="fill-current" />{t("stop")}
+        </Button>
       </div>
       {problem && <ProblemNotice problem={problem} />}
     </div>

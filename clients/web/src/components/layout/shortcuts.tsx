@@ -2,7 +2,7 @@ import { useEffect, type ReactNode } from "react";
 import { Dialog } from "@/components/ui/dialog.tsx";
 import { Keys } from "@/components/ui/keys.tsx";
 import { useText, type Key } from "@/i18n/index.ts";
-import { modifierKey } from "@/lib/platform.ts";
+import { modifierKey, STOP_KEYS } from "@/lib/platform.ts";
 import { PROMPT_ID } from "@/components/chat/prompt-box.tsx";
 import { go } from "@/store/route.ts";
 import { SEARCH_ID } from "./sidebar.tsx";
@@ -13,6 +13,7 @@ const SHORTCUTS: readonly { readonly keys: readonly string[]; readonly key: Key 
   { keys: ["/"], key: "shortcut.prompt" },
   { keys: ["↵"], key: "shortcut.send" },
   { keys: ["⇧", "↵"], key: "shortcut.newLine" },
+  { keys: STOP_KEYS, key: "shortcut.stop" },
   { keys: ["←", "→"], key: "shortcut.step" },
   { keys: ["Home", "End"], key: "shortcut.ends" },
   { keys: ["M"], key: "shortcut.marks" },
@@ -44,10 +45,12 @@ export function Shortcuts({ open, onOpenChange }: ShortcutsProps): ReactNode {
 interface ShortcutHandlers {
   onHelp(): void;
   onSearch(): void;
+  /** Stops the task of the open conversation. */
+  onStop(): void;
 }
 
 /** Shortcuts of the whole page. Letters count only where nothing is being written. */
-export function useShortcuts({ onHelp, onSearch }: ShortcutHandlers): void {
+export function useShortcuts({ onHelp, onSearch, onStop }: ShortcutHandlers): void {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
@@ -55,6 +58,11 @@ export function useShortcuts({ onHelp, onSearch }: ShortcutHandlers): void {
         onSearch();
         // The list may only be drawn now, on a small screen.
         requestAnimationFrame(() => document.getElementById(SEARCH_ID)?.focus());
+        return;
+      }
+      if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.code === "Period") {
+        event.preventDefault();
+        onStop();
         return;
       }
       if (event.altKey && event.code === "KeyN") {
@@ -73,7 +81,7 @@ export function useShortcuts({ onHelp, onSearch }: ShortcutHandlers): void {
     };
     window.addEventListener("keydown", onKeyDown);
     return () => window.removeEventListener("keydown", onKeyDown);
-  }, [onHelp, onSearch]);
+  }, [onHelp, onSearch, onStop]);
 }
 
 export function isWriting(target: EventTarget | null): boolean {

@@ -68,7 +68,7 @@ const AGES: readonly { readonly age: Age; readonly key: Key }[] = [
 
 function ConversationList({ onNavigate }: { onNavigate(): void }): ReactNode {
   const t = useText();
-  const { sessions, tasks, loaded, problem } = useLists();
+  const { sessions, tasks, loaded, cut, problem } = useLists();
   const [query, setQuery] = useState("");
   const now = useNow(60_000);
   const all = useMemo(() => conversationsOf(sessions, tasks), [sessions, tasks]);
@@ -103,6 +103,7 @@ function ConversationList({ onNavigate }: { onNavigate(): void }): ReactNode {
             </section>
           );
         })}
+        {cut && <p className="px-3 pt-4 text-xs text-balance text-muted-foreground">{t("list.cut")}</p>}
       </div>
     </>
   );

@@ -1,25 +1,28 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
-import { openLive, type LiveConnection, type LiveState } from "@/api/live.ts";
+import { NOT_SHOWN, openLive, type LiveConnection, type LiveState } from "@/api/live.ts";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { ScreenBox } from "./screen-box.tsx";
-import { reportLive, reportLost } from "@/store/live.ts";
+import { reportLive, reportTrouble, type Trouble } from "@/store/live.ts";
 
 interface LiveScreenProps {
-  readonly desktop: string;
+  /** `desktops/…`, or `tasks/…` for the screen of a task by the rights of the task. */
+  readonly source: string;
   readonly label: string;
   readonly className?: string;
   /** Width to the height, before the first frame says it. */
   readonly aspect?: number;
   /** Drawn over the screen, whose size in its own pixels it gets. */
   readonly overlay?: (width: number, height: number) => ReactNode;
+  /** Takes the place of a live picture that is not shown to this user, or not now. */
+  readonly fallback?: ReactNode;
 }
 
 // Steps of the requested width: a page that is resized slowly should not open a stream for each pixel.
 const WIDTH_STEP = 160;
 
-/** The live screen of a desktop, in the size in which it is shown. */
-export function LiveScreen({ desktop, label, className, aspect = 16 / 10, overlay }: LiveScreenProps): ReactNode {
+/** The live screen of a desktop or a task, in the size in which it is shown. */
+export function LiveScreen({ source, label, className, aspect = 16 / 10, overlay, fallback }: LiveScreenProps): ReactNode {
   const t = useText();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [state, setState] = useState<LiveState>({ kind: "connecting" });
@@ -37,15 +40,15 @@ export function LiveScreen({ desktop, label, className, aspect = 16 / 10, overla
     if (!visible) return;
     // Two frames may be decoded at once, and the smaller one is done first.
     let newest = -1;
-    const opened = openLive(desktop, size.current, {
+    const opened = openLive(source, size.current, {
       onState: (next) => {
         // Another connection counts its frames anew.
         if (next.kind !== "open") newest = -1;
         setState(next);
         // It is lost until it is shown again, not only until the next try.
-        if (next.kind !== "connecting") reportLost(desktop, next.kind !== "open");
+        if (next.kind !== "connecting") reportTrouble(source, troubleOf(next));
       },
-      onStatistics: (statistics) => reportLive(desktop, statistics),
+      onStatistics: (statistics) => reportLive(source, statistics),
       onFrame: async ({ header, image }) => {
         const bitmap = await createImageBitmap(image);
         const target = canvas.current;
@@ -66,27 +69,29 @@ export function LiveScreen({ desktop, label, className, aspect = 16 / 10, overla
     connection.current = opened;
     return () => {
       opened.close();
-      reportLive(desktop, undefined);
-      reportLost(desktop, false);
+      reportLive(source, undefined);
+      reportTrouble(source, undefined);
     };
-  }, [desktop, visible]);
+  }, [source, visible]);
   useEffect(() => {
     if (visible) connection.current?.resize(width, height);
   }, [width, height, visible]);
 
   const trouble = state.kind === "lost" || state.kind === "waiting" || state.kind === "refused";
+  const instead = troubleOf(state) === "hidden" ? fallback : undefined;
   return (
     <ScreenBox ratio={ratio} className={className ?? ""}>
+      {instead !== undefined && <div className="absolute inset-0">{instead}</div>}
       <canvas
         ref={canvas}
         role="img"
         aria-label={label}
-        className={cn("block size-full transition-opacity duration-300", drawn ? "opacity-100" : "opacity-0", trouble && "grayscale")}
+        className={cn("block size-full transition-opacity duration-300", drawn && instead === undefined ? "opacity-100" : "opacity-0", trouble && "grayscale")}
       />
-      {screen && overlay?.(screen.width, screen.height)}
+      {screen && instead === undefined && overlay?.(screen.width, screen.height)}
       {(!drawn || trouble) && (
-        <div className="absolute inset-0 flex items-center justify-center">
-          <span className="rounded-full bg-card/90 px-3.5 py-1.5 text-sm text-muted-foreground shadow-card">
+        <div className={cn("pointer-events-none absolute inset-0 flex justify-center p-3", instead === undefined ? "items-center" : "items-start")}>
+          <span className="rounded-2xl text-center bg-card/90 px-3.5 py-1.5 text-sm text-muted-foreground shadow-card">
             {wordsOf(state, t)}
           </span>
         </div>
@@ -95,11 +100,16 @@ export function LiveScreen({ desktop, label, className, aspect = 16 / 10, overla
   );
 }
 
+function troubleOf(state: LiveState): Trouble | undefined {
+  if (state.kind === "open" || state.kind === "connecting") return undefined;
+  return state.kind === "refused" || (state.kind === "waiting" && state.reason === NOT_SHOWN) ? "hidden" : "lost";
+}
+
 function wordsOf(state: LiveState, t: ReturnType<typeof useText>): string {
   switch (state.kind) {
-    case "waiting": return state.message || t("live.waiting");
+    case "waiting": return state.reason === NOT_SHOWN ? t("live.notShown") : t("live.waiting");
     case "lost": return t("live.lost");
-    case "refused": return t(`problem.${state.problem.kind}`);
+    case "refused": return state.problem.kind === "denied" ? t("live.denied") : t(`problem.${state.problem.kind}`);
     default: return t("live.connecting");
   }
 }

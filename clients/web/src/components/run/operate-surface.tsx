@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState, type ClipboardEvent, type CompositionEvent, type FormEvent, type KeyboardEvent, type PointerEvent, type ReactNode, type WheelEvent } from "react";
 import { Button as MouseButton, ScrollUnit } from "@gen/common/v1/action_pb.ts";
 import { operate, pointAt, type Operation, type OperationState } from "@/api/operate.ts";
+import { useSettings } from "@/store/settings.ts";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { meaningOf } from "@/model/keyboard.ts";
@@ -32,6 +33,7 @@ const FAILURE_SHOWN_MS = 4_000;
 /** Lies over the live screen of a desktop that the user has taken over, and passes mouse and keyboard on to it. */
 export function OperateSurface({ task, width, height }: OperateSurfaceProps): ReactNode {
   const t = useText();
+  const language = useSettings((settings) => settings.language);
   const keyboard = useRef<HTMLTextAreaElement>(null);
   const operation = useRef<Operation>(undefined);
   const scrolled = useRef({ x: 0, y: 0 });
@@ -57,7 +59,7 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
     return (
       <span role="alert" className="absolute right-2 bottom-2 left-2 mx-auto w-fit rounded-xl bg-card/95 px-3 py-1.5 text-sm shadow-card wrap-anywhere">
         {t("operate.refused", { reason: t(`problem.${state.problem.kind}`) })}
-        {state.problem.detail !== "" && <span className="block text-xs text-muted-foreground">{state.problem.detail}</span>}
+        {language === "en" && state.problem.detail !== "" && <span className="block text-xs text-muted-foreground">{state.problem.detail}</span>}
       </span>
     );
   }
@@ -163,7 +165,7 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
         onPaste={onPaste}
       />
       <span role="status" className="pointer-events-none absolute right-2 bottom-2 rounded-full bg-card/90 px-3 py-1 text-xs text-muted-foreground tabular-nums shadow-card">
-        {failure !== "" ? failure : statusOf(t, state, focused, latency)}
+        {failure !== "" ? t("operate.failed", { detail: failure }) : statusOf(t, state, focused, latency)}
       </span>
     </div>
   );

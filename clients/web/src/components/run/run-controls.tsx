@@ -35,7 +35,7 @@ export function RunControls({ task }: { readonly task: TaskView }): ReactNode {
         {task.state === TaskState.PAUSED && (
           <Button size="small" variant="primary" disabled={resuming.busy} onClick={() => resuming.run(task.name)}><Play />{t("resume")}</Button>
         )}
-        {begun && actor.kind !== "you" && (
+        {begun && actor.kind === "agent" && (
           <Button size="small" disabled={taking.busy} onClick={() => taking.run(task.name)}><Hand />{t("takeOver")}</Button>
         )}
         <Button size="small" variant="danger" disabled={stopping.busy || task.stopping} onClick={() => stopping.run(task.name)}>

@@ -12,7 +12,7 @@ import { hasEnded, screenAfter, TaskState, type ScreenView, type StepView, type 
 import { useActor } from "@/store/actor.ts";
 import { useConversation } from "@/store/conversation.ts";
 import { useLists } from "@/store/lists.ts";
-import { useLive } from "@/store/live.ts";
+import { useLive, type Trouble } from "@/store/live.ts";
 import { fragmentOf } from "@/store/route.ts";
 import type { DesktopWait } from "@gen/orchestrator/v1/task_pb.ts";
 import { LiveScreen } from "./live-screen.tsx";
@@ -119,11 +119,17 @@ function Segment({ pressed, disabled = false, onPress, children }: {
   );
 }
 
+const STATES: Record<Trouble | "live", (t: ReturnType<typeof useText>) => ReactNode> = {
+  live: (t) => <Badge tone="good"><span className="size-1.5 animate-breathe rounded-full bg-success" />{t("live")}</Badge>,
+  lost: (t) => <Badge tone="bad">{t("link.lost")}</Badge>,
+  hidden: (t) => <Badge tone="neutral">{t("screen.newest")}</Badge>,
+};
+
 function ScreenTitle({ task, step }: { readonly task: TaskView; readonly step: StepView | undefined }): ReactNode {
   const t = useText();
   const unlinked = useConversation((state) => state.link.kind === "lost");
-  const frozen = useLive((live) => live.lost[task.desktop] ?? false);
-  const lost = unlinked || frozen;
+  const trouble = useLive((live) => live.troubles[task.name]);
+  const state = unlinked ? "lost" : trouble ?? "live";
   const shown = step ?? task.steps.at(-1);
   const desktop = task.desktop.replace(/^desktops\//, "");
   const title = shown?.screen?.title || (desktop ? t("desktop.name", { name: desktop }) : t("screen.title"));
@@ -131,9 +137,7 @@ function ScreenTitle({ task, step }: { readonly task: TaskView; readonly step: S
     <div className="flex min-w-0 flex-1 items-center gap-2.5">
       {step
         ? <Badge tone="neutral" className="bg-secondary tabular-nums">{t("step.of", { number: step.number, count: task.steps.length })}</Badge>
-        : !hasEnded(task) && task.desktop !== "" && (lost
-          ? <Badge tone="bad">{t("link.lost")}</Badge>
-          : <Badge tone="good"><span className="size-1.5 animate-breathe rounded-full bg-success" />{t("live")}</Badge>)}
+        : !hasEnded(task) && task.desktop !== "" && STATES[state](t)}
       <span className="truncate text-[0.8125rem] text-muted-foreground" title={shown?.screen?.url || title}>{title}</span>
     </div>
   );
@@ -171,15 +175,29 @@ function Screen({ task, step, position, moment, after, marks }: ScreenProps): Re
     return <StepScreen image={task.endScreen ?? last.image} screen={last} alt={t("screen.altEnd")} />;
   }
   if (task.state === TaskState.PENDING || task.desktop === "" || task.desktopReleased) return <WaitingForDesktop task={task} />;
-  const size = task.steps.at(-1)?.screen;
+  const newest = task.steps.findLast((candidate) => candidate.screen !== undefined);
+  const size = newest?.screen;
   const overlay = overlayOf(task, actor.kind === "you");
   return (
     <LiveScreen
-      desktop={task.desktop}
+      source={task.name}
+      {...(newest?.screen ? { fallback: <NewestScreen step={newest} screen={newest.screen} overlay={overlay} /> } : {})}
       label={t("screen.altLive")}
       {...(size ? { aspect: size.width / size.height } : {})}
       {...(overlay ? { overlay } : {})}
     />
+  );
+}
+
+/** The newest screenshot in place of a live picture, operated as that one is. */
+function NewestScreen({ step, screen, overlay }: {
+  readonly step: StepView; readonly screen: ScreenView; readonly overlay: ((width: number, height: number) => ReactNode) | undefined;
+}): ReactNode {
+  const t = useText();
+  return (
+    <StepScreen image={screen.image} screen={screen} alt={t("screen.alt", { number: step.number, title: screen.title || t("screen.title") })}>
+      {overlay?.(screen.width, screen.height)}
+    </StepScreen>
   );
 }
 

@@ -2,6 +2,7 @@ import { TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Problem } from "@/api/errors.ts";
 import { useText } from "@/i18n/index.ts";
+import { useSettings } from "@/store/settings.ts";
 import { cn } from "@/lib/class-names.ts";
 import { Button } from "./button.tsx";
 
@@ -22,9 +23,7 @@ export function ProblemNotice({ problem, note, onRetry, onEdit, className }: Pro
       <TriangleAlert className="mt-0.5 size-4 shrink-0 text-destructive" />
       <div className="min-w-0 flex-1">
         <p className="font-medium">{t(`problem.${problem.kind}`)}</p>
-        {problem.detail !== "" && problem.kind !== "offline" && problem.kind !== "signedOut" && (
-          <p className="mt-0.5 text-[0.8125rem] wrap-anywhere text-muted-foreground">{problem.detail}</p>
-        )}
+        {problem.detail !== "" && problem.kind !== "offline" && problem.kind !== "signedOut" && <Detail text={problem.detail} />}
         {note !== undefined && <p className="mt-0.5 text-[0.8125rem] text-muted-foreground">{note}</p>}
         {(onRetry || onEdit) && (
           <div className="mt-2.5 flex gap-2">
@@ -34,5 +33,19 @@ export function ProblemNotice({ problem, note, onRetry, onEdit, className }: Pro
         )}
       </div>
     </div>
+  );
+}
+
+/** The server's own words. They are English: in another language they are for those who ask for them. */
+function Detail({ text }: { readonly text: string }): ReactNode {
+  const t = useText();
+  const isOwnLanguage = useSettings((state) => state.language === "en");
+  const words = <p className="mt-0.5 text-[0.8125rem] wrap-anywhere text-muted-foreground">{text}</p>;
+  if (isOwnLanguage) return words;
+  return (
+    <details className="mt-0.5 text-[0.8125rem] text-muted-foreground">
+      <summary className="w-fit rounded select-none hover:text-foreground">{t("failure.details")}</summary>
+      {words}
+    </details>
   );
 }

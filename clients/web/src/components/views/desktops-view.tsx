@@ -51,7 +51,7 @@ function DesktopCard({ desktop }: { readonly desktop: Desktop }): ReactNode {
     <li className="flex flex-col overflow-hidden rounded-2xl border bg-card shadow-card">
       {desktop.state === DesktopState.UNREACHABLE
         ? <WaitingScreen text={t("desktop.unreachable")} detail={t("desktop.unreachableText")} />
-        : <LiveScreen desktop={desktop.name} label={t("desktop.live", { name: id })} />}
+        : <LiveScreen source={desktop.name} label={t("desktop.live", { name: id })} />}
       <div className="flex flex-1 flex-col gap-2.5 border-t px-4 py-3.5">
         <div className="flex items-center gap-2.5">
           <h2 className="min-w-0 flex-1 truncate font-semibold">{id}</h2>

@@ -22,7 +22,7 @@ export function DiagnosticsView(): ReactNode {
   const language = useSettings((state) => state.language);
   const { problem, roundTripMs, desktops } = useLists();
   const { link, name, tasks } = useConversation();
-  const live = Object.entries(useLive((state) => state.byDesktop));
+  const live = Object.entries(useLive((state) => state.bySource));
   const session = useSession();
   const events = [...tasks.values()].reduce((sum, task) => sum + Number(task.lastSequence), 0);
 
@@ -44,8 +44,8 @@ export function DiagnosticsView(): ReactNode {
         <Section title={t("diagnostics.screens")}>
           <Row name={t("diagnostics.desktops")}>{formatNumber(desktops.length, language)}</Row>
           {desktops.length === 0 && <Row name={t("diagnostics.streams")}>{t("diagnostics.noLive")}</Row>}
-          {live.map(([desktop, statistics]) => (
-            <Row key={desktop} name={desktop.slice("desktops/".length)}>
+          {live.map(([source, statistics]) => (
+            <Row key={source} name={source.replace(/^desktops\//, "")}>
               {t("diagnostics.live", {
                 rate: statistics.framesPerSecond,
                 dropped: statistics.dropped,
@@ -59,7 +59,7 @@ export function DiagnosticsView(): ReactNode {
         {desktops.length > 0 && (
           <div className="flex flex-wrap gap-3">
             {desktops.slice(0, MAX_SCREENS).map(({ name }) => (
-              <div key={name} className="w-56 overflow-hidden rounded-lg border"><LiveScreen desktop={name} label={t("desktop.live", { name: name.slice("desktops/".length) })} /></div>
+              <div key={name} className="w-56 overflow-hidden rounded-lg border"><LiveScreen source={name} label={t("desktop.live", { name: name.slice("desktops/".length) })} /></div>
             ))}
           </div>
         )}

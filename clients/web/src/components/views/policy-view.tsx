@@ -10,6 +10,7 @@ import { Effect, groupsOf, reasonOf } from "@/model/policy.ts";
 import { readPolicy, usePolicy } from "@/store/policy.ts";
 import { useSettings } from "@/store/settings.ts";
 import { Page } from "./page.tsx";
+import { PolicyTrialForm } from "./policy-trial.tsx";
 
 // Enough digits of the hash to tell two versions apart.
 const VERSION_DIGITS = 12;
@@ -32,6 +33,7 @@ export function PolicyView({ rule }: { readonly rule: string | undefined }): Rea
     <Page title={t("policy")} text={t("policy.text")}>
       {problem && <ProblemNotice problem={problem} className="mb-4" onRetry={() => void readPolicy()} />}
       {policy && <Facts policy={policy} />}
+      {policy && <PolicyTrialForm />}
       {policy && groupsOf(policy.rules).map(({ effect, rules }) => (
         <section key={effect} aria-labelledby={`effect-${effect}`} className="mt-8">
           <h2 id={`effect-${effect}`} className="mb-2 text-sm font-semibold">{t(EFFECTS[effect].key)}</h2>

@@ -10,6 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::stream;
 use image::{Rgba, RgbaImage};
 use motorium_imaging::codec;
 use motorium_planner::backends::phrasebook::Phrasebook;
@@ -30,11 +32,11 @@ use motorium_proto::service::{
     AcquireRequest, ActionProgress, BackendAttempt, BackendInfo, BackendState, Capabilities,
     CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, DeleteFilesRequest,
     DownloadedFile, Executor, ExtractRequest, Extraction, FenceRequest, FileInfo, FileRequest,
-    HumanInput, HumanInputKind, IdleReport, ImageFormat, LookUpRequest, MarkInputRequest,
-    Observation, ObserveRequest, PageText, Perception, PerformRequest, PlanRequest,
-    PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReadPageRequest,
+    FrameTile, FrameUpdate, HumanInput, HumanInputKind, IdleReport, ImageFormat, LookUpRequest,
+    MarkInputRequest, Observation, ObserveRequest, PageText, Perception, PerformRequest,
+    PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReadPageRequest,
     ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream,
-    SummarizeRequest, Summary, TargetQuery, WaitForIdleRequest, not_served,
+    StreamRequest, SummarizeRequest, Summary, TargetQuery, WaitForIdleRequest, not_served,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
@@ -1024,6 +1026,23 @@ impl Perception for FakeServices {
             .map(|_| painted.unwrap_or_else(|| screenshot(&drawn)));
         self.0.state().captures.push(request);
         Ok(CapturedFrame { frame, image })
+    }
+
+    async fn stream_frames(&self, _: StreamRequest) -> Result<ResultStream<FrameUpdate>> {
+        self.0.enter("stream_frames").await?;
+        let frame = self.0.frame();
+        let tile = FrameTile {
+            bounds: whole(),
+            image: screenshot(&frame.id),
+        };
+        let first = FrameUpdate {
+            sequence: 0,
+            frame,
+            tiles: vec![tile],
+        };
+        // A still screen: the stream stays open without another frame.
+        let still = stream::pending();
+        Ok(stream::iter([Ok(first)]).chain(still).boxed())
     }
 
     async fn mark_input(&self, request: MarkInputRequest) -> Result<()> {
