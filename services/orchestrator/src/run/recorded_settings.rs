@@ -248,6 +248,7 @@ mod tests {
                     config.features.recheck_elsewhere,
                     config.features.compare_former_text,
                     !config.retry.trust_kinds,
+                    config.features.tell_authors,
                 ),
             )
         };
@@ -270,7 +271,7 @@ mod tests {
                 true,
                 true,
             ),
-            (true, true, true),
+            (true, true, true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut().unwrap().remove("wants_new_texts");
@@ -296,6 +297,7 @@ mod tests {
         members.remove("trust_kinds");
         members.remove("recheck_elsewhere");
         members.remove("compare_former_text");
+        members.remove("tell_authors");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
         members.remove("estimate_usage");
@@ -318,7 +320,7 @@ mod tests {
                 false,
                 false,
             ),
-            (false, false, false),
+            (false, false, false, false),
         );
         assert_eq!(read(&json), before);
     }
