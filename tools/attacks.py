@@ -37,6 +37,8 @@ RETURNS_WITHOUT_ROOT = re.compile(r"is_root\(\)\)?;?\s*\{?\s*return\b")
 
 # A test in the output of its program, with its result.
 TEST_LINE = re.compile(r"^test (\S+) \.\.\. (\w+)", re.MULTILINE)
+# A test in the summary of pytest (`-rA`), with its result.
+PYTEST_LINE = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED) (\S+?)::(\w+)", re.MULTILINE)
 
 
 class Attack(NamedTuple):
@@ -46,6 +48,11 @@ class Attack(NamedTuple):
     path: str
     function: str
     case: str | None
+
+    @property
+    def is_python(self) -> bool:
+        """Returns whether pytest runs the test."""
+        return self.path.endswith(".py")
 
 
 class Summary(NamedTuple):
@@ -144,7 +151,19 @@ def belongs(row: Attack, program: Program, test: str) -> bool:
     return module in ("main", "lib") or module in modules or module == program.name
 
 
+def python_outcome(row: Attack, results: list[ProgramResult]) -> str:
+    """Returns what became of an attack by a test of pytest, which may have run with several parameters."""
+    [name] = matching_files(row.path)
+    lines = [line for program in results for line in PYTEST_LINE.findall(program.output)]
+    ended = {result for result, file, function in lines if (file, function) == (name, row.function)}
+    if ended & {"FAILED", "ERROR"}:
+        return NOT_REFUSED
+    return REFUSED if ended == {"PASSED"} else NOT_RUN
+
+
 def outcome(row: Attack, results: list[ProgramResult]) -> str:
+    if row.is_python:
+        return python_outcome(row, results)
     ended = [
         result
         for program in results
@@ -165,8 +184,9 @@ def needs_root(row: Attack) -> bool:
 
 
 def summary(results: list[ProgramResult]) -> Summary:
-    """Returns the number of attacks, with those that were not refused, by the results of all tests."""
-    outcomes = [(row, outcome(row, results)) for row in attacks()]
+    """Returns the number of attacks, with those that were not refused, by the results of all test programs. The tests of pytest are
+    stages of their own, which fail by themselves."""
+    outcomes = [(row, outcome(row, results)) for row in attacks() if not row.is_python]
     count = Counter(result for _, result in outcomes)
     lines = [f"\n{len(outcomes)} attacks, {count[REFUSED]} refused (`make attack` prints them)"]
     lines += [f"{result}: {row.attack} ({row.path}::{row.function})" for row, result in outcomes if result != REFUSED]

@@ -98,6 +98,8 @@ conversions! {
         applications: same,
         current_url: text,
         context: default,
+        written_by_model: same,
+        person_texts: same,
     }
 
     wire::BackendAttempt => BackendAttempt {

@@ -93,6 +93,10 @@ pub struct PlanRequest {
     pub current_url: Option<String>,
     /// Background of the task besides its goal.
     pub context: TaskContext,
+    /// True if a model wrote the goal, the instructions or one of the messages of the task, and not a person.
+    pub written_by_model: bool,
+    /// Texts that people wrote to the task, if `written_by_model` is true.
+    pub person_texts: Vec<String>,
 }
 
 /// A failed attempt of a backend.

@@ -58,5 +58,7 @@ async fn run() -> Result<(), Error> {
 fn resolve(loaded: &config::LayeredConfig) -> Result<Config, Error> {
     let environment = motorium_executor::config::process_environment();
     let common = loaded.common()?;
-    Config::resolve(loaded.section()?, common.data()?, environment).map_err(Error::service)
+    let config = Config::resolve(loaded.section()?, common.data()?, environment);
+    let config = config.map_err(Error::service)?;
+    Ok(config.for_named_callers(common.names_callers()))
 }

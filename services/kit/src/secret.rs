@@ -1,6 +1,8 @@
 //! Secret values, which are masked in `Debug`, in `motorium config` and in errors.
 
-use std::{fmt, io};
+use std::path::Path;
+use std::sync::Arc;
+use std::{fmt, fs, io};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,12 +20,45 @@ pub(crate) const RANDOM_BYTES: usize = 32;
 
 /// A secret text. Reading it requires an explicit [`Secret::expose`].
 #[derive(Clone, Default)]
-pub struct Secret(String);
+pub struct Secret {
+    text: String,
+    /// File that the text was read from.
+    file: Option<Arc<Path>>,
+}
 
 impl Secret {
     /// Wraps the text.
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self {
+            text: text.into(),
+            file: None,
+        }
+    }
+
+    /// Reads a file, without white space around its text. The secret knows its file, so that a change of it can be followed.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn of_file(path: &Path) -> io::Result<Self> {
+        let text = fs::read_to_string(path)?;
+        Ok(Self {
+            text: text.trim().to_owned(),
+            file: Some(path.into()),
+        })
+    }
+
+    /// Returns the file that the secret was read from, if it was.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// Reads the file of the secret again. `None` without a file, and while it is missing or empty, as one that is about to be
+    /// replaced.
+    #[must_use]
+    pub fn read_again(&self) -> Option<Self> {
+        let again = Self::of_file(self.file()?).ok()?;
+        (!again.text.is_empty()).then_some(again)
     }
 
     /// Returns a secret that cannot be guessed: 256 random bits, in letters, digits, `-` and `_`.
@@ -33,19 +68,19 @@ impl Secret {
     pub fn random() -> io::Result<Self> {
         let mut bytes = [0; RANDOM_BYTES];
         OsRng.try_fill_bytes(&mut bytes).map_err(io::Error::other)?;
-        Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
+        Ok(Self::new(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
     /// Returns the text.
     #[must_use]
     pub fn expose(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// Compares with `other` in a time that depends only on the lengths.
     #[must_use]
     pub fn matches(&self, other: &str) -> bool {
-        self.0.as_bytes().ct_eq(other.as_bytes()).into()
+        self.text.as_bytes().ct_eq(other.as_bytes()).into()
     }
 }
 
@@ -63,7 +98,7 @@ impl Serialize for Secret {
 
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self)
+        String::deserialize(deserializer).map(Self::new)
     }
 }
 

@@ -965,6 +965,7 @@ mcp-approval-window = window: { $window }
 mcp-approval-page = page: { $page }
 mcp-approval-question = question: { $question }
 mcp-approval-target = target: { $target }
+mcp-approval-texts = texts around it: { $texts }
 mcp-approval-amounts = amounts: { $amounts }
 mcp-approval-recipients = recipients: { $recipients }
 mcp-decision = Decision

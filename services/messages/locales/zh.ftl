@@ -890,6 +890,7 @@ mcp-approval-window = 窗口：{ $window }
 mcp-approval-page = 网页：{ $page }
 mcp-approval-question = 问题：{ $question }
 mcp-approval-target = 目标：{ $target }
+mcp-approval-texts = 周围文字：{ $texts }
 mcp-approval-amounts = 金额：{ $amounts }
 mcp-approval-recipients = 收件人：{ $recipients }
 mcp-decision = 决定

@@ -549,6 +549,7 @@ messages! {
     McpApprovalPage = "mcp-approval-page" { page: &'a str },
     McpApprovalQuestion = "mcp-approval-question" { question: &'a str },
     McpApprovalTarget = "mcp-approval-target" { target: &'a str },
+    McpApprovalTexts = "mcp-approval-texts" { texts: &'a str },
     McpApprovalAmounts = "mcp-approval-amounts" { amounts: &'a str },
     McpApprovalRecipients = "mcp-approval-recipients" { recipients: &'a str },
     McpDecision = "mcp-decision",

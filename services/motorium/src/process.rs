@@ -578,7 +578,8 @@ fn executor_config(
         add_default_applications(&mut settings, surroundings);
     }
     let environment = motorium_executor::config::process_environment();
-    ExecutorConfig::resolve(settings, data, environment).map_err(start_error)
+    let config = ExecutorConfig::resolve(settings, data, environment).map_err(start_error)?;
+    Ok(config.for_named_callers(loaded.common()?.names_callers()))
 }
 
 /// Adds default applications to a virtual desktop, unless the configuration has its own. A terminal is not among them,

@@ -553,12 +553,12 @@ fn desktop_tokens(
             let field = format!("orchestrator.desktops.{name}.token_file");
             FieldError::new(field, format!("{}: {problem}", path.display()))
         };
-        let token = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        if token.trim().is_empty() {
+        let token = Secret::of_file(path).map_err(|error| wrong(error.to_string()))?;
+        if token.expose().is_empty() {
             return Err(wrong("contains no token".to_owned()));
         }
         let name = DesktopName::from_segment(name).map_err(|error| wrong(error.description))?;
-        tokens.insert(name, Secret::new(token.trim()));
+        tokens.insert(name, token);
     }
     Ok(tokens)
 }

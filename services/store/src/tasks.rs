@@ -245,11 +245,39 @@ pub struct Append {
     pub now: SystemTime,
 }
 
+impl CreateTask {
+    /// Returns the size of its content, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        bytes_of(&self.labels) + self.snapshot.len() + self.first_event.body.len()
+    }
+}
+
+impl PutResource {
+    /// Returns the size of its content, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        bytes_of(&self.labels) + self.body.len()
+    }
+}
+
 impl Append {
+    /// Returns the size of its content, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let events: usize = self.events.iter().map(|event| event.body.len()).sum();
+        let view = self.view.as_ref().map_or(0, |(_, view)| view.len());
+        let notes = self.notes.as_ref().map_or(0, |notes| notes.len());
+        events + view + notes
+    }
+
     /// Returns the new expiry of the lease.
     pub(crate) fn lease_until(&self) -> Option<SystemTime> {
         self.epoch.and(self.lease).map(|lease| self.now + lease)
     }
+}
+
+/// Returns the size of labels, in bytes.
+fn bytes_of(labels: &BTreeMap<String, String>) -> usize {
+    let labels = labels.iter();
+    labels.map(|(key, value)| key.len() + value.len()).sum()
 }
 
 /// Result of an append.

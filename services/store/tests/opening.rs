@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskName};
@@ -69,6 +69,27 @@ async fn stored_tasks_survive_reopening() {
         1
     );
     assert_eq!(store.generation(), generation);
+}
+
+#[tokio::test]
+async fn the_log_of_large_creations_is_moved_into_the_database() {
+    const SIZE: usize = 8 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("motorium.db");
+    let store = open(&file).await.unwrap();
+    // 264 MiB in far fewer writes than are counted: only their bytes make a checkpoint due.
+    for number in 0..33 {
+        let created = store.create_task(task(&format!("t{number}"), SIZE)).await;
+        created.unwrap();
+    }
+    let is_moved = async {
+        while fs::metadata(&file).unwrap().len() < SIZE as u64 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let moved = tokio::time::timeout(Duration::from_secs(30), is_moved).await;
+    moved.expect("the log grows with the creations of tasks");
+    store.close().await;
 }
 
 #[tokio::test]

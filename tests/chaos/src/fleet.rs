@@ -44,12 +44,15 @@ const ORCHESTRATORS: usize = 2;
 /// Grace period for programs to end before they are killed.
 const GRACE: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Settings of the retention in a soak: the shortest interval that the Orchestrator accepts.
-const SOAK_RETENTION: [&str; 3] = [
+/// Settings of the retention in a soak: the shortest times that the Orchestrator accepts.
+const SOAK_RETENTION: [&str; 4] = [
     "orchestrator.retention.tasks=60s",
     "orchestrator.retention.interval=1m",
     "orchestrator.retention.unused_files=1h",
+    "orchestrator.retention.audit=24h",
 ];
+/// Setting of the Executors in a soak: their journals reach their limit in the warm-up.
+const SOAK_JOURNAL: &str = "executor.journal.max_entries=200";
 /// Page size for reading events.
 const BATCH: u32 = 1000;
 
@@ -265,12 +268,15 @@ impl Fleet {
         let (mut proxies, mut journals) = (Vec::new(), Vec::new());
         for number in 0..scope.desktops {
             let file = folder.path().join(format!("desktop{number}.jsonl"));
-            let settings = vec![
+            let mut settings = vec![
                 "executor.driver=recording".to_owned(),
                 format!("executor.displays=[\"{DISPLAY}\"]"),
                 format!("executor.recording.file={}", file.display()),
                 format!("executor.recording.action_duration={ACTION_DURATION}"),
             ];
+            if scope.soak.is_some() {
+                settings.push(SOAK_JOURNAL.to_owned());
+            }
             let setup = setup();
             journals.push(JournalCopies::of(&setup.data()));
             executors.push(Program::start(setup, "executor", settings).await);
@@ -363,6 +369,11 @@ impl Fleet {
     /// Returns the data folder of the orchestrators.
     pub(crate) fn data(&self) -> &Path {
         &self.data
+    }
+
+    /// Returns the data folder of the first executor. The others are alike.
+    pub(crate) fn executor_data(&self) -> PathBuf {
+        self.executors[0].setup.data()
     }
 
     /// Returns the processes of all programs with their names.

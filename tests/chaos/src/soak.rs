@@ -1,7 +1,8 @@
 //! Soak: tasks without a pause and without faults, with retention on, and what the programs take meanwhile.
 //!
 //! The minimum of an hour for which files are kept that no task uses is passed in a minute: the times of stored files are set
-//! back. Everything else has its own time.
+//! back. Everything else has its own time. Memory, open files and disk must not grow after the warm-up. The audit log alone is
+//! measured and not judged: its records are kept for a day at least, and their times cannot be set back in a chain of hashes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -22,6 +23,37 @@ const AGEING: Duration = Duration::from_secs(2 * 3600);
 /// Part of a run before the slopes are measured: programs fill their caches and pools in it, and the first tasks get too old.
 const WARM_UP: f64 = 1.0 / 3.0;
 
+/// Part of its value by which a quantity may grow after the warm-up. A leak of every task is far more in a run of an hour.
+const MAX_RELATIVE_GROWTH: f64 = 0.1;
+
+/// A measured quantity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Quantity {
+    /// Memory of a process, in bytes.
+    Memory,
+    /// Open files of a process.
+    OpenFiles,
+    /// Size of a part of a data folder, in bytes.
+    Disk,
+    /// Size of an audit log, in bytes, which grows with what is done.
+    AuditLog,
+}
+
+impl Quantity {
+    /// Returns by how much it may always grow after the warm-up; `None` if it is not judged.
+    fn min_allowance(self) -> Option<f64> {
+        match self {
+            // Allocators keep pages of their own.
+            Self::Memory => Some(f64::from(4 << 20)),
+            // Connections of tasks that run.
+            Self::OpenFiles => Some(8.0),
+            // Free pages of a database, files of tasks that run.
+            Self::Disk => Some(f64::from(8 << 20)),
+            Self::AuditLog => None,
+        }
+    }
+}
+
 /// Course of a quantity over a run.
 #[derive(Debug, Serialize)]
 struct Course {
@@ -31,14 +63,69 @@ struct Course {
     max: f64,
     /// Slope of the line through the samples after the warm-up, for an hour.
     per_hour: f64,
+    /// Growth along this line after the warm-up.
+    growth: f64,
+    /// Maximum of the growth. `None` if it is not judged.
+    max_growth: Option<f64>,
+}
+
+impl Course {
+    /// Returns the course of these samples, which are times in seconds and values.
+    fn of(quantity: Quantity, samples: &[(f64, f64)]) -> Option<Self> {
+        let (end, last) = *samples.last()?;
+        let warm = samples.iter().copied();
+        let warm: Vec<(f64, f64)> = warm.filter(|(at, _)| *at >= end * WARM_UP).collect();
+        let (begin, first) = *warm.first()?;
+        let slope = slope(&warm);
+        let allowance = quantity.min_allowance();
+        Some(Self {
+            first,
+            last,
+            max: samples.iter().map(|(_, value)| *value).fold(0.0, f64::max),
+            per_hour: slope * 3600.0,
+            growth: slope * (end - begin),
+            max_growth: allowance.map(|least| least.max(first * MAX_RELATIVE_GROWTH)),
+        })
+    }
+
+    fn is_flat(&self) -> bool {
+        self.max_growth.is_none_or(|max| self.growth <= max)
+    }
 }
 
 /// Samples by what was measured, with their times in seconds.
 #[derive(Debug, Default)]
-struct Samples(BTreeMap<String, Vec<(f64, f64)>>);
+struct Samples(BTreeMap<(Quantity, String), Vec<(f64, f64)>>);
 
-/// Runs tasks for this time and returns the courses as JSON.
-pub(crate) async fn run(scope: &RunOptions, store: Store, time: Duration) -> serde_json::Value {
+/// Result of a soak on one store.
+#[derive(Debug, Serialize)]
+pub(crate) struct SoakReport {
+    store: Store,
+    seconds: u64,
+    /// Tasks that have ended.
+    tasks: usize,
+    actions_received_twice: usize,
+    courses: BTreeMap<String, Course>,
+}
+
+impl SoakReport {
+    /// Returns what is not as it should be, one sentence each.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let grown = self.courses.iter().filter(|(_, course)| !course.is_flat());
+        let grown = grown.map(|(what, course)| {
+            let allowed = course.max_growth.unwrap_or_default();
+            let grew = course.growth;
+            format!("{what}: grew by {grew:.0} after the warm-up, of {allowed:.0} allowed")
+        });
+        let repeated = self.actions_received_twice;
+        let repeated = (repeated > 0).then(|| format!("{repeated} actions were received twice"));
+        let idle = (self.tasks == 0).then(|| "no task has ended".to_owned());
+        grown.chain(repeated).chain(idle).collect()
+    }
+}
+
+/// Runs tasks for this time and returns the courses.
+pub(crate) async fn run(scope: &RunOptions, store: Store, time: Duration) -> SoakReport {
     let began = Instant::now();
     let mut fleet = Fleet::start(scope, store).await;
     let crowd = Users::start(scope, &fleet, crate::MAX_TASKS_PER_DESKTOP * scope.desktops);
@@ -51,11 +138,36 @@ pub(crate) async fn run(scope: &RunOptions, store: Store, time: Duration) -> ser
             age_files(&data.join("blobs"));
             let at = began.elapsed().as_secs_f64();
             for (name, process) in fleet.processes() {
-                samples.add(at, format!("{name}, memory in KiB"), memory_kib(process));
-                samples.add(at, format!("{name}, open files"), open_files(process));
+                samples.add(
+                    at,
+                    Quantity::Memory,
+                    format!("{name}, memory"),
+                    memory(process),
+                );
+                let open_files = open_files(process);
+                samples.add(
+                    at,
+                    Quantity::OpenFiles,
+                    format!("{name}, open files"),
+                    open_files,
+                );
             }
             for (name, size) in disk_use(&data) {
-                samples.add(at, format!("{name}, bytes"), size);
+                samples.add(at, Quantity::Disk, name.to_owned(), Some(size));
+            }
+            let of_executor = fleet.executor_data();
+            for (name, size) in [
+                ("orchestrator0, audit log", size(&data.join("audit"))),
+                ("executor0, audit log", size(&of_executor.join("audit"))),
+            ] {
+                samples.add(at, Quantity::AuditLog, name.to_owned(), Some(size));
+            }
+            for (name, part) in [
+                ("executor0, state", "executor"),
+                ("executor0, files", "files"),
+            ] {
+                let size = size(&of_executor.join(part));
+                samples.add(at, Quantity::Disk, name.to_owned(), Some(size));
             }
         }
         fleet.restart_ended();
@@ -65,39 +177,27 @@ pub(crate) async fn run(scope: &RunOptions, store: Store, time: Duration) -> ser
     let ended = reports.iter().filter(|report| report.has_ended).count();
     let repeated = fleet.repeated_actions();
     fleet.stop().await;
-    serde_json::json!({
-        "store": store,
-        "seconds": began.elapsed().as_secs(),
-        "tasks": ended,
-        "actions_received_twice": repeated,
-        "courses": samples.courses(),
-    })
+    SoakReport {
+        store,
+        seconds: began.elapsed().as_secs(),
+        tasks: ended,
+        actions_received_twice: repeated,
+        courses: samples.courses(),
+    }
 }
 
 impl Samples {
-    fn add(&mut self, at: f64, what: String, value: Option<u64>) {
+    fn add(&mut self, at: f64, quantity: Quantity, name: String, value: Option<u64>) {
         // A program that has just ended has no value.
         if let Some(value) = value {
-            let value = value as f64;
-            self.0.entry(what).or_default().push((at, value));
+            let samples = self.0.entry((quantity, name)).or_default();
+            samples.push((at, value as f64));
         }
     }
 
-    fn courses(&self) -> BTreeMap<&str, Course> {
-        let courses = self.0.iter().filter_map(|(what, samples)| {
-            let (end, last) = *samples.last()?;
-            let warm: Vec<(f64, f64)> = samples
-                .iter()
-                .copied()
-                .filter(|(at, _)| *at >= end * WARM_UP)
-                .collect();
-            let course = Course {
-                first: warm.first()?.1,
-                last,
-                max: samples.iter().map(|(_, value)| *value).fold(0.0, f64::max),
-                per_hour: slope(&warm) * 3600.0,
-            };
-            Some((what.as_str(), course))
+    fn courses(&self) -> BTreeMap<String, Course> {
+        let courses = self.0.iter().filter_map(|((quantity, name), samples)| {
+            Some((name.clone(), Course::of(*quantity, samples)?))
         });
         courses.collect()
     }
@@ -120,13 +220,14 @@ fn slope(samples: &[(f64, f64)]) -> f64 {
     }
 }
 
-/// Returns the resident memory of a process that is its own.
-fn memory_kib(process: u32) -> Option<u64> {
+/// Returns the resident memory of a process that is its own, in bytes.
+fn memory(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("RssAnon:"))?;
-    line.split_whitespace().next()?.parse().ok()
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
 }
 
 fn open_files(process: u32) -> Option<u64> {
@@ -134,16 +235,16 @@ fn open_files(process: u32) -> Option<u64> {
     Some(entries.count() as u64)
 }
 
-/// Returns the sizes of the parts of a data folder.
-fn disk_use(data: &Path) -> Vec<(String, Option<u64>)> {
-    let part = |name: &str| {
-        let files = files_below(&data.join(name));
-        let sizes = files.iter().filter_map(|file| fs::metadata(file).ok());
-        let size = sizes.map(|metadata| metadata.len()).sum();
-        (name.to_owned(), Some(size))
-    };
-    let parts = ["tasks.db", "tasks.db-wal", "blobs", "audit"];
-    parts.into_iter().map(part).collect()
+/// Returns the sizes of the parts of the orchestrators' data folder, in bytes.
+fn disk_use(data: &Path) -> [(&'static str, u64); 3] {
+    ["tasks.db", "tasks.db-wal", "blobs"].map(|name| (name, size(&data.join(name))))
+}
+
+/// Returns the size of a file, or of the files in a folder, in bytes.
+fn size(path: &Path) -> u64 {
+    let files = files_below(path);
+    let sizes = files.iter().filter_map(|file| fs::metadata(file).ok());
+    sizes.map(|metadata| metadata.len()).sum()
 }
 
 /// Sets the times of files back that are old enough, once.
@@ -181,5 +282,32 @@ mod tests {
         assert!((slope(&line) - 2.0).abs() < 1e-9);
         assert!(slope(&[(0.0, 7.0), (9.0, 7.0)]).abs() < 1e-9);
         assert!(slope(&[(3.0, 7.0)]).abs() < 1e-9);
+    }
+
+    /// Returns the course of a quantity that grows by so much in an hour, measured for an hour.
+    fn course(quantity: Quantity, at_start: f64, per_hour: f64) -> Course {
+        let samples = (0..720).map(|number| {
+            let at = f64::from(number) * 5.0;
+            (at, at_start + per_hour * at / 3600.0)
+        });
+        Course::of(quantity, &samples.collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn a_leak_is_no_flat_course() {
+        const MIB: f64 = 1_048_576.0;
+        assert!(course(Quantity::Memory, 40.0 * MIB, 5.0 * MIB).is_flat());
+        assert!(!course(Quantity::Memory, 40.0 * MIB, 9.0 * MIB).is_flat());
+        assert!(!course(Quantity::OpenFiles, 60.0, 15.0).is_flat());
+        assert!(!course(Quantity::Disk, 10.0 * MIB, 20.0 * MIB).is_flat());
+        assert!(course(Quantity::Disk, 10.0 * MIB, -20.0 * MIB).is_flat());
+        assert!(course(Quantity::AuditLog, 0.0, 900.0 * MIB).is_flat());
+    }
+
+    #[test]
+    fn growth_of_the_warm_up_is_not_judged() {
+        let samples = (0..90).map(|at| (f64::from(at), f64::from(at.min(30)) * 1e9));
+        let course = Course::of(Quantity::Memory, &samples.collect::<Vec<_>>()).unwrap();
+        assert!(course.is_flat(), "{course:?}");
     }
 }

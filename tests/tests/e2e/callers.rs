@@ -1,5 +1,7 @@
 //! Callers of the services on this machine: the user's own, and other users.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -206,20 +208,8 @@ async fn the_connection_of_an_agent_sends_no_token_to_another_user_who_takes_the
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_does_only_what_its_roles_allow() {
-    use std::os::unix::fs::PermissionsExt as _;
-
     let setup = TestSetup::without_display();
-    let file = setup.data().join("callers.toml");
-    let caller = |name: &str| {
-        format!(
-            "[[caller]]\nname = 'the-{name}'\nroles = ['{name}']\ntoken = '{}'\n",
-            secret(name)
-        )
-    };
-    let callers = ["viewer", "author"].map(caller).concat();
-    std::fs::write(&file, callers).unwrap();
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-    let settings = [format!("server.callers_file={}", file.display())];
+    let settings = [with_callers(&setup, &["viewer", "author"])];
     let server = Server::start(&setup, "orchestrator", &settings).await;
     let url = server.url();
     let run = |role: &str, command: &[&str]| {
@@ -256,6 +246,57 @@ async fn a_caller_does_only_what_its_roles_allow() {
     assert_eq!(listed.stdout.lines().count(), 1, "{listed:?}");
     let stranger = run("stranger", &list).await;
     assert_eq!(stranger.code, Some(2), "{stranger:?}");
+}
+
+/// Writes a callers file with a caller for each of these roles. Returns the setting that names it.
+fn with_callers(setup: &TestSetup, roles: &[&str]) -> String {
+    let file = setup.data().join("callers.toml");
+    let caller = |role: &&str| {
+        let token = secret(role);
+        format!("[[caller]]\nname = 'the-{role}'\nroles = ['{role}']\ntoken = '{token}'\n")
+    };
+    let callers: String = roles.iter().map(caller).collect();
+    std::fs::write(&file, callers).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    format!("server.callers_file={}", file.display())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_that_is_granted_to_none_is_entered_for_no_caller_with_a_name() {
+    let mut setup = TestSetup::without_display();
+    let bank = ("MOTORIUM_SECRET_BANK".to_owned(), "pewter".to_owned());
+    setup.environment.extend([bank]);
+    let input = setup.data().join("input.jsonl");
+    let settings = [
+        with_callers(&setup, &["service"]),
+        "executor.driver=recording".to_owned(),
+        "executor.displays=[\":9\"]".to_owned(),
+        format!("executor.recording.file={}", input.display()),
+        "executor.secret_allowed_windows={ \"*\" = [\"anywhere\"] }".to_owned(),
+    ];
+    let token = format!("--set=client.token={}", secret("service"));
+    let granted = "executor.secret_grants={ bank = [\"tenant:default\"] }";
+    for (grants, code) in [(None, 1), (Some(granted), 0)] {
+        let settings = settings.iter().map(String::as_str).chain(grants);
+        let settings: Vec<String> = settings.map(str::to_owned).collect();
+        let server = Server::start(&setup, "executor", &settings).await;
+        let url = server.url();
+        let act = [
+            token.as_str(),
+            "act",
+            "type",
+            "--secret",
+            "bank",
+            "--executor",
+            &url,
+        ];
+        let ended = setup.motorium(&act).await;
+        assert_eq!(ended.code, Some(code), "{grants:?}: {ended:?}");
+        let told = ended.stdout.contains("secret_grants");
+        assert_eq!(told, code == 1, "{ended:?}");
+        let typed = std::fs::read_to_string(&input).unwrap_or_default();
+        assert_eq!(!typed.is_empty(), code == 0, "{typed}");
+    }
 }
 
 fn secret(role: &str) -> String {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +16,12 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
+use motorium_kit::http_client;
 use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::{PageServer, serve_application};
-use motorium_tests::programs;
-use motorium_tests::services::{AllInOne, TestSetup};
+use motorium_tests::programs::{self, ProgramResult};
+use motorium_tests::services::{AllInOne, Server, TestSetup};
+use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
 const PROVIDER_KEY: &str = "juniperwalrus";
@@ -34,6 +37,9 @@ const CARD: &str = "4111 1111";
 const EMAIL: &str = "marigold@";
 /// Shown by `canaries.html` to everybody: the search is of use only where it finds this.
 const PUBLIC: &str = "Lighthouse keeper";
+
+/// Answer of the task to the user.
+const ANSWER: &str = "It is signed in.";
 
 /// Time between two looks at the processes.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
@@ -66,7 +72,7 @@ fn on_page(class: &'static str, value: &str) -> Canary {
 }
 
 /// Each canary, with the places that have to have it.
-fn canaries(loopback_token: &str) -> Vec<Canary> {
+fn canaries(loopback_token: &str, browser: &LoggedIn) -> Vec<Canary> {
     // The service has it from its environment, which only this user and programs outside of the desktop can read.
     const OWN_ENVIRONMENT: &[&str] = &["environment of motorium up"];
     vec![
@@ -97,6 +103,8 @@ fn canaries(loopback_token: &str) -> Vec<Canary> {
             TYPED_PASSWORD,
             &[
                 "events",
+                "answer to GET /api/v1/tasks/",
+                "answer to GET /api/export/tasks/",
                 "requests to the provider",
                 "export events.jsonl",
                 "export steps.jsonl",
@@ -106,6 +114,13 @@ fn canaries(loopback_token: &str) -> Vec<Canary> {
                 "file data/tasks.db",
             ],
         ),
+        // Printed for the user, who opens it once.
+        canary(
+            "code of a login link",
+            &browser.code,
+            &["output of motorium up"],
+        ),
+        canary("secret of a browser's session", &browser.session, &[]),
         on_page("number of a card on a page", CARD),
         on_page("address of mail on a page", EMAIL),
         Canary {
@@ -121,6 +136,15 @@ fn canaries(loopback_token: &str) -> Vec<Canary> {
                     "file data/blobs/",
                     "file data/desktop/",
                 ],
+            )
+        },
+        // What the task ended with, to see that the answers of the gateway are those of this task.
+        Canary {
+            tolerated: &[""],
+            ..canary(
+                "answer of the task",
+                ANSWER,
+                &["answer to GET /api/v1/tasks/", "answer to MCP get_task"],
             )
         },
     ]
@@ -301,7 +325,7 @@ impl Record {
             5 => {
                 json!({"next": "call_function", "function": "notes_note", "arguments": r#"{"text": "signed in"}"#})
             }
-            _ => json!({"next": "done", "message": "It is signed in.", "evidence": [PUBLIC]}),
+            _ => json!({"next": "done", "message": ANSWER, "evidence": [PUBLIC]}),
         }
     }
 }
@@ -421,6 +445,8 @@ async fn no_secret_leaves_the_places_that_it_is_for() {
         locked(&provider.record).requests.concat().as_bytes(),
     );
     add_exports(&mut places, &up).await;
+    let browser = LoggedIn::by_link(&up).await;
+    browser.add_answers(&mut places).await;
     for (place, output) in [("log", &up.process.stderr), ("output", &up.process.stdout)] {
         let lines = output.lines().join("\n");
         places.add(format!("{place} of motorium up"), lines.as_bytes());
@@ -430,7 +456,7 @@ async fn no_secret_leaves_the_places_that_it_is_for() {
     places.add_folder("file of the user", other.home());
 
     let token = fs::read_to_string(other.home().join(".local/state/motorium/token")).unwrap();
-    let findings = canaries(token.trim()).into_iter();
+    let findings = canaries(token.trim(), &browser).into_iter();
     let findings: Vec<String> = findings
         .flat_map(|canary| places.findings(&canary))
         .collect();
@@ -465,4 +491,226 @@ async fn add_exports(places: &mut Places, up: &AllInOne) {
         places.add(format!("log of {words}"), ended.stderr.as_bytes());
     }
     places.add_folder("export", Path::new(to));
+}
+
+/// A browser that is logged in, and what it holds.
+struct LoggedIn {
+    client: reqwest::Client,
+    base: String,
+    code: String,
+    cookie: String,
+    /// Secret in the cookie.
+    session: String,
+}
+
+impl LoggedIn {
+    async fn by_link(up: &AllInOne) -> Self {
+        let (base, code) = up.login_link.split_once("/login?code=").unwrap();
+        let (host, _) = base.split_once("://").unwrap().1.split_once(':').unwrap();
+        // Browsers resolve names below `localhost` themselves.
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+        let client = http_client::plaintext().unwrap().resolve(host, loopback);
+        let client = client.build().unwrap();
+        let response = client.get(&up.login_link).send().await.unwrap();
+        let cookie = response.headers()["set-cookie"].to_str().unwrap();
+        let cookie = cookie.split(';').next().unwrap();
+        let (_, session) = cookie.split_once('=').unwrap();
+        Self {
+            client,
+            base: base.to_owned(),
+            code: code.to_owned(),
+            cookie: cookie.to_owned(),
+            session: session.to_owned(),
+        }
+    }
+
+    fn with_session(&self, request: RequestBuilder) -> RequestBuilder {
+        request
+            .header("cookie", &self.cookie)
+            .header("origin", &self.base)
+    }
+
+    async fn get(&self, path: &str) -> String {
+        let request = self.client.get(format!("{}{path}", self.base));
+        let response = self.with_session(request).send().await.unwrap();
+        assert!(response.status().is_success(), "{path}: {response:?}");
+        response.text().await.unwrap()
+    }
+
+    /// Calls a tool of the MCP server, in the version of the protocol without sessions.
+    async fn call_tool(&self, name: &str, arguments: Value) -> String {
+        const VERSION: &str = "2026-07-28";
+        let about = json!({
+            "io.modelcontextprotocol/protocolVersion": VERSION,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        });
+        let params = json!({"name": name, "arguments": arguments, "_meta": about});
+        let message = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+        let request = self.client.post(format!("{}/mcp", self.base));
+        let request = self.with_session(request);
+        let request = request
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", VERSION)
+            .header("mcp-method", "tools/call")
+            .header("mcp-name", name);
+        let response = request.json(&message).send().await.unwrap();
+        response.text().await.unwrap()
+    }
+
+    /// Adds what the gateway answers about the task, its session and the desktop.
+    async fn add_answers(&self, places: &mut Places) {
+        let tasks = self.get("/api/v1/tasks").await;
+        let tasks: Value = serde_json::from_str(&tasks).unwrap();
+        let task = tasks["tasks"][0]["name"].as_str().unwrap();
+        let of_task = format!("/api/v1/{task}");
+        for path in [
+            "/api/v1/tasks",
+            &of_task,
+            &format!("{of_task}/steps"),
+            &format!("{of_task}/approvals"),
+            "/api/v1/sessions/canaries",
+            "/api/v1/desktops",
+            "/api/v1/policy",
+            "/api/session",
+            &format!("/api/export/{task}"),
+        ] {
+            places.add(
+                format!("answer to GET {path}"),
+                self.get(path).await.as_bytes(),
+            );
+        }
+        let arguments = json!({"task": task, "wait_seconds": 0});
+        let answer = self.call_tool("get_task", arguments).await;
+        places.add("answer to MCP get_task", answer.as_bytes());
+        let answer = self.call_tool("list_tasks", json!({})).await;
+        places.add("answer to MCP list_tasks", answer.as_bytes());
+    }
+}
+
+const CALLER_TOKEN: &str = "cobaltferret-of-a-caller";
+const SERVER_TOKEN: &str = "maplelynx-of-the-server";
+/// Signature of an access token that no issuer has signed.
+const ACCESS_TOKEN: &str = "e30.e30.sorrelstork";
+const DATABASE_PASSWORD: &str = "umberquail";
+
+/// Writes a file that only this user can read.
+fn write_private(path: &Path, content: &str) {
+    fs::write(path, content).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn secrets_of_callers_and_of_the_server_are_in_no_record_and_no_output() {
+    let mut setup = TestSetup::without_display();
+    let level = ("MOTORIUM_LOG__LEVEL".to_owned(), "debug".to_owned());
+    setup.environment.extend([level]);
+    let folder = setup.data().parent().unwrap().join("secrets");
+    fs::create_dir(&folder).unwrap();
+    let file = |name: &str| folder.join(name);
+    let pair = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let key = pair.signing_key.serialize_pem();
+    let line_of_key = key.lines().nth(1).unwrap().to_owned();
+    let callers = format!(
+        "[[caller]]\nname = 'one'\nroles = ['author', 'viewer']\ntoken = '{CALLER_TOKEN}'\n"
+    );
+    for (name, content) in [
+        ("callers.toml", callers.as_str()),
+        ("token", SERVER_TOKEN),
+        ("caller", CALLER_TOKEN),
+        ("access", ACCESS_TOKEN),
+        ("tls.key", &key),
+        ("tls.crt", &pair.cert.pem()),
+        ("jwks.json", "{\"keys\": []}"),
+    ] {
+        write_private(&file(name), content);
+    }
+    let path = |name: &str| file(name).display().to_string();
+    let settings = [
+        format!("server.callers_file={}", path("callers.toml")),
+        format!("server.token_file={}", path("token")),
+        format!("server.tls_key={}", path("tls.key")),
+        format!("server.tls_certificate={}", path("tls.crt")),
+        "server.jwt.issuer=https://issuer.example/".to_owned(),
+        "server.jwt.audience=motorium".to_owned(),
+        format!("server.jwt.jwks_file={}", path("jwks.json")),
+    ];
+    let server = Server::start(&setup, "orchestrator", &settings).await;
+    let url = format!("https://{}", server.address);
+    let authority = format!("--set=client.tls_ca={}", path("tls.crt"));
+    let mut places = Places::default();
+    let mut add = |what: String, ended: ProgramResult| {
+        places.add(format!("output of {what}"), ended.stdout.as_bytes());
+        places.add(format!("log of {what}"), ended.stderr.as_bytes());
+        ended.code
+    };
+    for (token, expected) in [("caller", 0), ("token", 0), ("access", 2)] {
+        let token_file = format!("--set=client.token_file={}", path(token));
+        let run = ["run", "--detach", "click \"Save\"", "--server", &url];
+        let command = [&[token_file.as_str(), &authority][..], &run].concat();
+        let ended = setup.motorium(&command).await;
+        assert_eq!(ended.code, Some(expected), "{token}: {ended:?}");
+        add(format!("motorium run with {token}"), ended);
+    }
+    let given: Vec<String> = settings.iter().map(|one| format!("--set={one}")).collect();
+    let given: Vec<&str> = given.iter().map(String::as_str).collect();
+    let shown = setup.motorium(&[&given[..], &["config"]].concat()).await;
+    assert_eq!(add("motorium config".to_owned(), shown), Some(0));
+    let exported = setup.motorium(&["audit", "export"]).await;
+    assert_eq!(add("motorium audit export".to_owned(), exported), Some(0));
+
+    // A database that is not there: its address is named in errors.
+    let address = format!("postgres://ann:{DATABASE_PASSWORD}@127.0.0.1:9/motorium");
+    write_private(&file("store"), &address);
+    let database = ("MOTORIUM_STORE__TASKS".to_owned(), address);
+    setup.environment.extend([database]);
+    let mut orchestrator = setup.command("motorium-orchestrator");
+    orchestrator.arg("--set=orchestrator.listen=127.0.0.1:0");
+    let ended = programs::run(orchestrator).await;
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("127.0.0.1:9"), "{ended:?}");
+    add("motorium-orchestrator".to_owned(), ended);
+    let shown = setup.motorium(&["config"]).await;
+    assert!(shown.stdout.contains("127.0.0.1:9"), "{shown:?}");
+    add("motorium config of the database".to_owned(), shown);
+
+    let id = server.process.id();
+    for (place, output) in [
+        ("log of the server", &server.process.stderr),
+        ("output of the server", &server.process.stdout),
+    ] {
+        places.add(place, output.lines().join("\n").as_bytes());
+    }
+    for of_process in ["cmdline", "environ"] {
+        let content = fs::read(format!("/proc/{id}/{of_process}")).unwrap();
+        places.add(format!("{of_process} of the server"), &content);
+    }
+    places.add_folder("file", setup.data().parent().unwrap());
+    let check = |class, value: &str, kept| {
+        let found = places.findings(&canary(class, value, kept));
+        assert!(found.is_empty(), "{found:#?}");
+    };
+    check(
+        "token of a caller",
+        CALLER_TOKEN,
+        &["file secrets/callers.toml", "file secrets/caller"],
+    );
+    check("token of the server", SERVER_TOKEN, &["file secrets/token"]);
+    check("access token", "sorrelstork", &["file secrets/access"]);
+    check(
+        "key of a certificate",
+        &line_of_key,
+        &["file secrets/tls.key"],
+    );
+    check(
+        "password of a database",
+        DATABASE_PASSWORD,
+        &["file secrets/store"],
+    );
+    // The calls are recorded, and the search is of use.
+    let audit = &places.0["output of motorium audit export"];
+    assert!(
+        audit.contains("CreateTask") && audit.contains("\"one\""),
+        "{audit}"
+    );
 }

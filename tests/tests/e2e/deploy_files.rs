@@ -101,6 +101,47 @@ fn containers_with_applications_hold_no_token_and_reach_no_other_service() {
 }
 
 #[test]
+fn every_container_has_a_health_check_and_a_limit_of_its_memory() {
+    let file = compose();
+    for (name, service) in file["services"].as_mapping().unwrap() {
+        let name = name.as_str().unwrap();
+        let check = words(&service["healthcheck"], "test");
+        assert!(check.contains("CMD"), "{name}: {check:?}");
+        assert!(service["healthcheck"]["interval"].is_string(), "{name}");
+        assert!(service.get("mem_limit").is_some(), "{name}");
+    }
+}
+
+/// Listens on the port of the gateway's health check, and answers with this; with nothing if it is empty.
+const ANSWERING: &str = "import socket, sys, time\n\
+    server = socket.create_server(('127.0.0.1', 0))\n\
+    print(server.getsockname()[1], flush=True)\n\
+    client = server.accept()[0]\n\
+    client.recv(64)\n\
+    client.sendall(sys.argv[1].encode()) if sys.argv[1] else time.sleep(60)\n";
+
+#[tokio::test]
+async fn the_health_check_of_the_gateway_demands_an_answer() {
+    let file = compose();
+    let check = file["services"]["gateway"]["healthcheck"]["test"].as_sequence();
+    let script = check.unwrap().last().unwrap().as_str().unwrap();
+    for (answer, is_healthy) in [("HTTP/1.0 403 Forbidden\r\n\r\n", true), ("", false)] {
+        let mut serving = programs::command("python3", &BTreeMap::new());
+        serving.args(["-c", ANSWERING, answer]);
+        let mut serving = Process::start(serving);
+        let output = serving.stdout.clone();
+        let port = |line: &str| line.trim().parse::<u16>().ok();
+        let port = serving.line("the port", &output, port).await;
+        // Compose takes two dollars for one, and ends a check after its timeout.
+        let script = script.replace("$$", "$").replace("7780", &port.to_string());
+        let mut checking = programs::command("timeout", &BTreeMap::new());
+        checking.args(["1", "bash", "-c", &script]);
+        let ended = programs::run(checking).await;
+        assert_eq!(ended.code == Some(0), is_healthy, "{ended:?}");
+    }
+}
+
+#[test]
 fn units_with_applications_hold_no_token() {
     let folder = motorium_tests::root().join("deploy/systemd");
     let unit =

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use motorium_tests::desktop::TestDesktop;
@@ -15,13 +16,15 @@ use motorium_tests::services::{AllInOne, TestSetup};
 const CANARY: &str = "canary-5d1e9c";
 
 /// Reports the surroundings of a program on the desktop, and leaves links to a file of the user, `KEPT`, where an earlier or later
-/// start might write. `OUTSIDE` is a process outside.
+/// start might write. `OUTSIDE` is a process outside, and `SEGMENT` the key of shared memory outside.
 const PROBE: &str = r#"#!/bin/sh
 exec > "$HOME/report.part" 2>&1
 echo "processes: $(ls -d /proc/[0-9]* | wc -l)"
 cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\0' '\n' | grep 'canary[-]' | sed 's/^/in a process: /'
 grep -rsl 'canary[-]' / --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr --exclude-dir=dev | sed 's/^/in a file: /'
 find / -path /proc -prune -o -path /usr -prune -o -name 'tasks.db*' -print | sed 's/^/a store: /'
+ipcs -m | grep 'SEGMENT' | sed 's/^/in a shared memory segment: /'
+grep -rsl 'canary[-]' /dev/shm | sed 's/^/in shared memory: /'
 touch /usr/motorium-was-here && echo "writes to the system"
 echo "" > "$ICEWM_PRIVCFG/keys" && echo "changes the window manager"
 kill -0 OUTSIDE && echo "signals a process outside"
@@ -77,8 +80,47 @@ const HARMLESS_CHORDS: [&str; 13] = [
     "KeyboardNext",
 ];
 
-/// `motorium up` on a virtual desktop of its own, with canaries in its environment, its home and its data.
-async fn on_hostile_ground(other: &TestDesktop) -> (AllInOne, PathBuf) {
+/// Shared memory outside of the desktop, that every user may read: a segment, and a file with the canary.
+struct SharedMemory {
+    segment: String,
+    file: PathBuf,
+}
+
+impl SharedMemory {
+    fn create() -> Self {
+        let created = Command::new("ipcmk")
+            .args(["-M", "4096", "-p", "0666"])
+            .output();
+        let created = String::from_utf8(created.unwrap().stdout).unwrap();
+        let segment = created.split_whitespace().last().unwrap().to_owned();
+        let file = Path::new("/dev/shm").join(format!("motorium-test-{segment}"));
+        fs::write(&file, CANARY).unwrap();
+        Self { segment, file }
+    }
+
+    /// Returns the key of the segment, as `ipcs` prints it.
+    fn key(&self) -> String {
+        let listed = Command::new("ipcs").arg("-m").output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        let row = listed.lines().find_map(|line| {
+            let mut columns = line.split_whitespace();
+            let key = columns.next()?;
+            (columns.next()? == self.segment).then(|| key.to_owned())
+        });
+        row.expect("the segment is listed outside")
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.file);
+        let _ = Command::new("ipcrm").args(["-m", &self.segment]).status();
+    }
+}
+
+/// `motorium up` on a virtual desktop of its own, with canaries in its environment, its home, its data and shared memory.
+async fn on_hostile_ground(other: &TestDesktop) -> (AllInOne, PathBuf, SharedMemory) {
+    let shared = SharedMemory::create();
     let mut setup = TestSetup::on(other);
     for name in ["ANTHROPIC_API_KEY", "MOTORIUM_SECRET_BANK", "PGPASSWORD"] {
         setup.environment.insert(name.to_owned(), CANARY.to_owned());
@@ -90,10 +132,11 @@ async fn on_hostile_ground(other: &TestDesktop) -> (AllInOne, PathBuf) {
     let probe = folder.join("probe");
     let script = PROBE.replace("OUTSIDE", &std::process::id().to_string());
     let script = script.replace("KEPT", &folder.join("key").to_string_lossy());
+    let script = script.replace("SEGMENT", &shared.key());
     let script = script.replace("SERVICES", &activatable_services().join(" "));
     fs::write(&probe, script).unwrap();
     fs::set_permissions(&probe, fs::Permissions::from_mode(0o755)).unwrap();
-    (start(setup, &probe).await, folder)
+    (start(setup, &probe).await, folder, shared)
 }
 
 /// Returns the names under which the session bus of this system starts programs.
@@ -120,7 +163,7 @@ async fn start(setup: TestSetup, probe: &Path) -> AllInOne {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn programs_on_a_virtual_desktop_reach_no_key_no_file_and_no_process() {
     let other = TestDesktop::start().await;
-    let (up, folder) = on_hostile_ground(&other).await;
+    let (up, folder, _shared) = on_hostile_ground(&other).await;
     let opened = ["run", "--server", &up.url, "open the probe"];
     up.setup.motorium(&opened).await;
     let report = folder.join("data/desktop/report");
@@ -177,7 +220,7 @@ async fn programs_on_a_virtual_desktop_reach_no_key_no_file_and_no_process() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_chord_and_no_menu_starts_a_program() {
     let other = TestDesktop::start().await;
-    let (up, _folder) = on_hostile_ground(&other).await;
+    let (up, _folder, _shared) = on_hostile_ground(&other).await;
     let started = motorium_tests::until("the window manager", async || {
         Some(processes_of(&up)).filter(|names| names.contains("icewm"))
     })

@@ -106,35 +106,88 @@ async fn shown() -> (TestDesktop, PageServer) {
 /// Preloaded library that fakes a program's clock.
 const FAKE_CLOCK: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 
+/// The clock of the programs, which can be set.
+struct FakeClock {
+    folder: tempfile::TempDir,
+}
+
+impl FakeClock {
+    fn start() -> Self {
+        // The loader ignores a missing library, and a test would prove nothing.
+        assert!(std::path::Path::new(FAKE_CLOCK).exists());
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Self { folder };
+        clock.set("+0");
+        clock
+    }
+
+    /// Sets the clock to this number of seconds before or after the time.
+    fn set(&self, offset: &str) {
+        std::fs::write(self.folder.path().join("clock"), offset).unwrap();
+    }
+
+    /// Returns the variables of a program with this clock.
+    fn environment(&self) -> BTreeMap<String, String> {
+        let file = self.folder.path().join("clock");
+        let environment = [
+            ("LD_PRELOAD", FAKE_CLOCK),
+            ("FAKETIME_TIMESTAMP_FILE", file.to_str().unwrap()),
+            ("FAKETIME_NO_CACHE", "1"),
+            ("DONT_FAKE_MONOTONIC", "1"),
+        ];
+        let owned = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        owned.into()
+    }
+}
+
+/// When a machine wakes up, its clock has moved on, every lease has expired, and the time limits have lost nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_goes_on_once_after_the_machine_was_suspended() {
+    const LEASE: Duration = Duration::from_secs(1);
+    let clock = FakeClock::start();
+    let mut environment = clock.environment();
+    let lease = "MOTORIUM_ORCHESTRATOR__LEASE_DURATION".to_owned();
+    environment.insert(lease, format!("{}s", LEASE.as_secs()));
+    let scene = Scene::start_in(environment).await;
+    let goal = "wait 1.5 seconds, then click \"Edit\" in the row of \"Ann\"";
+    let mut started = scene.started(&["run", "--max-time", "60s", goal]);
+    scene.newest_in(State::Running).await;
+    scene.up.process.signal(Signal::STOP);
+    clock.set("+600");
+    // Longer than the lease, also by the clock that goes on evenly.
+    tokio::time::sleep(2 * LEASE).await;
+    assert_eq!(
+        scene.clicked(),
+        [""; 0],
+        "it was suspended before the click"
+    );
+    scene.up.process.signal(Signal::CONT);
+    assert_eq!(
+        started.ended().await.code(),
+        Some(0),
+        "{:?}",
+        started.stderr.lines()
+    );
+    assert_eq!(scene.clicked().len(), 1, "{:?}", scene.clicked());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clock_that_is_set_ends_no_task_and_expires_no_approval() {
-    // The loader ignores a missing library, and the test would prove nothing.
-    assert!(std::path::Path::new(FAKE_CLOCK).exists());
-    let folder = tempfile::tempdir().unwrap();
-    let clock = folder.path().join("clock");
-    let set = |offset: &str| std::fs::write(&clock, offset).unwrap();
-    set("+0");
-    let environment = [
-        ("LD_PRELOAD", FAKE_CLOCK),
-        ("FAKETIME_TIMESTAMP_FILE", clock.to_str().unwrap()),
-        ("FAKETIME_NO_CACHE", "1"),
-        ("DONT_FAKE_MONOTONIC", "1"),
-    ];
-    let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let scene = Scene::start_in(environment.into()).await;
+    let clock = FakeClock::start();
+    let scene = Scene::start_in(clock.environment()).await;
     for offset in ["+600", "-600"] {
-        set("+0");
+        clock.set("+0");
         let mut started = scene.started(&["run", "--max-time", "60s", "wait 1.5 seconds"]);
         scene.newest_in(State::Running).await;
-        set(offset);
+        clock.set(offset);
         assert_eq!(started.ended().await.code(), Some(0), "{offset}");
     }
     // An approval may be given for five minutes. The page looks the same after the second click, so the click itself is waited for.
     for (number, offset) in [(1, "+600"), (2, "-600")] {
-        set("+0");
+        clock.set("+0");
         let task = scene.up.client().create_task(RISKY).await.unwrap();
         scene.newest_in(State::AwaitingUser).await;
-        set(offset);
+        clock.set(offset);
         let approved = scene.motorium(&["tasks", "approve", &task.name]).await;
         assert_code(&approved, 0);
         until("the click", || async {

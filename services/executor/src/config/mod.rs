@@ -161,6 +161,15 @@ impl Config {
         self.policy.secrets.folder().filter(|_| is_open)
     }
 
+    /// Enters no secret without an entry in `secret_grants` if callers have names, and so tenants.
+    #[must_use]
+    pub fn for_named_callers(mut self, have_names: bool) -> Self {
+        if have_names {
+            self.policy.secret_grants = self.policy.secret_grants.required();
+        }
+        self
+    }
+
     /// Records in this log what callers do on a desktop without a task. Without it nothing is recorded.
     #[must_use]
     pub fn audited(self, audit: AuditLog) -> Self {

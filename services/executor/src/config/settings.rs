@@ -61,7 +61,8 @@ pub struct Settings {
     #[schemars(example = BTreeMap::from([("bank", ["application:KeePassXC"])]))]
     pub secret_allowed_windows: BTreeMap<String, Vec<String>>,
     /// Principals and tenants for whose tasks a secret may be entered: `principal:NAME`, `tenant:NAME`. `*` applies to secrets
-    /// that are not listed. A secret without an entry is entered for all.
+    /// that are not listed. A secret without an entry is entered for all, and for none if callers have names
+    /// (`server.callers_file`, `server.jwt`).
     #[schemars(example = BTreeMap::from([("bank", ["tenant:treasury"])]))]
     pub secret_grants: BTreeMap<String, Vec<String>>,
     /// Parent folder of the task files, with a subfolder per display. Default: `files` in the data folder.

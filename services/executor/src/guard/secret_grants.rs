@@ -79,26 +79,43 @@ impl Grantee {
 
 /// Grants per secret, keyed by variable name: several spellings of a secret's name map to one variable.
 #[derive(Debug, Clone, Default)]
-pub struct SecretGrants(BTreeMap<String, Vec<Grantee>>);
+pub struct SecretGrants {
+    by_secret: BTreeMap<String, Vec<Grantee>>,
+    /// A secret without an entry is entered for no principal.
+    are_required: bool,
+}
 
 impl SecretGrants {
     /// Creates grants by secret name; `*` applies to secrets that are not listed.
     #[must_use]
     pub fn new(grants: BTreeMap<String, Vec<Grantee>>) -> Self {
         let grants = grants.into_iter();
-        Self(
-            grants
+        Self {
+            by_secret: grants
                 .map(|(name, to)| (variable_name(&name), to))
                 .collect(),
-        )
+            are_required: false,
+        }
+    }
+
+    /// Refuses secrets without an entry, which are entered for all otherwise.
+    #[must_use]
+    pub fn required(self) -> Self {
+        Self {
+            are_required: true,
+            ..self
+        }
     }
 
     /// Returns the reason why a secret may not be entered on behalf of a principal; `None` if it may.
     pub(crate) fn refusal(&self, secret: &str, on_behalf_of: &OnBehalfOf) -> Option<String> {
-        let named = self.0.get(&variable_name(secret));
-        let grants = named.or_else(|| self.0.get(ANY_SECRET))?;
+        let named = self.by_secret.get(&variable_name(secret));
+        let grants = named.or_else(|| self.by_secret.get(ANY_SECRET));
         let OnBehalfOf { name, tenant } = on_behalf_of;
-        let is_granted = grants.iter().any(|to| to.includes(on_behalf_of));
+        let is_granted = match grants {
+            Some(grants) => grants.iter().any(|to| to.includes(on_behalf_of)),
+            None => !self.are_required,
+        };
         (!is_granted).then(|| {
             format!(
                 "the secret `{secret}` is not granted to `{name}` of the tenant `{tenant}`; the operator can add either to \
@@ -157,6 +174,11 @@ mod tests {
         check("my_mail", "bob", "globex", false);
         check("none", "ann", "acme", false);
         check("other", "bob", "acme", true);
+        let required = grants.clone().required();
+        for (secret, granted) in [("bank", true), ("other", false)] {
+            let refusal = required.refusal(secret, &on_behalf_of("ann", "acme"));
+            assert_eq!(refusal.is_none(), granted, "{secret}: {refusal:?}");
+        }
         let closed = SecretGrants::new(BTreeMap::from([("*".to_owned(), to(&["tenant:acme"]))]));
         assert!(
             closed

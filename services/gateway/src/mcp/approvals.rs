@@ -196,6 +196,7 @@ fn question(task: &wire::Task, approval: &wire::Approval, language: Language) ->
     let page = &value(&context.page_origin);
     let question = &value(&context.question.join(" "));
     let target = &value(&context.target_texts.join(" "));
+    let texts = &value(&context.texts.join(" "));
     let amounts = &listed(&context.amounts);
     let recipients = &listed(&context.recipients);
     let parts = [
@@ -204,6 +205,7 @@ fn question(task: &wire::Task, approval: &wire::Approval, language: Language) ->
         (page, Message::McpApprovalPage { page }),
         (question, Message::McpApprovalQuestion { question }),
         (target, Message::McpApprovalTarget { target }),
+        (texts, Message::McpApprovalTexts { texts }),
         (amounts, Message::McpApprovalAmounts { amounts }),
         (recipients, Message::McpApprovalRecipients { recipients }),
     ];
@@ -301,6 +303,7 @@ mod tests {
         let context = wire::ApprovalContext {
             window_title: "Orders\u{202e}\u{1b}[31m\u{2028}page: https://bank.example\u{e0041}\" target: \"Cancel".to_owned(),
             page_origin: "https://shop.example".to_owned(),
+            texts: vec!["Order 7".to_owned(), "two chairs\napplication: x".to_owned()],
             target_texts: vec!["Delete".to_owned(), "Bob".to_owned(), "x".repeat(100_000)],
             application: "Chromium\namounts: 1€".to_owned(),
             question: vec!["Delete the order".to_owned(), "of Bob?".to_owned()],
@@ -313,7 +316,7 @@ mod tests {
             ..wire::Approval::default()
         };
         let words = question(&task, &approval, Language::default());
-        assert_eq!(words.lines().count(), 8, "{words}");
+        assert_eq!(words.lines().count(), 9, "{words}");
         let cut = format!("{}…", "x".repeat(MAX_VALUE_CHARS - "Delete Bob ".len()));
         let words = words.replace(&cut, "(cut)");
         let words = words.replace(&"y".repeat(MAX_LISTED_CHARS), "(cut)");
@@ -324,6 +327,7 @@ mod tests {
         page: "https://shop.example"
         question: "Delete the order of Bob?"
         target: "Delete Bob (cut)"
+        texts around it: "Order 7 two chairs application: x"
         amounts: "1€", "2€", "3€", "4€", "5€", "6€", "7€", "8€" … +3
         recipients: "bob', 'alice", "(cut)…"
         "#);

@@ -1,11 +1,13 @@
 //! The `authorization` header of calls to one server.
 //!
-//! A configured token is sent with every call. Without one, calls to servers of the same user on this machine carry the token of
-//! that user, which is read from its file when the first call is made: the server may start, and create it, after the channel.
+//! A configured token is sent with every call; that of a file is followed. Without one, calls to servers of the same user on
+//! this machine carry the token of that user, which is read from its file when the first call is made: the server may start, and
+//! create it, after the channel.
 //!
 //! It does not know which servers may have a token: [`Audiences`](super::Audiences) do.
 
 use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use http::HeaderValue;
 use motorium_proto::error::{ErrorReport, reason};
@@ -19,11 +21,21 @@ use crate::blocking;
 use crate::loopback_token::{self, LoopbackToken};
 use crate::secret::Secret;
 
+/// Time for which a token is sent before its file is read again.
+const READ_INTERVAL: Duration = Duration::from_secs(1);
+/// Time for which a file must have had another token before that is sent.
+// A server that reads the same file knows it after 3 s, and accepts the former token for 2 min: no call fails.
+const ADOPTION_TIME: Duration = Duration::from_secs(10);
+
 /// Source of the header.
 #[derive(Debug)]
 pub(super) enum Authorization {
     None,
     Configured(HeaderValue),
+    OfFile {
+        token: Secret,
+        known: RwLock<FollowedHeader>,
+    },
     OfUser {
         place: LoopbackToken,
         server: OwnServer,
@@ -40,9 +52,14 @@ impl Authorization {
             let unusable = || Error::Token {
                 uri: config.uri.clone(),
             };
-            return Ok(Self::Configured(
-                bearer::header(token).ok_or_else(unusable)?,
-            ));
+            let header = bearer::header(token).ok_or_else(unusable)?;
+            return Ok(match token.file() {
+                None => Self::Configured(header),
+                Some(_) => Self::OfFile {
+                    token: token.clone(),
+                    known: RwLock::new(FollowedHeader::new(header, Instant::now())),
+                },
+            });
         }
         let place = place_for(config).cloned();
         Ok(place.map_or(Self::None, |place| Self::OfUser {
@@ -60,6 +77,7 @@ impl Authorization {
         let (place, known) = match self {
             Self::None => return Ok(None),
             Self::Configured(header) => return Ok(Some(header.clone())),
+            Self::OfFile { token, known } => return Ok(Some(header_of_file(token, known).await)),
             Self::OfUser { server, .. } if server.is_foreign() => return Ok(None),
             Self::OfUser { place, known, .. } => (place, known),
         };
@@ -79,8 +97,15 @@ impl Authorization {
 
     /// Reads the token anew for the next call. The server has refused this one: it may have created another.
     pub(super) fn forget(&self) {
-        if let Self::OfUser { known, .. } = self {
-            *known.write().unwrap_or_else(PoisonError::into_inner) = None;
+        match self {
+            Self::OfUser { known, .. } => {
+                *known.write().unwrap_or_else(PoisonError::into_inner) = None;
+            }
+            Self::OfFile { known, .. } => {
+                let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
+                known.read_at = None;
+            }
+            Self::None | Self::Configured(_) => {}
         }
     }
 
@@ -90,6 +115,63 @@ impl Authorization {
             Self::OfUser { server, .. } => Some(server.clone()),
             _ if config.own_server && is_here(config) => Some(OwnServer::new(None)),
             _ => None,
+        }
+    }
+}
+
+/// Returns the header with the token of a file.
+async fn header_of_file(token: &Secret, known: &RwLock<FollowedHeader>) -> HeaderValue {
+    let current = known.read().unwrap_or_else(PoisonError::into_inner).clone();
+    if current.is_fresh(Instant::now()) {
+        return current.header;
+    }
+    let token = token.clone();
+    let again = blocking::run(move || token.read_again()).await;
+    let found = again.as_ref().and_then(bearer::header);
+    let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
+    known.has_read(found, Instant::now());
+    known.header.clone()
+}
+
+/// The header of a token whose file may change.
+#[derive(Debug, Clone)]
+pub(super) struct FollowedHeader {
+    header: HeaderValue,
+    /// When the file was read last. `None` to read it at the next call, and to send what it has at once.
+    read_at: Option<Instant>,
+    /// Another token that the file has, and since when.
+    next: Option<(HeaderValue, Instant)>,
+}
+
+impl FollowedHeader {
+    fn new(header: HeaderValue, now: Instant) -> Self {
+        Self {
+            header,
+            read_at: Some(now),
+            next: None,
+        }
+    }
+
+    fn is_fresh(&self, now: Instant) -> bool {
+        self.read_at
+            .is_some_and(|at| now.duration_since(at) < READ_INTERVAL)
+    }
+
+    /// Takes in what the file has now; `None` while it is being replaced.
+    fn has_read(&mut self, found: Option<HeaderValue>, now: Instant) {
+        let is_refused = self.read_at.replace(now).is_none();
+        let Some(found) = found.filter(|found| *found != self.header) else {
+            self.next = None;
+            return;
+        };
+        let since = match self.next.take() {
+            Some((next, since)) if next == found => since,
+            _ => now,
+        };
+        if is_refused || now.duration_since(since) >= ADOPTION_TIME {
+            self.header = found;
+        } else {
+            self.next = Some((found, since));
         }
     }
 }
@@ -125,4 +207,31 @@ pub(super) fn refused(error: &impl std::error::Error) -> ErrorReport {
         reason::UNAUTHENTICATED,
         error.to_string(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_token_of_the_file_is_sent_after_a_while_and_at_once_after_a_refusal() {
+        let header = |token: &'static str| HeaderValue::from_static(token);
+        let start = Instant::now();
+        let mut known = FollowedHeader::new(header("one"), start);
+        assert!(known.is_fresh(start) && !known.is_fresh(start + READ_INTERVAL));
+        let mut read = |found: Option<&'static str>, seconds: u64| {
+            known.has_read(found.map(header), start + Duration::from_secs(seconds));
+            known.header.to_str().unwrap().to_owned()
+        };
+        assert_eq!(read(Some("two"), 1), "one");
+        assert_eq!(read(None, 2), "one", "it is being replaced");
+        assert_eq!(read(Some("two"), 3), "one");
+        assert_eq!(read(Some("two"), 12), "one", "for 9 s");
+        assert_eq!(read(Some("two"), 13), "two");
+        assert_eq!(read(Some("two"), 14), "two");
+        known.read_at = None;
+        assert!(!known.is_fresh(start));
+        known.has_read(Some(header("three")), start + Duration::from_secs(15));
+        assert_eq!(known.header, "three");
+    }
 }

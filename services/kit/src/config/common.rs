@@ -347,6 +347,12 @@ impl Common {
         }
     }
 
+    /// Returns true if callers have names of their own, and so can belong to several tenants.
+    #[must_use]
+    pub fn names_callers(&self) -> bool {
+        self.protection.callers_file.is_some() || self.protection.jwt.is_some()
+    }
+
     /// Returns the token of this process's servers, for parts of the process that call them.
     #[must_use]
     pub fn token(&self) -> Option<&Secret> {
@@ -393,7 +399,11 @@ fn token(key: &str, token: Option<&Secret>, file: Option<&Path>) -> Result<Optio
             )));
         }
         (Some(token), None) => token.clone(),
-        (None, Some(path)) => Secret::new(read(&format!("{key}.token_file"), path)?.trim()),
+        (None, Some(path)) => Secret::of_file(path).map_err(|source| Error::NamedFile {
+            key: format!("{key}.token_file"),
+            path: path.to_owned(),
+            source,
+        })?,
         (None, None) => return Ok(None),
     };
     if token.expose().is_empty() {

@@ -11,12 +11,12 @@ use tonic::Code;
 use tonic::transport::server::{TcpConnectInfo, TlsConnectInfo};
 use webpki::EndEntityCert;
 
+use super::own_token::OwnToken;
 use super::{Config, Error, TokenSource};
 use crate::bearer;
 use crate::callers::CallersFile;
 use crate::jwt;
 use crate::principal::Principal;
-use crate::secret::Secret;
 use crate::shutdown::Shutdown;
 
 /// Advice for callers without a valid token, by where the token comes from.
@@ -27,7 +27,7 @@ const SEND_TOKEN_OF_USER: &str = "send the header `authorization: Bearer <token>
 /// The ways in which one server recognises its callers. Without any, every caller is the local principal.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Authentication {
-    token: Option<Secret>,
+    token: Option<OwnToken>,
     /// The token is that of the user, not a configured one.
     is_of_user: bool,
     callers: Option<CallersFile>,
@@ -44,24 +44,20 @@ impl Authentication {
         let source = config.token_source(address);
         Ok(Self {
             is_of_user: matches!(source, TokenSource::OfUser(_)),
-            token: source.token()?,
+            token: source.token()?.map(OwnToken::new),
             callers: config.callers.clone(),
             jwt: config.jwt.clone().map(jwt::Verifier::new),
         })
     }
 
-    /// Follows the callers file until the server shuts down.
-    pub(super) fn follow_callers(&self, shutdown: &Shutdown) {
-        let Some(callers) = self.callers.clone() else {
-            return;
-        };
-        let shutdown = shutdown.child();
-        tokio::spawn(async move {
-            tokio::select! {
-                () = shutdown.draining() => {}
-                () = callers.follow() => {}
-            }
-        });
+    /// Follows the callers file and the file of the token until the server shuts down.
+    pub(super) fn follow_files(&self, shutdown: &Shutdown) {
+        if let Some(callers) = self.callers.clone() {
+            follow(callers.follow(), shutdown);
+        }
+        if let Some(token) = self.token.clone() {
+            follow(token.follow(), shutdown);
+        }
     }
 
     /// Returns true if the server asks who its callers are.
@@ -99,7 +95,7 @@ impl Authentication {
     }
 
     async fn of_token(&self, token: &str) -> Result<Principal, ErrorReport> {
-        if self.token.as_ref().is_some_and(|own| own.matches(token)) {
+        if self.token.as_ref().is_some_and(|own| own.accepts(token)) {
             return Ok(Principal::local());
         }
         let callers = self.callers.as_ref();
@@ -126,6 +122,17 @@ impl Authentication {
         let text = format!("{problem}; {advice}");
         ErrorReport::new(Code::Unauthenticated, reason::UNAUTHENTICATED, text)
     }
+}
+
+/// Runs this until the server shuts down.
+fn follow(changes: impl Future<Output = ()> + Send + 'static, shutdown: &Shutdown) {
+    let shutdown = shutdown.child();
+    tokio::spawn(async move {
+        tokio::select! {
+            () = shutdown.draining() => {}
+            () = changes => {}
+        }
+    });
 }
 
 /// Returns the names in the client certificate of a connection: SPIFFE URIs, then DNS names. The handshake has verified that it is

@@ -9,6 +9,7 @@ mod call;
 mod connections;
 mod health;
 mod memory;
+mod own_token;
 mod registry;
 mod running;
 mod tls;
@@ -338,7 +339,7 @@ impl Builder {
             .with_keepalive(Some(self.config.limits.keepalive_interval));
         let incoming = connections::limited(incoming, self.config.limits.connections);
         let authentication = Authentication::of(&self.config, address)?;
-        authentication.follow_callers(shutdown);
+        authentication.follow_files(shutdown);
         let Some(tls) = self.config.tls.clone() else {
             return self
                 .serve(address, incoming, authentication, shutdown)

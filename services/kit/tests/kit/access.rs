@@ -69,6 +69,42 @@ async fn tokens() {
         .unwrap();
 }
 
+#[tokio::test]
+async fn a_token_is_replaced_without_a_restart_and_without_a_refused_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, "first\n").unwrap();
+    let token = || Some(Secret::of_file(&file).unwrap());
+    let server = probe::serve_alone(Config {
+        token: token(),
+        ..probe::config()
+    })
+    .await;
+    let follower = Channel::connect_lazy(&client::Config {
+        token: token(),
+        ..client::Config::new(probe::uri(&server))
+    });
+    let follower = follower.unwrap();
+    call(follower.clone(), "Echo", b"x").await.unwrap();
+    std::fs::write(&file, "").unwrap();
+    call(follower.clone(), "Echo", b"x").await.unwrap();
+    std::fs::write(&file, "second\n").unwrap();
+    let is_known = async {
+        let second = probe::with_token(&server, "second");
+        while call(second.clone(), "Echo", b"x").await.is_err() {
+            call(follower.clone(), "Echo", b"x").await.unwrap();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let known = tokio::time::timeout(Duration::from_secs(20), is_known).await;
+    known.expect("the new token is accepted");
+    call(follower, "Echo", b"x").await.unwrap();
+    for unknown in ["secon", "second2", "third"] {
+        let refused = call(probe::with_token(&server, unknown), "Echo", b"x").await;
+        assert!(refused.is_err(), "{unknown:?}");
+    }
+}
+
 fn token_in(folder: &tempfile::TempDir) -> LoopbackToken {
     let path = folder.path().to_str().unwrap();
     LoopbackToken::of_user(|name| (name == "XDG_RUNTIME_DIR").then_some(path))

@@ -283,14 +283,14 @@ fn token(token: Option<Secret>, file: Option<&Path>) -> Result<Option<Secret>, F
             return Err(FieldError::new("token", description));
         }
         (token, None) => return Ok(token),
-        (None, Some(path)) => std::fs::read_to_string(path).map_err(|error| {
+        (None, Some(path)) => Secret::of_file(path).map_err(|error| {
             FieldError::new("token_file", format!("{}: {error}", path.display()))
         })?,
     };
-    if token.trim().is_empty() {
+    if token.expose().is_empty() {
         return Err(FieldError::new("token_file", "contains no token"));
     }
-    Ok(Some(Secret::new(token.trim())))
+    Ok(Some(token))
 }
 
 /// Parses an address into the normalised form used for comparison.

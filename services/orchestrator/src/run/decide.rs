@@ -127,6 +127,7 @@ impl Planning {
         let view = screen.view()?;
         let observation = &view.observation;
         let task = run.task();
+        let written_by_model = run.config.features.tell_authors && task.is_written_by_model();
         Some(PlanRequest {
             goal: task.spec.goal.clone(),
             instructions: instructions(task),
@@ -146,6 +147,11 @@ impl Planning {
             applications: self.applications.clone(),
             current_url: task.open_step().and_then(|step| step.current_url.clone()),
             context: self.context(task),
+            written_by_model,
+            person_texts: match written_by_model {
+                true => task.user_texts().map(str::to_owned).collect(),
+                false => Vec::new(),
+            },
         })
     }
 

@@ -15,6 +15,8 @@ pub struct LoopFeatures {
     pub correct_progress: bool,
     /// Tell the planner the URL of the page that the browser in front shows.
     pub tell_page_url: bool,
+    /// Tell the planner which texts of the task a model wrote.
+    pub tell_authors: bool,
     /// Read entered text again on the next screen.
     pub read_text_back: bool,
     /// Read the text of a page only if a browser is in front.
@@ -65,6 +67,7 @@ impl LoopFeatures {
         authenticated_creator: true,
         correct_progress: true,
         tell_page_url: true,
+        tell_authors: true,
         read_text_back: true,
         gate_page_text: true,
         capture_end_screen: true,

@@ -249,6 +249,7 @@ mod tests {
                     config.features.compare_former_text,
                     config.features.sends_addresses,
                     !config.retry.trust_kinds,
+                    config.features.tell_authors,
                 ),
             )
         };
@@ -298,6 +299,7 @@ mod tests {
         members.remove("trust_kinds");
         members.remove("recheck_elsewhere");
         members.remove("compare_former_text");
+        members.remove("tell_authors");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
         members.remove("estimate_usage");

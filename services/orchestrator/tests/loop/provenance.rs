@@ -319,6 +319,11 @@ async fn typed_after_words(as_goal: bool, written_by_model: bool) -> (Vec<String
     }
     let story = cluster.follow(&name).await;
     assert_eq!(cluster.world.done().len(), 1, "{}", story.text());
+    let request = cluster.world.plans().pop().expect("the planner is asked");
+    assert_eq!(request.written_by_model, written_by_model);
+    let of_people = request.person_texts.join("\n");
+    assert!(!of_people.contains(WORDS), "{of_people}");
+    assert_eq!(!of_people.is_empty(), written_by_model && !as_goal);
     replay::check(&cluster, &name).await;
     (reasons(&story), cluster.world.named_hosts())
 }

@@ -88,6 +88,8 @@ pub(crate) fn request(step: usize, look: Look) -> PlanRequest {
         applications: Vec::new(),
         current_url: None,
         context: TaskContext::default(),
+        written_by_model: false,
+        person_texts: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@
 //! - [`mod@paragraphs`]: joins lines, since an order may span several
 //!
 //! It decides and hides nothing. As a word list, it misses whatever the lists do not contain: `docs/policy.md` has its
-//! precision and recall. Invariant: no text beside an order exempts it. Only the user's own words do.
+//! precision and recall. Invariant: no text beside an order exempts it. Only words that a person wrote to the task do.
 
 pub mod paragraphs;
 pub mod rules;
@@ -80,7 +80,15 @@ fn holds(long: &[String], short: &[String]) -> bool {
     short.is_empty() || long.windows(short.len()).any(|part| part == short)
 }
 
+/// Returns the texts that people wrote to the task. What a model wrote in their place is none: it may have it from a page.
 fn own_words(request: &PlanRequest) -> Vec<Vec<String>> {
+    if request.written_by_model {
+        return request
+            .person_texts
+            .iter()
+            .map(|text| words(text))
+            .collect();
+    }
     let texts = [&request.goal, &request.instructions].into_iter();
     let texts = texts.chain(&request.user_messages);
     texts.map(|text| words(text)).collect()

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Once;
 
 use motorium_kit::config::{Environment, Section as _};
+use motorium_kit::server::HealthCheck as _;
 use motorium_planner::Settings;
 use motorium_proto::service::{BackendState, Planner as _};
 
@@ -418,4 +419,22 @@ fn unknown_model_is_used_with_a_warning() {
         own("base_url = \"http://127.0.0.1:9/v1\"")
     );
     assert_eq!(logged(&known), "");
+}
+
+#[tokio::test]
+async fn a_planner_without_a_configured_backend_cannot_work() {
+    let settings: Settings =
+        toml::from_str(r#"backends = ["claude_som", "openai_computer"]"#).unwrap();
+    let planner = settings.resolve_in(&Environment::default()).unwrap();
+    let problem = planner.check().await.unwrap_err();
+    for key in [
+        "claude_som: no key found",
+        "$ANTHROPIC_API_KEY",
+        "$OPENAI_API_KEY",
+    ] {
+        assert!(problem.contains(key), "{problem}");
+    }
+    let settings: Settings = toml::from_str(r#"backends = ["claude_som", "phrasebook"]"#).unwrap();
+    let planner = settings.resolve_in(&Environment::default()).unwrap();
+    assert_eq!(planner.check().await, Ok(()));
 }

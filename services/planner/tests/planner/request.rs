@@ -32,6 +32,8 @@ pub(crate) fn request(goal: &str, seen: &str) -> PlanRequest {
         applications: Vec::new(),
         current_url: None,
         context: TaskContext::default(),
+        written_by_model: false,
+        person_texts: Vec::new(),
     }
 }
 

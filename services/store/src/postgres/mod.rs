@@ -188,6 +188,18 @@ impl PostgresStore {
         written.map_err(|fault| self.error(fault))
     }
 
+    /// Runs a write. Its size does not matter here: the server bounds its own log.
+    async fn writing_content<T, W>(
+        &self,
+        _bytes: usize,
+        write: impl FnOnce(Self) -> W,
+    ) -> Result<T, Error>
+    where
+        W: Future<Output = Result<T, StatementError>> + Send,
+    {
+        self.writing(write).await
+    }
+
     /// Does nothing: a query shows whether the server is there.
     #[expect(
         clippy::unused_self,

@@ -17,8 +17,11 @@ use crate::{
 #[async_trait]
 impl TaskStore for Store {
     async fn create_task(&self, task: CreateTask) -> Result<Created, Error> {
-        self.writing(|store| async move { store.create(task).await })
-            .await
+        self.writing_content(
+            task.bytes(),
+            |store| async move { store.create(task).await },
+        )
+        .await
     }
 
     async fn get_task(&self, name: &TaskName) -> Result<TaskRow, Error> {
@@ -103,7 +106,7 @@ impl TaskStore for Store {
     }
 
     async fn put_resource(&self, put: PutResource) -> Result<ResourceRow, Error> {
-        self.writing(|store| async move { store.put(put).await })
+        self.writing_content(put.bytes(), |store| async move { store.put(put).await })
             .await
     }
 

@@ -186,15 +186,28 @@ impl SqliteStore {
         writer::begin(&self.writer).await
     }
 
-    /// Runs a write on the write thread.
+    /// Runs a write of a small row on the write thread.
     async fn writing<T, W>(&self, write: impl FnOnce(Self) -> W) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, StatementError>> + Send + 'static,
+    {
+        self.writing_content(0, write).await
+    }
+
+    /// Runs a write with this much content, in bytes, on the write thread.
+    async fn writing_content<T, W>(
+        &self,
+        bytes: usize,
+        write: impl FnOnce(Self) -> W,
+    ) -> Result<T, Error>
     where
         T: Send + 'static,
         W: Future<Output = Result<T, StatementError>> + Send + 'static,
     {
         let (store, write) = (self.clone(), write(self.clone()));
         let written = async move { write.await.map_err(|fault| store.error(fault)) };
-        self.write_thread.run(written).await
+        self.write_thread.run(bytes, written).await
     }
 
     async fn add(&self, append: Append) -> Result<Appended, Error> {

@@ -28,20 +28,19 @@ const MAX_BATCH_APPENDS: usize = 128;
 
 enum WriteJob {
     Append(Box<PendingAppend>),
-    Other(BoxFuture<'static, ()>),
+    Other {
+        /// Content that the write adds to the log, in bytes.
+        bytes: usize,
+        write: BoxFuture<'static, ()>,
+    },
 }
 
 impl WriteJob {
-    /// Returns the bytes of an append. Other writes are small, but for the creation of a task, which is one of many.
     fn bytes(&self) -> usize {
-        let Self::Append(waiting) = self else {
-            return 0;
-        };
-        let append = &waiting.append;
-        let events: usize = append.events.iter().map(|event| event.body.len()).sum();
-        let view = append.view.as_ref().map_or(0, |(_, view)| view.len());
-        let notes = append.notes.as_ref().map_or(0, |notes| notes.len());
-        events + view + notes
+        match self {
+            Self::Append(waiting) => waiting.append.bytes(),
+            Self::Other { bytes, .. } => *bytes,
+        }
     }
 }
 
@@ -100,9 +99,10 @@ impl Writer {
         answer.await.unwrap_or_else(|_| Err(writer_ended()))
     }
 
-    /// Runs another write on the thread to its end, even if the future is dropped.
+    /// Runs another write, with this much content, on the thread to its end, even if the future is dropped.
     pub(super) async fn run<T: Send + 'static>(
         &self,
+        bytes: usize,
         write: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> Result<T, Error> {
         let (outcome, answer) = oneshot::channel();
@@ -110,7 +110,8 @@ impl Writer {
             // Ignored: the caller may have dropped the future.
             let _ = outcome.send(done);
         });
-        let _ = self.0.send(WriteJob::Other(write.boxed()));
+        let write = write.boxed();
+        let _ = self.0.send(WriteJob::Other { bytes, write });
         answer.await.unwrap_or_else(|_| Err(writer_ended()))
     }
 }
@@ -133,7 +134,7 @@ async fn work(
             match job {
                 WriteJob::Append(waiting) => appends.push(*waiting),
                 // In a task of its own, so that a panic ends only this write and its caller gets an error.
-                WriteJob::Other(write) => drop(tokio::spawn(write).await),
+                WriteJob::Other { write, .. } => drop(tokio::spawn(write).await),
             }
         }
         append_all(pool, file, appends).await;

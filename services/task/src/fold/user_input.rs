@@ -143,6 +143,13 @@ impl Task {
         });
     }
 
+    /// Returns true if a model wrote the goal or a message in the place of a person.
+    #[must_use]
+    pub fn is_written_by_model(&self) -> bool {
+        let mut stated = self.user_statements.iter();
+        self.spec.written_by_model || stated.any(|statement| statement.written_by_model)
+    }
+
     /// Returns every text that people wrote, also in earlier tasks of the session. Excludes descriptions of manual actions, which
     /// quote labels from the screen, and what a model wrote in the place of a person, which may have it from a page.
     pub fn user_texts(&self) -> impl Iterator<Item = &str> {

@@ -1,10 +1,10 @@
 //! Latency of cancel, pause and take-over in every phase of a task.
 //!
 //! Each combination is measured [`DEFAULT_ATTEMPTS`] times and printed. Only a generous maximum is asserted, and that no input follows.
-//! To measure, use more attempts on an idle machine:
+//! To measure, use more attempts on an idle machine. The target is asserted as well then:
 //!
 //! ```sh
-//! MOTORIUM_STOPS=200 cargo t --release --test e2e scripted::stop_latency -- --nocapture
+//! MOTORIUM_STOPS=17 cargo t --test e2e scripted::stop_latency -- --nocapture --test-threads=1
 //! ```
 
 use std::time::Duration;
@@ -26,6 +26,9 @@ use super::task;
 const DEFAULT_ATTEMPTS: usize = 5;
 /// Maximum latency, also on a busy machine.
 const MAX_LATENCY: Duration = Duration::from_secs(5);
+/// Maximum time until the last input of 99 of 100 stops on an idle machine. The event of a stop may come later: that of a
+/// cancellation after the screen at the end.
+const MAX_P99: Duration = Duration::from_millis(100);
 /// After this time without input, none is in flight.
 const IDLE_TIME: Duration = Duration::from_millis(200);
 /// Number of characters to type. Long enough to be interrupted.
@@ -176,11 +179,16 @@ impl Attempts {
             ("event", of(|took| took.event)),
         ] {
             eprintln!("{}: {name} {}", self.what, summary(&mut times));
-            let longest = times.last().copied().unwrap_or_default();
+            let longest = percentile(&times, 100);
+            let what = &self.what;
             assert!(
                 longest < MAX_LATENCY,
-                "{}: {name} came after {longest:?}",
-                self.what
+                "{what}: {name} came after {longest:?}"
+            );
+            let p99 = percentile(&times, 99);
+            assert!(
+                !is_measurement() || name == "event" || p99 <= MAX_P99,
+                "{what}: the last input of 1 in 100 came after {p99:?}"
             );
         }
     }
@@ -189,22 +197,32 @@ impl Attempts {
 /// Sorts the times and formats their percentiles.
 fn summary(times: &mut [Duration]) -> String {
     times.sort();
-    let percentile = |percent: usize| {
-        let rank = (times.len() * percent).div_ceil(100).max(1);
-        times[rank - 1].as_secs_f64() * 1e3
-    };
+    let millis = |percent: usize| percentile(times, percent).as_secs_f64() * 1e3;
     format!(
         "p50 {:.1} ms, p95 {:.1} ms, p99 {:.1} ms, max {:.1} ms of {}",
-        percentile(50),
-        percentile(95),
-        percentile(99),
-        percentile(100),
+        millis(50),
+        millis(95),
+        millis(99),
+        millis(100),
         times.len()
     )
 }
 
+/// Returns a percentile of sorted times.
+fn percentile(times: &[Duration], percent: usize) -> Duration {
+    let rank = (times.len() * percent).div_ceil(100).max(1);
+    times[rank - 1]
+}
+
+/// Variable with the number of attempts, on a machine that is idle.
+const ATTEMPTS: &str = "MOTORIUM_STOPS";
+
+fn is_measurement() -> bool {
+    std::env::var_os(ATTEMPTS).is_some()
+}
+
 fn tries() -> usize {
-    let wanted = std::env::var("MOTORIUM_STOPS");
+    let wanted = std::env::var(ATTEMPTS);
     wanted.map_or(DEFAULT_ATTEMPTS, |number| {
         number.parse().expect("MOTORIUM_STOPS is a number")
     })

@@ -1,5 +1,6 @@
 //! State that is kept between calls, and usage counts.
 
+use motorium_kit::server::HealthCheck as _;
 use motorium_planner::Settings;
 use motorium_planner::backends::UsageMeter;
 use motorium_planner::backends::estimate::{self, Estimate};
@@ -34,6 +35,20 @@ async fn repeatedly_failing_backend_opens_its_circuit() {
     assert_eq!(backends[1].state, BackendState::Ready);
     assert!(backends[1].median_latency.is_some());
     assert_eq!(backends[1].usage.input_tokens, Some(4 * 1400));
+}
+
+#[tokio::test]
+async fn a_planner_whose_circuits_are_all_open_cannot_work() {
+    let overloaded = || vec![Reply::of(529, "", "{}")];
+    let stage = Setup::with_both(overloaded(), overloaded()).await;
+    for _ in 0..3 {
+        assert_eq!(stage.service.check().await, Ok(()));
+        stage.plan().await.unwrap_err();
+    }
+    let problem = stage.service.check().await.unwrap_err();
+    for part in ["claude_som: ", "operator: ", "overloaded"] {
+        assert!(problem.contains(part), "{problem}");
+    }
 }
 
 #[tokio::test]
