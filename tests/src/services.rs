@@ -219,7 +219,9 @@ fn token_of(command: &std::process::Command) -> LoopbackToken {
 
 fn ready_address(line: &str) -> Option<SocketAddr> {
     let entry: Value = serde_json::from_str(line).ok()?;
-    (entry["message"] == "ready").then(|| entry["address"].as_str()?.parse().ok())?
+    // The gateway has no server of the kit, and says so in words of its own.
+    let is_ready = entry["message"] == "ready" || entry["message"] == "the gateway is ready";
+    is_ready.then(|| entry["address"].as_str()?.parse().ok())?
 }
 
 fn channel(url: &str, token: LoopbackToken) -> Channel {

@@ -246,21 +246,21 @@ pub struct Append {
 }
 
 impl CreateTask {
-    /// Returns the size of its content, in bytes.
+    /// Returns about the size that it has in the log of a database, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         bytes_of(&self.labels) + self.snapshot.len() + self.first_event.body.len()
     }
 }
 
 impl PutResource {
-    /// Returns the size of its content, in bytes.
+    /// Returns about the size that it has in the log of a database, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         bytes_of(&self.labels) + self.body.len()
     }
 }
 
 impl Append {
-    /// Returns the size of its content, in bytes.
+    /// Returns about the size that it has in the log of a database, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let events: usize = self.events.iter().map(|event| event.body.len()).sum();
         let view = self.view.as_ref().map_or(0, |(_, view)| view.len());
@@ -274,10 +274,13 @@ impl Append {
     }
 }
 
-/// Returns the size of labels, in bytes.
+/// Size that a label has in the log of a database, in bytes.
+// Each is a row with an index, and changes pages of 4 KiB: 2000 tasks with 100 labels of 512 bytes made 2.8 GB of log.
+const LABEL_BYTES: usize = 4 * 4096;
+
+/// Returns the size of labels in the log of a database, in bytes.
 fn bytes_of(labels: &BTreeMap<String, String>) -> usize {
-    let labels = labels.iter();
-    labels.map(|(key, value)| key.len() + value.len()).sum()
+    labels.len() * LABEL_BYTES
 }
 
 /// Result of an append.

@@ -71,25 +71,38 @@ async fn stored_tasks_survive_reopening() {
     assert_eq!(store.generation(), generation);
 }
 
-#[tokio::test]
-async fn the_log_of_large_creations_is_moved_into_the_database() {
-    const SIZE: usize = 8 << 20;
+/// Creates tasks, which are fewer than the writes between two checkpoints, and waits until the log is moved into the database.
+async fn check_log_is_moved(tasks: impl Iterator<Item = CreateTask>) {
+    const MOVED_BYTES: u64 = 8 << 20;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("motorium.db");
     let store = open(&file).await.unwrap();
-    // 264 MiB in far fewer writes than are counted: only their bytes make a checkpoint due.
-    for number in 0..33 {
-        let created = store.create_task(task(&format!("t{number}"), SIZE)).await;
-        created.unwrap();
+    for task in tasks {
+        store.create_task(task).await.unwrap();
     }
     let is_moved = async {
-        while fs::metadata(&file).unwrap().len() < SIZE as u64 {
+        while fs::metadata(&file).unwrap().len() < MOVED_BYTES {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     let moved = tokio::time::timeout(Duration::from_secs(30), is_moved).await;
     moved.expect("the log grows with the creations of tasks");
     store.close().await;
+}
+
+#[tokio::test]
+async fn the_log_of_large_creations_is_moved_into_the_database() {
+    check_log_is_moved((0..33).map(|number| task(&format!("t{number}"), 8 << 20))).await;
+}
+
+#[tokio::test]
+async fn the_log_of_many_labels_is_moved_into_the_database() {
+    let label = |number: usize| (format!("{number:0256}"), "v".repeat(256));
+    let labelled = |number: usize| CreateTask {
+        labels: (0..100).map(label).collect(),
+        ..task(&format!("t{number}"), 0)
+    };
+    check_log_is_moved((0..170).map(labelled)).await;
 }
 
 #[tokio::test]

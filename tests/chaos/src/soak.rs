@@ -2,7 +2,8 @@
 //!
 //! The minimum of an hour for which files are kept that no task uses is passed in a minute: the times of stored files are set
 //! back. Everything else has its own time. Memory, open files and disk must not grow after the warm-up. The audit log alone is
-//! measured and not judged: its records are kept for a day at least, and their times cannot be set back in a chain of hashes.
+//! measured and not judged: its records are kept for a day at least, and their times cannot be set back in a chain of hashes. The
+//! log of the database is never made smaller, only used again, so that its largest size is judged.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -35,6 +36,8 @@ enum Quantity {
     OpenFiles,
     /// Size of a part of a data folder, in bytes.
     Disk,
+    /// Size of the log of a database, in bytes.
+    DatabaseLog,
     /// Size of an audit log, in bytes, which grows with what is done.
     AuditLog,
 }
@@ -49,10 +52,26 @@ impl Quantity {
             Self::OpenFiles => Some(8.0),
             // Free pages of a database, files of tasks that run.
             Self::Disk => Some(f64::from(8 << 20)),
-            Self::AuditLog => None,
+            Self::DatabaseLog | Self::AuditLog => None,
+        }
+    }
+
+    /// Returns its maximum; `None` if only its growth is judged.
+    fn max(self) -> Option<f64> {
+        match self {
+            // The bytes between two checkpoints, and what is written while one runs.
+            Self::DatabaseLog => Some(f64::from(512 << 20)),
+            _ => None,
         }
     }
 }
+
+/// Parts of the data folder of an Orchestrator.
+const STORE: [(Quantity, &str); 3] = [
+    (Quantity::Disk, "tasks.db"),
+    (Quantity::DatabaseLog, "tasks.db-wal"),
+    (Quantity::Disk, "blobs"),
+];
 
 /// Course of a quantity over a run.
 #[derive(Debug, Serialize)]
@@ -67,6 +86,8 @@ struct Course {
     growth: f64,
     /// Maximum of the growth. `None` if it is not judged.
     max_growth: Option<f64>,
+    /// Maximum of all values. `None` if they are not judged.
+    limit: Option<f64>,
 }
 
 impl Course {
@@ -85,11 +106,13 @@ impl Course {
             per_hour: slope * 3600.0,
             growth: slope * (end - begin),
             max_growth: allowance.map(|least| least.max(first * MAX_RELATIVE_GROWTH)),
+            limit: quantity.max(),
         })
     }
 
     fn is_flat(&self) -> bool {
         self.max_growth.is_none_or(|max| self.growth <= max)
+            && self.limit.is_none_or(|limit| self.max <= limit)
     }
 }
 
@@ -113,9 +136,9 @@ impl SoakReport {
     pub(crate) fn complaints(&self) -> Vec<String> {
         let grown = self.courses.iter().filter(|(_, course)| !course.is_flat());
         let grown = grown.map(|(what, course)| {
-            let allowed = course.max_growth.unwrap_or_default();
-            let grew = course.growth;
-            format!("{what}: grew by {grew:.0} after the warm-up, of {allowed:.0} allowed")
+            let Course { growth, max, .. } = course;
+            let allowed = course.max_growth.or(course.limit).unwrap_or_default();
+            format!("{what}: {max:.0} at most, grew by {growth:.0} after the warm-up, of {allowed:.0} allowed")
         });
         let repeated = self.actions_received_twice;
         let repeated = (repeated > 0).then(|| format!("{repeated} actions were received twice"));
@@ -152,8 +175,9 @@ pub(crate) async fn run(scope: &RunOptions, store: Store, time: Duration) -> Soa
                     open_files,
                 );
             }
-            for (name, size) in disk_use(&data) {
-                samples.add(at, Quantity::Disk, name.to_owned(), Some(size));
+            for (quantity, name) in STORE {
+                let size = size(&data.join(name));
+                samples.add(at, quantity, name.to_owned(), Some(size));
             }
             let of_executor = fleet.executor_data();
             for (name, size) in [
@@ -235,11 +259,6 @@ fn open_files(process: u32) -> Option<u64> {
     Some(entries.count() as u64)
 }
 
-/// Returns the sizes of the parts of the orchestrators' data folder, in bytes.
-fn disk_use(data: &Path) -> [(&'static str, u64); 3] {
-    ["tasks.db", "tasks.db-wal", "blobs"].map(|name| (name, size(&data.join(name))))
-}
-
 /// Returns the size of a file, or of the files in a folder, in bytes.
 fn size(path: &Path) -> u64 {
     let files = files_below(path);
@@ -302,6 +321,8 @@ mod tests {
         assert!(!course(Quantity::Disk, 10.0 * MIB, 20.0 * MIB).is_flat());
         assert!(course(Quantity::Disk, 10.0 * MIB, -20.0 * MIB).is_flat());
         assert!(course(Quantity::AuditLog, 0.0, 900.0 * MIB).is_flat());
+        assert!(course(Quantity::DatabaseLog, 0.0, 500.0 * MIB).is_flat());
+        assert!(!course(Quantity::DatabaseLog, 0.0, 600.0 * MIB).is_flat());
     }
 
     #[test]

@@ -195,7 +195,7 @@ impl SqliteStore {
         self.writing_content(0, write).await
     }
 
-    /// Runs a write with this much content, in bytes, on the write thread.
+    /// Runs a write of this size in the log, in bytes, on the write thread.
     async fn writing_content<T, W>(
         &self,
         bytes: usize,

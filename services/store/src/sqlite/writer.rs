@@ -29,7 +29,7 @@ const MAX_BATCH_APPENDS: usize = 128;
 enum WriteJob {
     Append(Box<PendingAppend>),
     Other {
-        /// Content that the write adds to the log, in bytes.
+        /// Size that the write has in the log, in bytes.
         bytes: usize,
         write: BoxFuture<'static, ()>,
     },
@@ -99,7 +99,7 @@ impl Writer {
         answer.await.unwrap_or_else(|_| Err(writer_ended()))
     }
 
-    /// Runs another write, with this much content, on the thread to its end, even if the future is dropped.
+    /// Runs another write, of this size in the log, on the thread to its end, even if the future is dropped.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         bytes: usize,
