@@ -272,7 +272,7 @@ mod tests {
                 true,
                 true,
             ),
-            (true, true, true, true),
+            (true, true, true, true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut().unwrap().remove("wants_new_texts");
@@ -322,7 +322,7 @@ mod tests {
                 false,
                 false,
             ),
-            (false, false, false, false),
+            (false, false, false, false, false),
         );
         assert_eq!(read(&json), before);
     }
