@@ -7,10 +7,11 @@
 //! It does not know which servers may have a token: [`Audiences`](super::Audiences) do.
 
 use std::sync::{PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::HeaderValue;
 use motorium_proto::error::{ErrorReport, reason};
+use tokio::time::Instant;
 use tonic::Code;
 
 use super::own_server::OwnServer;

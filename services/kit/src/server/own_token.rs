@@ -4,7 +4,9 @@
 //! that was stolen is withdrawn at once by a restart.
 
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::secret::Secret;
 use crate::watched_file;

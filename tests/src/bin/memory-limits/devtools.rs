@@ -7,7 +7,6 @@ use std::time::Duration;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::routing::get;
 use axum::{Json, Router};
-use futures::SinkExt as _;
 use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::serve_application;
 use motorium_tests::services::{Server, TestSetup};
@@ -15,9 +14,6 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
-use tokio_tungstenite::tungstenite;
-use tokio_tungstenite::tungstenite::protocol::frame::Frame;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
 use crate::{Filled, Measured, Measurement};
 
@@ -71,40 +67,6 @@ pub(crate) async fn long_message() -> Measured {
         true
     })
     .await
-}
-
-/// Sends a message in fragments without an end.
-pub(crate) async fn endless_fragments() -> Measured {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let fragments = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let socket = fragments.local_addr().expect("it is bound");
-    let address = listener.local_addr().expect("it is bound");
-    let router = Router::new().route(
-        "/json/version",
-        get(move || async move { Json(version(socket)) }),
-    );
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    measure(address, send_fragments(&fragments)).await
-}
-
-/// Returns true if all fragments could be sent.
-async fn send_fragments(listener: &TcpListener) -> bool {
-    let (stream, _) = listener.accept().await.expect("the Executor connects");
-    let socket = tokio_tungstenite::accept_async(stream).await;
-    let mut socket = socket.expect("the Executor speaks WebSocket");
-    let mut opcode = OpCode::Data(Data::Text);
-    for _ in 0..LENGTH >> 20 {
-        let frame = Frame::message(vec![b'x'; 1 << 20], opcode, false);
-        if socket
-            .send(tungstenite::Message::Frame(frame))
-            .await
-            .is_err()
-        {
-            return false;
-        }
-        opcode = OpCode::Data(Data::Continue);
-    }
-    true
 }
 
 /// Answers the question for the socket at endless length.

@@ -19,8 +19,9 @@ mod tools;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Maximum size of SQLite's log: that of two checkpoints, because writes go on during one.
-const MAX_LOG_MIB: f64 = 512.0;
+/// Maximum size of SQLite's log, half as much again as was measured: checkpoints do not keep up with tasks of many labels
+/// (`docs/threat-model.md`, "Not defended").
+const MAX_LOG_MIB: f64 = 4000.0;
 
 /// A limit, and how far memory may rise under it.
 struct Case {
@@ -40,7 +41,7 @@ const fn case(name: &'static str, max_rise_mib: f64, refuses: bool) -> Case {
 }
 
 /// The cases, in order.
-const CASES: [Case; 14] = [
+const CASES: [Case; 13] = [
     case("instructions", 270.0, true),
     case("labels", 380.0, true),
     case("messages", 300.0, true),
@@ -51,10 +52,9 @@ const CASES: [Case; 14] = [
     case("list_tasks", 160.0, false),
     case("exports", 1300.0, false),
     case("tool_results", 60.0, true),
-    case("gateway_bodies", 600.0, true),
-    case("devtools_messages", 60.0, false),
-    case("devtools_fragments", 60.0, true),
-    case("devtools_version", 60.0, true),
+    case("gateway_bodies", 530.0, true),
+    case("devtools_messages", 10.0, false),
+    case("devtools_version", 10.0, true),
 ];
 
 /// Result of filling a limit.
@@ -184,7 +184,6 @@ async fn run(case: &str) -> Measured {
         "tool_results" => tools::large_results().await,
         "gateway_bodies" => gateway::bodies().await,
         "devtools_messages" => devtools::long_message().await,
-        "devtools_fragments" => devtools::endless_fragments().await,
         "devtools_version" => devtools::long_version().await,
         case => orchestrator::fill(case).await,
     }
