@@ -111,7 +111,9 @@ impl Area {
             return true;
         };
         let takes = |length: usize, whole: usize, percent: usize| 100 * length >= percent * whole;
-        let is_wide = |span: Span| takes(span.width(), self.width, MIN_SPAN_PERCENT);
+        // A detected box may be larger than the control in it.
+        let control = self.control();
+        let is_wide = |span: Span| takes(span.width(), control.width(), MIN_SPAN_PERCENT);
         if is_wide(span) && self.is_underline(span) {
             return true;
         }
@@ -120,7 +122,7 @@ impl Area {
             true => MIN_LINE_HEIGHT_PERCENT,
             false => MIN_SPAN_PERCENT,
         };
-        if !is_wide(span) || !takes(span.height(), self.height, min_height) {
+        if !is_wide(span) || !takes(span.height(), control.height(), min_height) {
             return false;
         }
         let odd = self.odd_pixels(&changed, span);
@@ -130,6 +132,38 @@ impl Area {
         }
         // A link that changes its colour and is underlined as well.
         Span::of(self.points_of(&odd)).is_some_and(|odd| is_wide(odd) && self.is_underline(odd))
+    }
+
+    /// Returns the part of the area that is not a plain background around it: all of it, if there is none.
+    fn control(&self) -> Span {
+        let rim = RIM_PX as usize;
+        let all = Span {
+            left: 0,
+            top: 0,
+            right: self.width - 1,
+            bottom: self.height - 1,
+        };
+        if self.width <= 2 * rim || self.height <= 2 * rim {
+            return all;
+        }
+        let (right, bottom) = (self.width - 1 - rim, self.height - 1 - rim);
+        let background = self.before[rim * self.width + rim];
+        let corners = [(rim, rim), (right, rim), (rim, bottom), (right, bottom)];
+        let is_plain = |index: usize| {
+            is_same_shade(self.before[index], background)
+                && is_same_shade(self.now[index], background)
+        };
+        if !corners.iter().all(|(x, y)| is_plain(y * self.width + x)) {
+            return all;
+        }
+        let is_content: Vec<bool> = (0..self.before.len())
+            .map(|index| {
+                let (x, y) = (index % self.width, index / self.width);
+                let is_inner = (rim..=right).contains(&x) && (rim..=bottom).contains(&y);
+                is_inner && !is_plain(index)
+            })
+            .collect();
+        Span::of(self.points_of(&is_content)).unwrap_or(all)
     }
 
     fn pairs(&self) -> impl Iterator<Item = (Colour, Colour)> + '_ {

@@ -61,13 +61,6 @@ impl Runner {
         let rests_on = rests_on.or_else(|| beside_look().filter(|_| !is_expected));
         let mut answer = answer;
         let mut in_vain = None;
-        if rests_on.is_none()
-            && !is_expected
-            && elsewhere::changed_only_colour(&self.run, &self.screen)
-        {
-            let named = Message::AnswerOwnColour { answer: &answer };
-            answer = self.run.task().text(named);
-        }
         if let Some(record) = rests_on {
             let (screen, actuator) = (&mut self.screen, &mut self.actuator);
             match elsewhere::look_again(&mut self.run, screen, actuator, &record).await? {

@@ -96,30 +96,6 @@ pub(super) fn changed_beside_look(run: &RunContext, screen: &Screen) -> Option<A
     (may_be_look && look::is_beside_own_look(effect, target)).then(|| record.clone())
 }
 
-/// Returns true if the only sign of the last action is a colour of what it hit: no text came, and nothing changed elsewhere. A toggle
-/// shows no more, and neither does a dead button that is filled while it has the focus.
-pub(super) fn changed_only_colour(run: &RunContext, screen: &Screen) -> bool {
-    let last =
-        completion::last_acting(run.task()).filter(|_| run.config.features.recheck_beside_look);
-    let Some(record) = last.filter(|record| record.action.kind() == ActionKind::Click) else {
-        return false;
-    };
-    let (Some(effect), Some(target), Some(point)) = (&record.effect, record.target, record.point())
-    else {
-        return false;
-    };
-    let (Some(acted), Some(now)) = (screen.acted_on(&record.action_id), screen.observation())
-    else {
-        return false;
-    };
-    let met = &acted.observation;
-    let element = look::element_at(&met.scene, &met.frame, point);
-    let shows_state = element.is_some_and(|(element, _)| look::shows_state_in_itself(element.kind));
-    let texts = changed_texts(met, now, &[target]);
-    let has_text = !texts.appeared.is_empty() || !texts.disappeared.is_empty();
-    !shows_state && !has_text && look::is_only_own_look(effect, target)
-}
-
 /// Looks at the screen once more after an action whose change is elsewhere.
 pub(super) async fn look_again(
     run: &mut RunContext,

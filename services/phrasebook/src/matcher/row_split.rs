@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use motorium_text::characters::is_unspaced;
+
 use super::word_bounds::text_width;
 
 /// Minimum width of a label relative to the line's height. Narrower remains are the inaccuracy of the line's box.
@@ -65,12 +67,25 @@ fn fits(label: &str, gap: &Range<i32>, height: i32) -> bool {
     min_width <= f64::from(gap.end - gap.start) * MAX_CROWDING
 }
 
-/// Returns the byte ranges of the words.
+/// Returns the byte ranges of the words; of a script without spaces, those of its characters.
 fn words(text: &str) -> Vec<Range<usize>> {
     let start = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
-    text.split_whitespace()
-        .map(|word| start(word)..start(word) + word.len())
-        .collect()
+    let mut words = Vec::new();
+    for word in text.split_whitespace() {
+        let first = start(word);
+        let mut from = 0;
+        let mut before = None;
+        for (at, character) in word.char_indices() {
+            let ends = is_unspaced(character) || before.is_some_and(is_unspaced);
+            if ends && at > from {
+                words.push(first + from..first + at);
+                from = at;
+            }
+            before = Some(character);
+        }
+        words.push(first + from..first + word.len());
+    }
+    words
 }
 
 /// Returns the labels if the line has a wide gap, read as two spaces, between any two of them and nowhere else.
@@ -133,6 +148,17 @@ mod tests {
         let parts = split(text, line, 20, toggles.to_vec());
         let labels: Vec<&str> = parts.iter().map(|part| &text[part.bytes.clone()]).collect();
         assert_eq!(labels, expected, "{text}");
+    }
+
+    #[test]
+    fn chinese_line_is_split_between_its_characters() {
+        check(
+            "我同意订阅",
+            27..140,
+            &[12..25, 85..98],
+            &["我同意", "订阅"],
+        );
+        check("我同意", 27..80, &[12..25], &[]);
     }
 
     /// Lines and boxes as Perception read them on a page of checkboxes.

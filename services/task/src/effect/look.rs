@@ -100,20 +100,6 @@ pub fn is_beside_own_look(effect: &Effect, target: CaptureRect) -> bool {
         && near.iter().all(|changed| own.contains_box(changed))
 }
 
-/// Returns whether all that a click has changed may be the look of its target.
-#[must_use]
-pub fn is_only_own_look(effect: &Effect, target: CaptureRect) -> bool {
-    let own = target.inflate(RING_MARGIN, RING_MARGIN);
-    let regions = &effect.change.regions;
-    effect.verdict == Verdict::Confirmed
-        && !effect.window_changed
-        && !effect.change.size_differs
-        && !regions.is_empty()
-        && regions
-            .iter()
-            .all(|region| own.contains_box(&region.bounds))
-}
-
 /// Returns true for kinds that show within their own box what a click has done: their change is an effect.
 #[must_use]
 pub fn shows_state_in_itself(kind: ElementKind) -> bool {
