@@ -230,7 +230,7 @@ pub struct Config {
 enum ParserChoice {
     Embedded,
     /// Another Perception service.
-    Perception(client::Config),
+    Perception(Box<client::Config>),
     /// An OmniParser server.
     OmniParser(OmniParserConfig),
 }
@@ -384,7 +384,9 @@ fn parse_parser(settings: &Settings) -> Result<ParserChoice, Error> {
     }
     match written.split_once(':') {
         None if written == "embedded" => Ok(ParserChoice::Embedded),
-        Some(("perception", url)) => Ok(ParserChoice::Perception(client::Config::new(url))),
+        Some(("perception", url)) => {
+            Ok(ParserChoice::Perception(Box::new(client::Config::new(url))))
+        }
         Some(("omniparser", url)) => Ok(ParserChoice::OmniParser(OmniParserConfig {
             base: url.to_owned(),
             token: settings.parser_token.clone(),
