@@ -287,7 +287,7 @@ impl Config {
     #[must_use]
     pub fn with_client_config(mut self, base: &client::Config) -> Self {
         if let ParserChoice::Perception(config) = &mut self.parser {
-            *config = client::Config {
+            **config = client::Config {
                 uri: std::mem::take(&mut config.uri),
                 ..base.clone()
             };
