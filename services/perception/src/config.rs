@@ -230,7 +230,7 @@ pub struct Config {
 enum ParserChoice {
     Embedded,
     /// Another Perception service.
-    Perception(client::Config),
+    Perception(Box<client::Config>),
     /// An OmniParser server.
     OmniParser(OmniParserConfig),
 }
@@ -287,7 +287,7 @@ impl Config {
     #[must_use]
     pub fn with_client_config(mut self, base: &client::Config) -> Self {
         if let ParserChoice::Perception(config) = &mut self.parser {
-            *config = client::Config {
+            **config = client::Config {
                 uri: std::mem::take(&mut config.uri),
                 ..base.clone()
             };
@@ -384,7 +384,9 @@ fn parse_parser(settings: &Settings) -> Result<ParserChoice, Error> {
     }
     match written.split_once(':') {
         None if written == "embedded" => Ok(ParserChoice::Embedded),
-        Some(("perception", url)) => Ok(ParserChoice::Perception(client::Config::new(url))),
+        Some(("perception", url)) => {
+            Ok(ParserChoice::Perception(Box::new(client::Config::new(url))))
+        }
         Some(("omniparser", url)) => Ok(ParserChoice::OmniParser(OmniParserConfig {
             base: url.to_owned(),
             token: settings.parser_token.clone(),

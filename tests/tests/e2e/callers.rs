@@ -292,8 +292,8 @@ async fn a_secret_that_is_granted_to_none_is_entered_for_no_caller_with_a_name()
         ];
         let ended = setup.motorium(&act).await;
         assert_eq!(ended.code, Some(code), "{grants:?}: {ended:?}");
-        let report = ended.stdout.contains("secret_grants");
-        assert_eq!(report, code == 1, "{ended:?}");
+        let names_rule = ended.stdout.contains("secret_grants");
+        assert_eq!(names_rule, code == 1, "{ended:?}");
         let typed = std::fs::read_to_string(&input).unwrap_or_default();
         assert_eq!(!typed.is_empty(), code == 0, "{typed}");
     }
