@@ -49,18 +49,21 @@ pub fn summarise(task: &Task, end: &Event) -> Option<String> {
     };
     let pending = pending_intents(task);
     let mut done = done_before(task, failed);
-    // A field was clicked, but the text for it was not typed: the clause is not done.
-    if done
-        .last()
-        .is_some_and(|line| pending.contains(&line.text.as_str()))
-    {
-        done.pop();
-    }
+    // A field was clicked, but the text for it was not typed: the clause is begun.
+    let last = task.steps.last();
+    let is_begun = |line: &DoneLine<'_>| {
+        let mut actions = last.into_iter().flat_map(|step| &step.actions);
+        pending.contains(&line.text.as_str())
+            && actions.any(|action| action.performed() && action.planned.intent.trim() == line.text)
+    };
+    let begun = done.pop_if(|line| is_begun(line));
     let lines = last_counted(done.iter().map(|line| (line.text.as_str(), line.times)));
     let joined = join_clauses(&lines, language);
     let done_message = match done.is_empty() {
-        true => Message::SummaryNothingDone,
-        false => Message::SummaryDone { done: &joined },
+        // Neither done, nor nothing.
+        true if begun.is_some() => None,
+        true => Some(Message::SummaryNothingDone),
+        false => Some(Message::SummaryDone { done: &joined }),
     };
     let pending = join_clauses(&pending, language);
     let remaining = match remainder(&task.spec.goal, &done, failed) {
@@ -73,7 +76,7 @@ pub fn summarise(task: &Task, end: &Event) -> Option<String> {
             remaining: &pending,
         }),
     };
-    let sentences: Vec<String> = [Some(reason), Some(done_message), remaining]
+    let sentences: Vec<String> = [Some(reason), done_message, remaining]
         .into_iter()
         .flatten()
         .map(|message| message.text(language))
@@ -245,7 +248,7 @@ mod tests {
         check(
             clicked(2),
             failed(),
-            Some("Not done: too many steps. Done so far: click. What remains: click."),
+            Some("Not done: too many steps. What remains: click."),
         );
         let unanswered = Event::Cancelled {
             reason: "no person is available to answer: which one do you mean?".to_owned(),

@@ -158,7 +158,6 @@ mod tests {
             &[12..25, 85..98],
             &["我同意", "订阅"],
         );
-        check("我同意", 27..80, &[12..25], &[]);
     }
 
     /// Lines and boxes as Perception read them on a page of checkboxes.
