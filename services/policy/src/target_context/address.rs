@@ -82,7 +82,10 @@ impl TargetContext<'_> {
         let is_there = |bar: CaptureRect| {
             self.is_focus_unknown() || self.bounds.is_some_and(|own| bar.contains(own.center()))
         };
-        applications.contains("browser") && self.address_bar().is_some_and(is_there)
+        // A dialog of the browser, such as one that saves a file, has no address bar; a small window of it has.
+        let window = self.inputs.frame.active_window();
+        let is_modal = window.is_some_and(|window| window.modal);
+        applications.contains("browser") && !is_modal && self.address_bar().is_some_and(is_there)
     }
 
     /// Returns the area of the address bar: the upper sixth of the window. Toolbar heights differ; a sixth covers tabs,

@@ -427,7 +427,11 @@ async fn an_expired_approval_skips_the_action_and_the_task_continues() {
         Kind::Succeeded(end) => Some(end.answer.clone()),
         _ => None,
     });
-    assert_eq!(answers, [answer]);
+    let [given] = answers.as_slice() else {
+        panic!("{answers:?}");
+    };
+    // It names the sign of the last action that was performed.
+    assert!(given.starts_with(answer), "{given}");
     assert_eq!(stage.clicked_elements().len(), 1, "the beacon alone");
     stage.assert_clicks_match(&run.events).await;
 }
