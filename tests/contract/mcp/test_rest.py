@@ -24,7 +24,7 @@ EXAMPLES = settings(
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance, negative_data_rejection]
 OPERATIONS = {
     "/api/v1/tasks", "/api/v1/tasks/{task}", "/api/v1/tasks/{task}/steps", "/api/v1/tasks/{task}/approvals", "/api/v1/approvals",
-    "/api/v1/desktops", "/api/v1/sessions", "/api/v1/sessions/{session}", "/api/v1/policy",
+    "/api/v1/desktops", "/api/v1/sessions", "/api/v1/sessions/{session}", "/api/v1/policy", "/api/v1/policy/test",
     *(f"/api/v1/desktops/{{desktop}}/{command}" for command in ("drain", "undrain")),
     *(f"/api/v1/tasks/{{task}}/{command}" for command in ("cancel", "pause", "resume", "take-over", "hand-back", "messages")),
     *(f"/api/v1/tasks/{{task}}/approvals/{{approval}}/{decision}" for decision in ("approve", "deny")),
