@@ -83,6 +83,13 @@ impl Span {
         self.bottom - self.top + 1
     }
 
+    /// Returns true for a point that is farther inside than `rim` from every edge.
+    fn is_inside(self, x: usize, y: usize, rim: usize) -> bool {
+        let columns = self.left + rim..(self.right + 1).saturating_sub(rim);
+        let rows = self.top + rim..(self.bottom + 1).saturating_sub(rim);
+        columns.contains(&x) && rows.contains(&y)
+    }
+
     /// Returns the smallest span with these points; `None` without a point.
     fn of(points: impl Iterator<Item = (usize, usize)>) -> Option<Self> {
         points
@@ -111,8 +118,12 @@ impl Area {
             return true;
         };
         let takes = |length: usize, whole: usize, percent: usize| 100 * length >= percent * whole;
-        // A detected box may be larger than the control in it.
+        // A detected box may be larger than the control in it, and the rim of that is its border.
         let control = self.control();
+        let is_within = |(x, y): (usize, usize)| control.is_inside(x, y, RIM_PX as usize);
+        if !self.points_of(&changed).any(is_within) {
+            return true;
+        }
         let is_wide = |span: Span| takes(span.width(), control.width(), MIN_SPAN_PERCENT);
         if is_wide(span) && self.is_underline(span) {
             return true;
