@@ -367,6 +367,30 @@ mod tests {
         imageops::crop_imm(&sheet, column * width, row * height, width, height).to_image()
     }
 
+    /// A plain button of Chromium: its border darkens under the pointer, and edges of its letters have the grey that it had.
+    #[test]
+    fn border_that_darkens_is_a_highlight_and_a_mark_is_none() {
+        let button = |border: u8, has_mark: bool| {
+            RgbaImage::from_fn(55, 38, |x, y| {
+                let is_out = !(4..51).contains(&x) || !(5..34).contains(&y);
+                let is_border = x == 4 || x == 50 || y == 5 || y == 33;
+                let is_letter = (15..19).contains(&x) && (12..26).contains(&y);
+                let is_mark = has_mark && (30..44).contains(&x) && (10..28).contains(&y);
+                let grey = match (is_out, is_border, is_letter || is_mark) {
+                    (true, ..) => 255,
+                    (_, true, _) => border,
+                    (_, _, true) => 0x76,
+                    _ => 0xef,
+                };
+                Rgba([grey, grey, grey, 255])
+            })
+        };
+        let at = CapturePoint::new(0, 0);
+        let shown = button(0x76, false);
+        assert!(is_same_or_highlighted(&shown, at, &button(0x4f, false)));
+        assert!(!is_same_or_highlighted(&shown, at, &button(0x4f, true)));
+    }
+
     /// Checks a control in a row of the sheet, whose box is `(left, top, width, height)`.
     fn check(row: u32, control: &str, (left, top, width, height): (u32, u32, u32, u32)) {
         let shown = cell(0, row);
