@@ -17,7 +17,6 @@ import { PolicyView } from "./components/views/policy-view.tsx";
 import { useText } from "./i18n/index.ts";
 import { keepPageOnDrop } from "./lib/use-file-drop.ts";
 import { useMedia } from "./lib/use-media.ts";
-import { stopOpenTask } from "./store/commands.ts";
 import { closeConversation } from "./store/conversation.ts";
 import { useIdentity } from "./store/identity.ts";
 import { startRefreshing, useLists } from "./store/lists.ts";
@@ -33,7 +32,7 @@ export function App(): ReactNode {
   const openHelp = useCallback(() => setHelp(true), []);
   const closeDrawer = useCallback(() => setDrawer(false), []);
   const search = useCallback(() => setDrawer(true), []);
-  useShortcuts({ onHelp: openHelp, onSearch: search, onStop: stopOpenTask });
+  useShortcuts({ onHelp: openHelp, onSearch: search });
   useEffect(startRefreshing, []);
   useEffect(() => keepSession(({ name, roles }) => useIdentity.setState({ name, roles })), []);
   useEffect(keepPageOnDrop, []);

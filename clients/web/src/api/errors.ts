@@ -6,7 +6,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 
 export type ProblemKind =
-  | "offline" | "signedOut" | "denied" | "notFound" | "ended" | "wrongState" | "invalid" | "tooLarge" | "busy" | "timeout"
+  | "offline" | "signedOut" | "denied" | "notFound" | "ended" | "decided" | "wrongState" | "invalid" | "tooLarge" | "busy" | "timeout"
   | "unsupported" | "unreadable" | "secondPerson" | "server";
 
 export interface Problem {
@@ -30,7 +30,8 @@ export function problemOf(error: unknown): Problem {
 }
 
 function kindOf(failure: ConnectError, reason: string): ProblemKind {
-  if (reason === "TASK_ENDED" || reason === "APPROVAL_ENDED") return "ended";
+  if (reason === "TASK_ENDED") return "ended";
+  if (reason === "APPROVAL_ENDED") return "decided";
   if (reason === "MESSAGE_TOO_LARGE") return "tooLarge";
   if (reason === "SECOND_PERSON_REQUIRED") return "secondPerson";
   // A call that never reached the server is reported as Unknown or Internal with the browser's own message.

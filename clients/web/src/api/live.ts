@@ -23,12 +23,12 @@ export interface LiveFrame {
 }
 
 /**
- * `waiting`: the connection stands, but the desktop shows nothing; the server's words say why. `refused`: the server does not
+ * `waiting`: the connection stands, but the desktop shows nothing. `refused`: the server does not
  * show this desktop to this user, and is not asked again.
  */
 export type LiveState =
   | { readonly kind: "connecting" | "open" | "lost" }
-  | { readonly kind: "waiting"; readonly reason: string; readonly message: string }
+  | { readonly kind: "waiting"; readonly reason: string }
   | { readonly kind: "refused"; readonly problem: Problem };
 
 /** Reason of the Orchestrator for a task whose screen is not shown now: its stored screenshots are. */
@@ -167,8 +167,8 @@ function refusalOf(text: string): Problem | undefined {
 
 function parseLiveState(text: string): LiveState | undefined {
   try {
-    const message = JSON.parse(text) as { readonly state?: string; readonly reason?: string; readonly message?: string };
-    if (message.state === "waiting") return { kind: "waiting", reason: message.reason ?? "", message: message.message ?? "" };
+    const message = JSON.parse(text) as { readonly state?: string; readonly reason?: string };
+    if (message.state === "waiting") return { kind: "waiting", reason: message.reason ?? "" };
     return message.state === "streaming" ? { kind: "open" } : undefined;
   } catch {
     return undefined;

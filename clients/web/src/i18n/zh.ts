@@ -200,6 +200,7 @@ export const chinese: Readonly<Record<Key, string>> = {
   "playback.speed": "速度",
   "problem.busy": "服务器太忙，请稍后再试。",
   "problem.denied": "您没有权限这样做，请联系管理员授予相应角色。",
+  "problem.decided": "该审批已处理，或已过期。",
   "problem.ended": "已经结束了。可在下方输入，以新任务继续。",
   "problem.invalid": "服务器没有接受，请修改后重试。",
   "problem.notFound": "不存在，或已不存在。请重新加载页面。",
@@ -327,6 +328,7 @@ export const chinese: Readonly<Record<Key, string>> = {
   "approval.target": "目标：",
   "list.cut": "更早的会话未列在此处，可用 `motorium tasks list` 查看。",
   "live.denied": "查看整个桌面的实时画面需要“管理员”角色。您的任务屏幕会在任务中显示。",
+  "live.hidden": "现在不显示实时画面。",
   "live.notShown": "现在不显示实时画面：这是已存的截图，其中的机密已遮住。",
   "problem.secondPerson": "必须由他人批准：任务由您发送。请让有审批权限的人打开“审批”。",
   "results": "要取回的文件",
@@ -349,6 +351,7 @@ export const chinese: Readonly<Record<Key, string>> = {
   "try.text": "看看规则会如何对待任务的某个步骤。不会执行任何操作。",
   "try.texts": "周围的文字，每行一个",
   "try.url": "页面地址",
+  "operate.notTaken": "桌面未接受该操作",
   "operate.failed": "桌面没有接受：{detail}",
   "screen.newest": "最新截图",
 };

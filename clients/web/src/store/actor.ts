@@ -20,7 +20,7 @@ export function actorOf(task: Pick<TaskView, "name" | "takenOverBy">): Actor {
   if (task.takenOverBy === undefined) return { kind: "agent" };
   const { name } = useIdentity.getState();
   const isNamed = name !== undefined && name !== UNNAMED;
-  if (isNamed ? task.takenOverBy === name : remembered().includes(task.name)) return { kind: "you" };
+  if (isNamed ? task.takenOverBy === name : task.name in remembered()) return { kind: "you" };
   return { kind: "person", name: task.takenOverBy === UNNAMED ? "" : task.takenOverBy };
 }
 
@@ -35,29 +35,36 @@ export function useActor(task: Pick<TaskView, "name" | "takenOverBy">): Actor {
 }
 
 export function rememberTakeOver(task: string): void {
-  store([...remembered().filter((name) => name !== task), task]);
+  const { [task]: _, ...others } = remembered();
+  store({ ...others, [task]: Date.now() });
 }
 
-export function forgetTakeOver(task: string): void {
-  store(remembered().filter((name) => name !== task));
+/** Forgets a take-over, if it was not after `handedBackAt`, in milliseconds: a history that is read again has earlier ones. */
+export function forgetTakeOver(task: string, handedBackAt = Infinity): void {
+  const { [task]: since, ...others } = remembered();
+  if (since !== undefined && since <= handedBackAt) store(others);
 }
+
+/** When tasks were taken over in this browser, in milliseconds, by their names: the last ones last. */
+type TakeOvers = Readonly<Record<string, number>>;
 
 // More tasks than one person takes over at a time.
 const MAX_REMEMBERED = 20;
-let unstored: readonly string[] = [];
+let unstored: TakeOvers = {};
 
-function remembered(): readonly string[] {
+function remembered(): TakeOvers {
   try {
-    const value: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
-    return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
+    const value: unknown = JSON.parse(localStorage.getItem(KEY) ?? "{}");
+    if (typeof value !== "object" || value === null) return {};
+    return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, number] => typeof entry[1] === "number"));
   } catch {
     // Blocked storage: kept until the page is closed.
     return unstored;
   }
 }
 
-function store(names: readonly string[]): void {
-  unstored = names.slice(-MAX_REMEMBERED);
+function store(takeOvers: TakeOvers): void {
+  unstored = Object.fromEntries(Object.entries(takeOvers).slice(-MAX_REMEMBERED));
   try {
     localStorage.setItem(KEY, JSON.stringify(unstored));
   } catch {

@@ -134,12 +134,6 @@ export async function stop(task: string): Promise<void> {
   await orchestrator.cancelTask({ name: task, requestId: requestId() });
 }
 
-/** Stops the task of the open conversation, if one is not at its end. A failure is told where the task is: it goes on. */
-export function stopOpenTask(): void {
-  const last = tasksInOrder(useConversation.getState().tasks).at(-1);
-  if (last && !hasEnded(last)) void stop(last.name).catch(() => {});
-}
-
 export async function pause(task: string): Promise<void> {
   await orchestrator.pauseTask({ name: task, requestId: requestId() });
 }

@@ -98,16 +98,21 @@ class EventQueue {
         const after = foldEvent(before, event, missedBefore === undefined ? {} : { missedBefore });
         if (after !== before && missedBefore !== undefined && isBefore(event, missedBefore)) missedEvents += 1;
         tasks.set(event.task, after);
-        // Another page, or another person, may have handed it back.
-        if (event.kind.case === "handedBack") forgetTakeOver(event.task);
       }
       return { tasks, missedEvents };
     });
+    // Another page, or another person, may have handed a desktop back.
+    for (const { event } of batch) if (event.kind.case === "handedBack") forgetTakeOver(event.task, timeOf(event));
     removeArrived(useConversation.getState().tasks);
     if (batch.some(({ event }) => changesLists(event))) listsChanged();
   }
 }
 
 function isBefore(event: Event, time: number): boolean {
-  return event.time !== undefined && Number(event.time.seconds) * 1000 + event.time.nanos / 1e6 < time;
+  return event.time !== undefined && timeOf(event) < time;
+}
+
+/** Time of an event in milliseconds; 0 without one. */
+function timeOf(event: Event): number {
+  return event.time === undefined ? 0 : Number(event.time.seconds) * 1000 + event.time.nanos / 1e6;
 }

@@ -21,5 +21,8 @@ export function reportLive(source: string, statistics: LiveStatistics | undefine
 
 export function reportTrouble(source: string, trouble: Trouble | undefined): void {
   if (useLive.getState().troubles[source] === trouble) return;
-  useLive.setState(({ troubles }) => ({ troubles: { ...troubles, [source]: trouble } }));
+  useLive.setState(({ troubles }) => {
+    const { [source]: _, ...others } = troubles;
+    return { troubles: trouble ? { ...others, [source]: trouble } : others };
+  });
 }

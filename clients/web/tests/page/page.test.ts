@@ -418,7 +418,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
     expect((await stopped).postDataBuffer()!.toString("utf8")).toContain("tasks/t");
   });
 
-  test("a live picture that is not shown gives way to the newest screenshot, and says why", async () => {
+  test("a live screen that is not shown gives way to the newest screenshot, and says why", async () => {
     const { page } = await open({}, BLANK);
     const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING)
       .add({ case: "started", value: {} }, 0, TaskState.RUNNING).add({ case: "desktopAcquired", value: { desktop: "desktops/local" } }, 0).step(1).step(2);
@@ -427,13 +427,13 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.routeWebSocket(/\/api\/live\/tasks\/t\?/, (socket) =>
       socket.send(JSON.stringify({ state: "waiting", reason: "WRONG_STATE", message: "its screen is not shown now" })));
     await page.goto(`${stack.address}/#/tasks/t`);
-    await page.getByText("The live picture is not shown now").waitFor();
+    await page.getByText("The live screen is not shown now").waitFor();
     await page.getByRole("img", { name: /^Screen in step 2/ }).waitFor();
     expect(await page.getByText("Lost", { exact: true }).count()).toBe(0);
     await page.getByRole("region", { name: "Run" }).getByText("Newest screenshot", { exact: true }).waitFor();
   });
 
-  test("nobody takes a desktop over from another person, and a question shows the screen that it is about", async () => {
+  test("a desktop is not taken over from another person, and a question shows the screen that it is about", async () => {
     const { page } = await open({}, BLANK);
     const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING)
       .add({ case: "desktopAcquired", value: { desktop: "desktops/local" } }, 0, TaskState.RUNNING).step(1)

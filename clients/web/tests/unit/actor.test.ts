@@ -24,6 +24,14 @@ test("the agent, this browser and other persons are told apart", () => {
   expect(actorOf({ name: "tasks/t", takenOverBy: "ann" })).toEqual({ kind: "person", name: "ann" });
 });
 
+test("a history that is read again does not undo a later take-over", () => {
+  rememberTakeOver("tasks/t");
+  forgetTakeOver("tasks/t", Date.now() - 60_000);
+  expect(actorOf({ name: "tasks/t", takenOverBy: "local" })).toEqual({ kind: "you" });
+  forgetTakeOver("tasks/t", Date.now() + 1);
+  expect(actorOf({ name: "tasks/t", takenOverBy: "local" })).toEqual({ kind: "person", name: "" });
+});
+
 test("blocked or damaged storage is no failure", () => {
   stored.set("motorium.takenOver", '{"not": "a list"}');
   expect(actorOf({ name: "tasks/t", takenOverBy: "ann" }).kind).toBe("person");

@@ -233,7 +233,8 @@ function Decision({ approval, mayApprove }: { readonly approval: Approval; reado
 function useCreator(name: string): string {
   const open = useConversation((conversation) => conversation.tasks.get(name)?.creator);
   const listed = useLists((lists) => lists.tasks.find((task) => task.name === name)?.creator);
-  return open ?? listed ?? "";
+  // A task that is not read yet has an empty one.
+  return open || listed || "";
 }
 
 /** Task of an approval, whose name is `tasks/{task}/approvals/{approval}`. */

@@ -3,12 +3,13 @@ import { useEffect, useRef, useState, type ClipboardEvent, type KeyboardEvent, t
 import { createPortal } from "react-dom";
 import { UPLOAD_LIMIT_BYTES } from "@/api/uploads.ts";
 import { Button } from "@/components/ui/button.tsx";
+import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
 import { Tooltip } from "@/components/ui/tooltip.tsx";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
 import { formatBytes } from "@/lib/format.ts";
 import { STOP_KEYS } from "@/lib/platform.ts";
-import { useCommand } from "@/lib/use-command.ts";
+import { useCommand, type Command } from "@/lib/use-command.ts";
 import { useFileDrop } from "@/lib/use-file-drop.ts";
 import type { TaskView } from "@/model/task.ts";
 import { stop } from "@/store/commands.ts";
@@ -25,6 +26,8 @@ interface PromptBoxProps {
 }
 
 export const PROMPT_ID = "prompt";
+/** The button that the key for stopping presses. */
+export const STOP_ID = "stop";
 
 /** The input of a message, with files: chosen, dropped or pasted. Enter sends, Shift+Enter makes a new line. */
 export function PromptBox({ conversation, placeholder, disabled = false, running, onSend }: PromptBoxProps): ReactNode {
@@ -35,6 +38,7 @@ export function PromptBox({ conversation, placeholder, disabled = false, running
   const [refused, setRefused] = useState<string>();
   const area = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
+  const stopping = useCommand(stop);
   useGrowing(area, text);
   useEffect(() => setRefused(undefined), [conversation]);
 
@@ -84,26 +88,30 @@ export function PromptBox({ conversation, placeholder, disabled = false, running
           ))}
         </ul>
       )}
+      {running && stopping.problem && <ProblemNotice problem={stopping.problem} className="mx-3 mt-3" />}
       {refused !== undefined && <p role="alert" className="px-4 pt-3 text-sm text-destructive">{refused}</p>}
       {fetching && (
-        <label className="mx-3 mt-3 flex items-center gap-2 rounded-lg border bg-muted px-2.5 py-1.5 text-xs">
-          <FileDown className="size-3.5 shrink-0 text-muted-foreground" />
-          <span className="shrink-0 font-medium">{t("results")}</span>
-          <input
-            autoFocus
-            value={results}
-            onChange={(event) => changeDraft(conversation, { results: event.target.value })}
-            onKeyDown={(event) => {
-              if (event.key === "Escape") changeDraft(conversation, { results: undefined });
-              else onKeyDown(event);
-            }}
-            placeholder={t("results.placeholder")}
-            className="min-w-0 flex-1 bg-transparent py-0.5 outline-none placeholder:text-muted-foreground"
-          />
+        <div className="mx-3 mt-3 flex items-center gap-2 rounded-lg border bg-muted px-2.5 py-1.5 text-xs">
+          <label className="flex min-w-0 flex-1 items-center gap-2">
+            <FileDown className="size-3.5 shrink-0 text-muted-foreground" />
+            <span className="shrink-0 font-medium">{t("results")}</span>
+            <input
+              autoFocus
+              value={results}
+              onChange={(event) => changeDraft(conversation, { results: event.target.value })}
+              onKeyDown={(event) => {
+                // Escape that ends an input method keeps what was written.
+                if (event.key === "Escape" && !event.nativeEvent.isComposing) changeDraft(conversation, { results: undefined });
+                else onKeyDown(event);
+              }}
+              placeholder={t("results.placeholder")}
+              className="min-w-0 flex-1 bg-transparent py-0.5 outline-none placeholder:text-muted-foreground"
+            />
+          </label>
           <Button variant="ghost" size="iconSmall" className="size-6" aria-label={t("results.none")} onClick={() => changeDraft(conversation, { results: undefined })}>
             <X className="size-3.5" />
           </Button>
-        </label>
+        </div>
       )}
       <textarea
         ref={area}
@@ -140,7 +148,7 @@ export function PromptBox({ conversation, placeholder, disabled = false, running
         )}
         <span className="flex-1" />
         <span className="hidden text-xs text-muted-foreground sm:inline">{t("prompt.hint")}</span>
-        {running && <StopButton task={running} />}
+        {running && <StopButton task={running} stopping={stopping} />}
         <Tooltip label={t("send")} keys={["↵"]}>
           <Button variant="primary" size="icon" className="rounded-xl" disabled={empty || disabled} aria-label={t("send")} onClick={submit}>
             <ArrowUp strokeWidth={2.5} />
@@ -160,12 +168,12 @@ export function PromptBox({ conversation, placeholder, disabled = false, running
 }
 
 /** Stops the task from the prompt, which is in sight wherever the reader has scrolled to. */
-function StopButton({ task }: { readonly task: TaskView }): ReactNode {
+function StopButton({ task, stopping }: { readonly task: TaskView; readonly stopping: Command<[string]> }): ReactNode {
   const t = useText();
-  const stopping = useCommand(stop);
   return (
-    <Tooltip label={stopping.problem ? t(`problem.${stopping.problem.kind}`) : t("stop.task")} keys={STOP_KEYS}>
+    <Tooltip label={t("stop.task")} keys={STOP_KEYS}>
       <Button
+        id={STOP_ID}
         variant="danger" size="icon" className="rounded-xl" disabled={stopping.busy || task.stopping}
         aria-label={t("stop.task")} onClick={() => stopping.run(task.name)}
       >

@@ -1,7 +1,7 @@
 import { Hand, MessageCircleQuestionMark, MousePointerClick, Square } from "lucide-react";
 import { useState, type FormEvent, type ReactNode } from "react";
-import { artifactUrl } from "@/api/client.ts";
 import { LiveScreen } from "@/components/run/live-screen.tsx";
+import { NewestScreen } from "@/components/run/screen-window.tsx";
 import { Markdown } from "./markdown.tsx";
 import { Button } from "@/components/ui/button.tsx";
 import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
@@ -42,7 +42,8 @@ function AskedScreen({ task }: { readonly task: TaskView }): ReactNode {
   const newest = task.steps.findLast((step) => step.screen !== undefined);
   if (isRunShown || task.desktop === "") return null;
   const screen = newest?.screen;
-  const image = screen && <img src={artifactUrl(screen.image)} alt={t("screen.alt", { number: newest.number, title: screen.title || t("screen.title") })} className="block size-full" />;
+  const image = screen && <NewestScreen step={newest} screen={screen} />;
+  if (task.desktopReleased && !image) return null;
   return (
     <div className="overflow-hidden rounded-xl border [--screen-height:min(22rem,40dvh)]">
       {task.desktopReleased

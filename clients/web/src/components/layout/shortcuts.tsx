@@ -3,7 +3,7 @@ import { Dialog } from "@/components/ui/dialog.tsx";
 import { Keys } from "@/components/ui/keys.tsx";
 import { useText, type Key } from "@/i18n/index.ts";
 import { modifierKey, STOP_KEYS } from "@/lib/platform.ts";
-import { PROMPT_ID } from "@/components/chat/prompt-box.tsx";
+import { PROMPT_ID, STOP_ID } from "@/components/chat/prompt-box.tsx";
 import { go } from "@/store/route.ts";
 import { SEARCH_ID } from "./sidebar.tsx";
 
@@ -45,12 +45,10 @@ export function Shortcuts({ open, onOpenChange }: ShortcutsProps): ReactNode {
 interface ShortcutHandlers {
   onHelp(): void;
   onSearch(): void;
-  /** Stops the task of the open conversation. */
-  onStop(): void;
 }
 
 /** Shortcuts of the whole page. Letters count only where nothing is being written. */
-export function useShortcuts({ onHelp, onSearch, onStop }: ShortcutHandlers): void {
+export function useShortcuts({ onHelp, onSearch }: ShortcutHandlers): void {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
@@ -62,7 +60,8 @@ export function useShortcuts({ onHelp, onSearch, onStop }: ShortcutHandlers): vo
       }
       if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.code === "Period") {
         event.preventDefault();
-        onStop();
+        // As the button does, which also shows a failure.
+        document.getElementById(STOP_ID)?.click();
         return;
       }
       if (event.altKey && event.code === "KeyN") {
@@ -81,7 +80,7 @@ export function useShortcuts({ onHelp, onSearch, onStop }: ShortcutHandlers): vo
     };
     window.addEventListener("keydown", onKeyDown);
     return () => window.removeEventListener("keydown", onKeyDown);
-  }, [onHelp, onSearch, onStop]);
+  }, [onHelp, onSearch]);
 }
 
 export function isWriting(target: EventTarget | null): boolean {

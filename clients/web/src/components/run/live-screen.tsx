@@ -14,7 +14,7 @@ interface LiveScreenProps {
   readonly aspect?: number;
   /** Drawn over the screen, whose size in its own pixels it gets. */
   readonly overlay?: (width: number, height: number) => ReactNode;
-  /** Takes the place of a live picture that is not shown to this user, or not now. */
+  /** Takes the place of a live screen that is not shown to this user, or not now. */
   readonly fallback?: ReactNode;
 }
 
@@ -92,7 +92,7 @@ export function LiveScreen({ source, label, className, aspect = 16 / 10, overlay
       {(!drawn || trouble) && (
         <div className={cn("pointer-events-none absolute inset-0 flex justify-center p-3", instead === undefined ? "items-center" : "items-start")}>
           <span className="rounded-2xl text-center bg-card/90 px-3.5 py-1.5 text-sm text-muted-foreground shadow-card">
-            {wordsOf(state, t)}
+            {wordsOf(state, t, instead !== undefined)}
           </span>
         </div>
       )}
@@ -105,9 +105,9 @@ function troubleOf(state: LiveState): Trouble | undefined {
   return state.kind === "refused" || (state.kind === "waiting" && state.reason === NOT_SHOWN) ? "hidden" : "lost";
 }
 
-function wordsOf(state: LiveState, t: ReturnType<typeof useText>): string {
+function wordsOf(state: LiveState, t: ReturnType<typeof useText>, hasStored: boolean): string {
   switch (state.kind) {
-    case "waiting": return state.reason === NOT_SHOWN ? t("live.notShown") : t("live.waiting");
+    case "waiting": return state.reason !== NOT_SHOWN ? t("live.waiting") : hasStored ? t("live.notShown") : t("live.hidden");
     case "lost": return t("live.lost");
     case "refused": return state.problem.kind === "denied" ? t("live.denied") : t(`problem.${state.problem.kind}`);
     default: return t("live.connecting");

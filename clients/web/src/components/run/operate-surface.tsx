@@ -165,7 +165,7 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
         onPaste={onPaste}
       />
       <span role="status" className="pointer-events-none absolute right-2 bottom-2 rounded-full bg-card/90 px-3 py-1 text-xs text-muted-foreground tabular-nums shadow-card">
-        {failure !== "" ? t("operate.failed", { detail: failure }) : statusOf(t, state, focused, latency)}
+        {failure !== "" ? (language === "en" ? t("operate.failed", { detail: failure }) : t("operate.notTaken")) : statusOf(t, state, focused, latency)}
       </span>
     </div>
   );

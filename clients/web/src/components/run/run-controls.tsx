@@ -23,6 +23,8 @@ export function RunControls({ task }: { readonly task: TaskView }): ReactNode {
   const problem = stopping.problem ?? pausing.problem ?? resuming.problem ?? taking.problem;
   const actor = useActor(task);
   const begun = task.state !== TaskState.PENDING;
+  // An unnamed person may be this one, in another browser.
+  const mayTakeOver = actor.kind === "agent" || (actor.kind === "person" && actor.name === "");
 
   return (
     <div className="border-t">
@@ -35,7 +37,7 @@ export function RunControls({ task }: { readonly task: TaskView }): ReactNode {
         {task.state === TaskState.PAUSED && (
           <Button size="small" variant="primary" disabled={resuming.busy} onClick={() => resuming.run(task.name)}><Play />{t("resume")}</Button>
         )}
-        {begun && actor.kind === "agent" && (
+        {begun && mayTakeOver && (
           <Button size="small" disabled={taking.busy} onClick={() => taking.run(task.name)}><Hand />{t("takeOver")}</Button>
         )}
         <Button size="small" variant="danger" disabled={stopping.busy || task.stopping} onClick={() => stopping.run(task.name)}>

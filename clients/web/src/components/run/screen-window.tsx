@@ -11,6 +11,7 @@ import { boxOf } from "@/model/actions.ts";
 import { hasEnded, screenAfter, TaskState, type ScreenView, type StepView, type TaskView } from "@/model/task.ts";
 import { useActor } from "@/store/actor.ts";
 import { useConversation } from "@/store/conversation.ts";
+import { useIdentity } from "@/store/identity.ts";
 import { useLists } from "@/store/lists.ts";
 import { useLive, type Trouble } from "@/store/live.ts";
 import { fragmentOf } from "@/store/route.ts";
@@ -155,6 +156,7 @@ interface ScreenProps {
 function Screen({ task, step, position, moment, after, marks }: ScreenProps): ReactNode {
   const t = useText();
   const actor = useActor(task);
+  const isAdministrator = useIdentity(({ roles }) => roles.includes("admin"));
   if (step) {
     if (!step.screen) return <WaitingScreen text={t("step.looking")} busy />;
     const before = (marks ? step.annotated : undefined) ?? step.screen.image;
@@ -177,11 +179,15 @@ function Screen({ task, step, position, moment, after, marks }: ScreenProps): Re
   if (task.state === TaskState.PENDING || task.desktop === "" || task.desktopReleased) return <WaitingForDesktop task={task} />;
   const newest = task.steps.findLast((candidate) => candidate.screen !== undefined);
   const size = newest?.screen;
-  const overlay = overlayOf(task, actor.kind === "you");
+  const operates = actor.kind === "you";
+  const overlay = overlayOf(task, operates);
+  // A stored screenshot does not show what the input does.
+  const storedOverlay = operates ? undefined : overlay;
   return (
     <LiveScreen
-      source={task.name}
-      {...(newest?.screen ? { fallback: <NewestScreen step={newest} screen={newest.screen} overlay={overlay} /> } : {})}
+      // The screen of a task is hidden once it has entered a secret. Who operates has to see it, where the role allows that.
+      source={operates && isAdministrator ? task.desktop : task.name}
+      {...(newest?.screen ? { fallback: <NewestScreen step={newest} screen={newest.screen} overlay={storedOverlay} /> } : {})}
       label={t("screen.altLive")}
       {...(size ? { aspect: size.width / size.height } : {})}
       {...(overlay ? { overlay } : {})}
@@ -189,9 +195,9 @@ function Screen({ task, step, position, moment, after, marks }: ScreenProps): Re
   );
 }
 
-/** The newest screenshot in place of a live picture, operated as that one is. */
-function NewestScreen({ step, screen, overlay }: {
-  readonly step: StepView; readonly screen: ScreenView; readonly overlay: ((width: number, height: number) => ReactNode) | undefined;
+/** The newest screenshot in place of a live screen, operated as that one is. */
+export function NewestScreen({ step, screen, overlay }: {
+  readonly step: StepView; readonly screen: ScreenView; readonly overlay?: ((width: number, height: number) => ReactNode) | undefined;
 }): ReactNode {
   const t = useText();
   return (

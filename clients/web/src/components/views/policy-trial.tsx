@@ -35,7 +35,7 @@ export function PolicyTrialForm(): ReactNode {
       <p className="mt-0.5 mb-2 text-sm text-muted-foreground">{t("try.text")}</p>
       <form onSubmit={submit} className="space-y-3 rounded-2xl border bg-card px-4 py-4 shadow-card">
         <div className="flex flex-wrap gap-2">
-          <Field label={t("try.sentence")} value={sentence} placeholder={t("try.example")} onChange={setSentence} className="min-w-56 flex-1" hidden />
+          <Field label={t("try.sentence")} value={sentence} placeholder={t("try.example")} onChange={setSentence} className="min-w-56 flex-1" labelHidden />
           <Button type="submit" variant="primary" className="mt-auto" disabled={trying.busy || sentence.trim() === ""}>{t("try.submit")}</Button>
         </div>
         <details className="text-sm">
@@ -63,15 +63,15 @@ export function PolicyTrialForm(): ReactNode {
   );
 }
 
-function Field({ label, value, placeholder, onChange, className, hidden = false }: {
+function Field({ label, value, placeholder, onChange, className, labelHidden = false }: {
   readonly label: string; readonly value: string; readonly placeholder: string; readonly className?: string;
   /** The label is only for those who do not see the form. */
-  readonly hidden?: boolean;
+  readonly labelHidden?: boolean;
   onChange(value: string): void;
 }): ReactNode {
   return (
     <label className={cn("block", className)}>
-      <span className={hidden ? "sr-only" : "mb-1 block text-xs text-muted-foreground"}>{label}</span>
+      <span className={labelHidden ? "sr-only" : "mb-1 block text-xs text-muted-foreground"}>{label}</span>
       <input
         value={value} placeholder={placeholder} onChange={(event) => onChange(event.target.value)}
         className="h-9 w-full rounded-lg border border-input bg-background px-3 text-sm placeholder:text-muted-foreground"
