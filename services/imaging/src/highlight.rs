@@ -83,11 +83,14 @@ impl Span {
         self.bottom - self.top + 1
     }
 
-    /// Returns true for a point that is farther inside than `rim` from every edge.
-    fn is_inside(self, x: usize, y: usize, rim: usize) -> bool {
-        let columns = self.left + rim..(self.right + 1).saturating_sub(rim);
-        let rows = self.top + rim..(self.bottom + 1).saturating_sub(rim);
-        columns.contains(&x) && rows.contains(&y)
+    /// Returns true for a point within, and nearer than `rim` to an edge.
+    fn has_in_rim(self, x: usize, y: usize, rim: usize) -> bool {
+        let is_within = |rim: usize| {
+            let columns = self.left + rim..(self.right + 1).saturating_sub(rim);
+            let rows = self.top + rim..(self.bottom + 1).saturating_sub(rim);
+            columns.contains(&x) && rows.contains(&y)
+        };
+        is_within(0) && !is_within(rim)
     }
 
     /// Returns the smallest span with these points; `None` without a point.
@@ -120,8 +123,8 @@ impl Area {
         let takes = |length: usize, whole: usize, percent: usize| 100 * length >= percent * whole;
         // A detected box may be larger than the control in it, and the rim of that is its border.
         let control = self.control();
-        let is_within = |(x, y): (usize, usize)| control.is_inside(x, y, RIM_PX as usize);
-        if !self.points_of(&changed).any(is_within) {
+        let is_in_rim = |(x, y): (usize, usize)| control.has_in_rim(x, y, RIM_PX as usize);
+        if self.points_of(&changed).all(is_in_rim) {
             return true;
         }
         let is_wide = |span: Span| takes(span.width(), control.width(), MIN_SPAN_PERCENT);
@@ -160,10 +163,8 @@ impl Area {
         let (right, bottom) = (self.width - 1 - rim, self.height - 1 - rim);
         let background = self.before[rim * self.width + rim];
         let corners = [(rim, rim), (right, rim), (rim, bottom), (right, bottom)];
-        let is_plain = |index: usize| {
-            is_same_shade(self.before[index], background)
-                && is_same_shade(self.now[index], background)
-        };
+        // A sign that comes is no part of the control that was shown.
+        let is_plain = |index: usize| is_same_shade(self.before[index], background);
         if !corners.iter().all(|(x, y)| is_plain(y * self.width + x)) {
             return all;
         }

@@ -5,6 +5,7 @@
 use motorium_proto::domain::element::Element;
 use motorium_text::characters::is_ideograph;
 use motorium_text::fold::width_and_case;
+use motorium_text::numbers::goes_on;
 
 /// Returns a text in lower case, in one width and without spaces, for comparison. Text recognition does not return either reliably.
 #[must_use]
@@ -32,11 +33,11 @@ impl Characters {
             if !character.is_whitespace() {
                 let follows_space = before.is_none_or(char::is_whitespace);
                 let last = self.characters.last();
-                let joins_digits = last.is_some_and(char::is_ascii_digit) && follows_space;
-                let group = all[at..].iter().take_while(|c| c.is_ascii_digit()).count();
-                // Groups of digits of one number have three or four: `1 000`, `4111 1111`.
-                let is_other = joins_digits && (1..=2).contains(&group);
-                self.is_other_number.push(is_other);
+                let joins_digits = character.is_ascii_digit()
+                    && follows_space
+                    && last.is_some_and(char::is_ascii_digit);
+                self.is_other_number
+                    .push(joins_digits && !goes_on(&all, at));
                 self.boundaries
                     .push(before.is_none_or(|before| !is_within_word(before, character)));
                 self.characters.push(character);
@@ -143,6 +144,7 @@ mod tests {
         assert!(!contains("Part 2 5", "Part 25"));
         assert!(contains("Part 2 5", "Part 2 5"));
         assert!(contains("1 000 items", "1000 items"));
+        assert!(contains("call 06 12 34 56 78", "0612345678"));
         assert!(!contains("Order 4512", "45"));
         assert!(contains("It is SAVED.", "saved"));
         assert!(contains("Form saved", "form  saved"));

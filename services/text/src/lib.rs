@@ -4,6 +4,7 @@
 //! - [`characters`]: classes of characters: ideographs, and characters that are not visible
 //! - [`fold`]: one plain form for texts that a person reads alike
 //! - [`hex`]: bytes as hexadecimal digits
+//! - [`numbers`]: numbers that are written in groups
 //! - [`rfc3339`]: times as texts
 //! - [`lexicon`]: word lists that give texts a meaning, and that a user can change
 //! - [`commands`]: the programs that a terminal line starts
@@ -21,6 +22,7 @@ pub mod disguises;
 pub mod fold;
 pub mod hex;
 pub mod lexicon;
+pub mod numbers;
 pub mod rfc3339;
 pub mod sensitive;
 pub mod values;

@@ -32,11 +32,16 @@ const TEXT_CONTROL_IOU: f64 = 0.5;
 /// Minimum distance of the entries of a list, in heights of their boxes of text, which are half as high again as the font. Lines of an
 /// editor stand 0.8 to 1 such heights apart.
 const MIN_ENTRY_DISTANCE: f64 = 1.2;
+/// Maximum distance of entries, in the same unit. Lines of an editor with an empty one between them stand farther apart.
+const MAX_ENTRY_DISTANCE: f64 = 1.6;
+/// Confidence from which on a field is no row of a table. Rows were seen with 0.3 to 0.6, drawn fields with 0.8 and more.
+const MIN_CERTAIN_FIELD: f32 = 0.7;
 /// Minimum distance of texts in a box that are cells of a row, and of the last one from the right edge, in heights of their boxes.
 /// Words of a field stand less than one apart.
 const MIN_CELL_DISTANCE: i32 = 4;
 const MIN_ROOM_AFTER_CELL: i32 = 2;
-/// Ratio of heights above which a supposed field is a pane around a field in it.
+/// Ratio of heights above which a supposed field is a pane around a field in it. The part of a field, such as a list before a number, is
+/// nearly as high as it; the lowest pane, a caption above a field, more than twice as high.
 const MIN_PANE_HEIGHT_RATIO: i32 = 2;
 /// Maximum number of rows in a label. A box with more rows is a panel that contains texts.
 const MAX_LABEL_ROWS: usize = 3;
@@ -83,7 +88,7 @@ pub fn merge(
             control.kind = ElementKind::Control;
             alone.extend(labels.into_iter().cloned());
             alone.push(control);
-        } else if may_be_table_row(control.kind) && are_cells(&rows, control.bounds) {
+        } else if may_be_table_row(&control) && are_cells(&rows, control.bounds) {
             control.kind = ElementKind::TableRow;
             alone.extend(labels.into_iter().cloned());
             alone.push(control);
@@ -251,18 +256,21 @@ fn are_entries(rows: &[Vec<&MergedElement>], bounds: CaptureRect) -> bool {
         return false;
     };
     let height = boxes.iter().map(CaptureRect::height).max().unwrap_or(0);
-    let are_apart = f64::from(least) > MIN_ENTRY_DISTANCE * f64::from(height);
+    let height_of_text = f64::from(height);
+    let are_apart = f64::from(least) > MIN_ENTRY_DISTANCE * height_of_text
+        && f64::from(greatest) < MAX_ENTRY_DISTANCE * height_of_text;
+    // Boxes of words with and without descenders have centres a quarter of a height apart.
     let are_even = greatest - least <= height / 2;
     let fill = first - bounds.min.y <= greatest && bounds.max.y - last <= greatest;
     are_apart && are_even && fill
 }
 
-/// Returns true for kinds that a bordered row of a table is taken for.
-fn may_be_table_row(kind: ElementKind) -> bool {
-    matches!(
-        kind,
-        ElementKind::TextField | ElementKind::SpinBox | ElementKind::Control
-    )
+/// Returns true for what a bordered row of a table is taken for. A field that is certain may show two texts, such as two dates.
+fn may_be_table_row(control: &MergedElement) -> bool {
+    match control.kind {
+        ElementKind::TextField => control.confidence < MIN_CERTAIN_FIELD,
+        kind => matches!(kind, ElementKind::SpinBox | ElementKind::Control),
+    }
 }
 
 /// Returns whether the texts of a box are cells of a row: far apart, and the last one not at the right edge, where a field has its unit

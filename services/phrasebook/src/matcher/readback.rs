@@ -18,7 +18,9 @@ const MIN_VISIBLE_PART_CHARS: usize = 8;
 const MIN_SHARED_RUNS: f64 = 0.4;
 /// Resemblance above which a text is what a field showed before: one of five characters may be read otherwise.
 const MIN_FORMER_RESEMBLANCE: f64 = 0.8;
-/// Maximum number of characters of a unit that a field shows behind its number.
+/// Minimum number of characters that are a part of a former text, unless they are all of it.
+const MIN_LEFT_CHARS: usize = 3;
+/// Maximum number of characters of a unit that a field shows behind its number: `km/h`, `USD`.
 const MAX_UNIT_CHARS: usize = 4;
 /// Resemblance below which a shown text cannot be a misreading of the entered one. Text recognition at 11 px still reads
 /// more than half of the characters.
@@ -116,8 +118,12 @@ impl<'a> TextAtField<'a> {
     /// Returns whether the field still shows its former text, or a part of it.
     #[must_use]
     pub fn is_left_of(&self, former: &str) -> bool {
-        let (shown, former) = (plain(self.value), plain(former));
-        !shown.is_empty() && former.contains(&shown) || self.holds(&former)
+        let folded = plain(former);
+        // A caret is read as a letter, and a short placeholder may be a part of any text.
+        let is_part = without_caret(self.value).map(plain).any(|shown| {
+            shown == folded || shown.chars().count() >= MIN_LEFT_CHARS && folded.contains(&shown)
+        });
+        is_part || self.holds(former)
     }
 
     /// Returns whether the field shows its former content together with the text that was to replace it, joined to one word. A label

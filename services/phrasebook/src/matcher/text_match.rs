@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use motorium_text::characters::is_unspaced;
 use motorium_text::fold::width_and_case;
+use motorium_text::numbers::goes_on;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Quality of a match, from the weakest to the strongest.
@@ -190,17 +191,24 @@ impl FoldedText {
     }
 
     /// Returns whether no two numbers of this range are one in `needle`, which has the same characters: `Part 2 5.00` is not `Part 25`.
-    /// Groups of three or four digits are of one number: `1 000`.
     fn keeps_numbers(&self, range: &Range<usize>, needle: &Self) -> bool {
         let gap = |text: &Self, at: usize| text.characters[at].1 - text.characters[at - 1].1;
         let joins = |at: usize| {
             let (left, right) = (self.characters[at - 1].1, self.characters[at].1);
             let is_apart = gap(self, at) > 1 && self.is_digit(left) && self.is_digit(right);
-            let digits = (right..).take_while(|index| self.is_digit(*index)).count();
-            let is_group = gap(self, at) == 2 && (3..=4).contains(&digits);
-            is_apart && !is_group && gap(needle, at - range.start) == 1
+            is_apart && gap(needle, at - range.start) == 1 && !self.goes_on(left, right)
         };
         !(range.start + 1..range.end).any(joins)
+    }
+
+    /// Returns whether the digits from one grapheme on belong to the number that ends at another one before it.
+    fn goes_on(&self, left: usize, right: usize) -> bool {
+        let first = |grapheme: &String| grapheme.chars().next().unwrap_or(' ');
+        let is_space = |grapheme: &String| grapheme.chars().all(char::is_whitespace);
+        let characters: Vec<char> = self.graphemes.iter().map(first).collect();
+        self.graphemes[left + 1..right].iter().all(is_space) && goes_on(&characters, right)
+            // The mark between thousands.
+            || right - left == 2 && characters[right..].iter().take_while(|c| c.is_ascii_digit()).count() == 3
     }
 
     fn is_digit(&self, grapheme: usize) -> bool {
