@@ -24,6 +24,7 @@ use motorium_proto::service::{
     PlannerServer, PointerCheck, PointerRequest, ResolveRequest, ResolvedTarget, Result,
     SummarizeRequest, Summary,
 };
+use motorium_proto::v1::common as wire_common;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -261,6 +262,16 @@ fn decision(next: Next) -> Decision {
         suspected_injections: Vec::new(),
         conversation_images: Vec::new(),
     }
+}
+
+/// Returns the declarations of functions of a tool, without descriptions and arguments.
+#[must_use]
+pub fn functions_named<const N: usize>(names: [&str; N]) -> Vec<wire_common::FunctionDeclaration> {
+    let declared = |name: &str| wire_common::FunctionDeclaration {
+        name: name.to_owned(),
+        ..wire_common::FunctionDeclaration::default()
+    };
+    names.map(declared).into()
 }
 
 /// Returns a repeatable click on the element with this text.

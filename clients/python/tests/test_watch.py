@@ -37,13 +37,19 @@ class Orchestrator(services.OrchestratorServiceServicer):
     def __init__(self, *watches: tuple[int, End]) -> None:
         self.watches = list(watches)
         self.tokens: list[str] = []
-        self.left = threading.Event()
+        # Of each call, whether the client has left it.
+        self.left: list[threading.Event] = []
+
+    def follow(self, context: grpc.ServicerContext) -> None:
+        left = threading.Event()
+        self.left.append(left)
+        context.add_callback(left.set)
 
     def WatchTask(self, request, context) -> Iterator[api.WatchTaskResponse]:
         if request.name != NAME:
             context.abort(grpc.StatusCode.NOT_FOUND, "there is no such task")
         self.tokens.append(request.resume_token)
-        context.add_callback(self.left.set)
+        self.follow(context)
         count, end = self.watches.pop(0)
         sequence = int(request.resume_token or 0)
         if not request.resume_token:
@@ -55,7 +61,7 @@ class Orchestrator(services.OrchestratorServiceServicer):
 
     def WatchSession(self, request, context) -> Iterator[api.WatchSessionResponse]:
         self.tokens.append(request.resume_token)
-        context.add_callback(self.left.set)
+        self.follow(context)
         count, end = self.watches.pop(0)
         sequence = int(request.resume_token or 0)
         if not request.resume_token:
@@ -144,13 +150,13 @@ def test_a_task_that_is_not_there_is_an_error_at_once(serve):
 
 
 def test_leaving_the_loop_ends_the_call(serve):
-    orchestrator = Orchestrator((1, lambda context, sequence: orchestrator.left.wait()))
+    orchestrator = Orchestrator((1, lambda context, sequence: orchestrator.left[-1].wait()))
 
     for message in motorium.watch_task(serve(orchestrator), NAME):
         if message.HasField("event"):
             break
 
-    assert orchestrator.left.wait(timeout=10)
+    assert orchestrator.left[-1].wait(timeout=10)
 
 
 def test_a_watch_of_a_session_continues_after_breaks_and_ends(serve):
@@ -174,8 +180,7 @@ def test_a_refused_watch_of_a_session_is_an_error_at_once(serve):
 
 def test_silent_server_is_reported_and_the_watch_resumes(serve, caplog):
     def stands_still(context: grpc.ServicerContext, sequence: int) -> None:
-        orchestrator.left.wait(timeout=10)
-        orchestrator.left.clear()
+        orchestrator.left[-1].wait(timeout=10)
 
     orchestrator = Orchestrator((2, stands_still), (1, stands_still), (LAST, ends_well))
     silences: list[float] = []

@@ -3,7 +3,7 @@
 //! A run shows its screen while it has the lease of its desktop, and hides it before the desktop can be another task's. This module
 //! knows nothing of callers: the edge decides who sees a task.
 //!
-//! A live picture is not redacted as stored screenshots are, so a run hides its screen before it enters a secret, and shows none
+//! A live screen is not redacted as stored screenshots are, so a run hides its screen before it enters a secret, and shows none
 //! where hooks redact.
 
 use std::collections::HashMap;

@@ -28,12 +28,16 @@ pub const POINT: CapturePoint = CapturePoint::new(630, 412);
 const TARGET_SIZE: (i32, i32) = (60, 24);
 /// Corner and size of a field, and width of the label to its left.
 const FIELD: (i32, i32, i32, i32) = (600, 600, 200, 30);
+/// Distance of the texts above the target. Twenty of them are within the reach of a heading, 150 pixels.
+const TEXT_PITCH: i32 = 7;
 const FIELD_LABEL_WIDTH: i32 = 100;
 
 /// A described step. Points of its action are [`POINT`].
 #[derive(Debug, Clone)]
 pub struct DescribedStep<'a> {
     pub action: Action<CapturePoint>,
+    /// Words of the planner for what the step is to do.
+    pub intent: &'a str,
     /// `None` for an action that points at nothing that has a name.
     pub target: Option<DescribedTarget>,
     pub surroundings: Surroundings<'a>,
@@ -97,7 +101,7 @@ impl DescribedStep<'_> {
         let planned = self.action.clone().try_map(|_| Ok::<_, ()>(target.clone()));
         PlannedAction {
             action: planned.expect("the target is always there"),
-            intent: String::new(),
+            intent: self.intent.to_owned(),
             verify_pointer: false,
             repeatable: true,
         }
@@ -116,10 +120,14 @@ impl DescribedStep<'_> {
             }
             None => {}
         }
-        // One below the other, above the target.
+        // One below the other, right above the target, so that all of them count as its heading.
+        let target = match &self.target {
+            Some(DescribedTarget::Field { .. }) => field_bounds(),
+            _ => target_bounds(),
+        };
         for (row, text) in (1..).zip(self.surroundings.texts.iter().rev()) {
-            let (x, y) = (POINT.x - 150, POINT.y - TARGET_SIZE.1 / 2 - 30 * row);
-            let bounds = rect((x, y.max(0), 300, 24));
+            let (x, y) = (target.center().x - 150, target.min.y - TEXT_PITCH * row);
+            let bounds = rect((x, y, 300, TEXT_PITCH - 1));
             elements.push(element(
                 10 + row.unsigned_abs(),
                 text,

@@ -56,12 +56,17 @@ pub fn summarise(task: &Task, end: &Event) -> Option<String> {
         pending.contains(&line.text.as_str())
             && actions.any(|action| action.performed() && action.planned.intent.trim() == line.text)
     };
-    let begun = done.pop_if(|line| is_begun(line));
+    let begun = done.last_mut().filter(|line| is_begun(line));
+    let is_begun = begun.is_some();
+    if let Some(line) = begun {
+        line.times -= 1;
+    }
+    done.retain(|line| line.times > 0);
     let lines = last_counted(done.iter().map(|line| (line.text.as_str(), line.times)));
     let joined = join_clauses(&lines, language);
     let done_message = match done.is_empty() {
         // Neither done, nor nothing.
-        true if begun.is_some() => None,
+        true if is_begun => None,
         true => Some(Message::SummaryNothingDone),
         false => Some(Message::SummaryDone { done: &joined }),
     };

@@ -303,7 +303,7 @@ mod tests {
         assert!(slope(&[(3.0, 7.0)]).abs() < 1e-9);
     }
 
-    /// Returns the course of a quantity that grows by so much in an hour, measured for an hour.
+    /// Returns the course of a quantity that grows at a constant rate for one hour.
     fn course(quantity: Quantity, at_start: f64, per_hour: f64) -> Course {
         let samples = (0..720).map(|number| {
             let at = f64::from(number) * 5.0;

@@ -25,8 +25,9 @@ use crate::secret::Secret;
 /// Time for which a token is sent before its file is read again.
 const READ_INTERVAL: Duration = Duration::from_secs(1);
 /// Time for which a file must have had another token before that is sent.
-// A server that reads the same file knows it after 3 s, and accepts the former token for 2 min: no call fails.
-const ADOPTION_TIME: Duration = Duration::from_secs(10);
+// A mounted secret of Kubernetes reaches all machines within about a minute, so that the server knows the token by then. It accepts
+// the former one for 3 min: no call fails.
+const ADOPTION_TIME: Duration = Duration::from_secs(75);
 
 /// Source of the header.
 #[derive(Debug)]
@@ -227,12 +228,12 @@ mod tests {
         assert_eq!(read(Some("two"), 1), "one");
         assert_eq!(read(None, 2), "one", "it is being replaced");
         assert_eq!(read(Some("two"), 3), "one");
-        assert_eq!(read(Some("two"), 12), "one", "for 9 s");
-        assert_eq!(read(Some("two"), 13), "two");
-        assert_eq!(read(Some("two"), 14), "two");
+        assert_eq!(read(Some("two"), 77), "one", "for 74 s");
+        assert_eq!(read(Some("two"), 78), "two");
+        assert_eq!(read(Some("two"), 79), "two");
         known.read_at = None;
         assert!(!known.is_fresh(start));
-        known.has_read(Some(header("three")), start + Duration::from_secs(15));
+        known.has_read(Some(header("three")), start + Duration::from_secs(80));
         assert_eq!(known.header, "three");
     }
 }

@@ -12,8 +12,8 @@ use crate::secret::Secret;
 use crate::watched_file;
 
 /// Time for which a replaced token is still accepted.
-// Clients read their file once a second; a mounted secret of Kubernetes reaches all machines within about a minute.
-const OVERLAP: Duration = Duration::from_secs(120);
+// A mounted secret of Kubernetes reaches all machines within about a minute, and clients send it after 75 s.
+const OVERLAP: Duration = Duration::from_secs(180);
 
 /// A token whose file is followed. Clones share it.
 #[derive(Debug, Clone)]

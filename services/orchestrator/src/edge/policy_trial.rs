@@ -6,7 +6,7 @@
 use motorium_kit::principal::Principal;
 use motorium_phrasebook::grammar::{self, EditCommand, Instruction, TargetPhrase};
 use motorium_policy::described_step::{DescribedStep, DescribedTarget, POINT, Surroundings};
-use motorium_policy::{Creator, Judgement, PolicyDecision, Requester};
+use motorium_policy::{Creator, Judgement, Policy, PolicyDecision, Requester};
 use motorium_proto::domain::action::{Action, Button, ControlCharacters, ScrollAmount, Text};
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::CapturePoint;
@@ -44,21 +44,24 @@ impl PolicySettings {
             let problem = format!("has more than {MAX_STEPS} steps; try them in parts");
             return Err(FieldError::new("sentence", problem));
         }
+        let policy = self.active();
         let trials = clauses
             .iter()
-            .map(|clause| self.trial(principal, request, &clause.instruction));
+            .map(|clause| self.trial(&policy, principal, request, &clause.instruction));
         Ok(trials.collect())
     }
 
     fn trial(
         &self,
+        policy: &Policy,
         principal: &Principal,
         request: &wire::TestPolicyRequest,
         instruction: &Instruction,
     ) -> wire::PolicyTrial {
-        let policy = self.active();
+        let words = instruction.to_string();
         let step = DescribedStep {
             action: action(instruction),
+            intent: &words,
             target: described_target(instruction),
             surroundings: Surroundings {
                 texts: &request.surrounding_texts,
@@ -92,7 +95,7 @@ impl PolicySettings {
         let visible =
             described.filter(|it| applies(&it.rule.id) && ownership::sees_rule(principal, it));
         wire::PolicyTrial {
-            step: instruction.to_string(),
+            step: words,
             decision: decision.into(),
             rules: visible.map(rule_message).collect(),
             second_person: decision == Decision::RequireApproval

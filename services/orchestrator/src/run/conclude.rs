@@ -47,18 +47,15 @@ impl Runner {
         if is_refused(&missing) && has_late_change(&mut self.run, &self.screen).await? {
             missing = unmet_expectations(&mut self.run, &self.screen).await?;
         }
-        let mut is_supported = match missing {
+        let is_supported = match missing {
             Some(missing) if !missing.is_empty() => {
                 let is_last = self.run.task().refused_claims >= MAX_REFUSED_CLAIMS;
                 return self.refuse_claim(missing, false, is_last).await;
             }
             missing => missing.is_some() || has_unverified_evidence(&self.run),
         };
-        // After a change elsewhere, evidence of a model is a new text. Beside a look of the target it may be an old one.
-        let rests_on = elsewhere::changed_elsewhere(&self.run).filter(|_| !is_supported);
-        let is_expected = !self.run.task().spec.expectations.is_empty();
-        let beside_look = || elsewhere::changed_beside_look(&self.run, &self.screen);
-        let rests_on = rests_on.or_else(|| beside_look().filter(|_| !is_expected));
+        let rests_on =
+            elsewhere::acted_elsewhere(&self.run, &self.screen).filter(|_| !is_supported);
         let mut answer = answer;
         let mut in_vain = None;
         if let Some(record) = rests_on {
@@ -67,7 +64,6 @@ impl Runner {
                 SecondLook::AtTarget => {}
                 SecondLook::Stays(texts) => answer = texts.named_in(&self.run, &answer),
                 SecondLook::Passed(effect) => {
-                    is_supported = false;
                     in_vain = Some(record.planned.intent.clone());
                     self.run.defer(Event::EffectJudged {
                         action_id: record.action_id,
@@ -373,10 +369,11 @@ fn evidence(run: &RunContext, screen: &Screen) -> Vec<String> {
     let Next::Done { evidence, .. } = &decision.next else {
         return Vec::new();
     };
-    let is_judged_by_planner =
-        decision.model.is_empty() && elsewhere::changed_elsewhere(run).is_none();
+    let elsewhere = elsewhere::acted_elsewhere(run, screen);
+    let is_judged_by_planner = decision.model.is_empty() && elsewhere.is_none();
     let is_new_wanted = rules == ClaimRules::Strict && !is_judged_by_planner;
-    let record = completion::needs_new_text(task).filter(|_| is_new_wanted);
+    let record = completion::needs_new_text(task).or(elsewhere.as_ref());
+    let record = record.filter(|_| is_new_wanted);
     let before = record.and_then(|record| screen.acted_on(&record.action_id));
     let was_shown = |text: &str| {
         before.is_some_and(|before| {

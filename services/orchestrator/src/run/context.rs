@@ -109,9 +109,15 @@ impl RunContext {
         self.desktop.display.clone()
     }
 
-    /// Shows the screen to those who may see the task, unless its screenshots are redacted: a live picture is not.
+    /// Shows the screen to those who may see the task, unless its screenshots are redacted: a live screen is not.
     pub(super) fn show_screen(&mut self, lease_unsure: &CancellationToken) {
-        let is_redacted = !self.task().secret_fields.boxes().is_empty()
+        // Where a secret was entered may not be known, or not yet: its outcome is not, after a crash.
+        let has_secret = self
+            .task()
+            .actions()
+            .any(|record| record.action.entered_secret().is_some());
+        let is_redacted = has_secret
+            || !self.task().secret_fields.boxes().is_empty()
             || self.wants(HookPoint::BeforeScreenshot);
         let Some(display) = self.display().filter(|_| !is_redacted) else {
             return;

@@ -73,8 +73,13 @@ impl ChangedTexts {
     }
 }
 
+/// Returns the last action if a success rests on a change elsewhere: nothing changed at its target, or only what may be its look.
+pub(super) fn acted_elsewhere(run: &RunContext, screen: &Screen) -> Option<ActionRecord> {
+    changed_elsewhere(run).or_else(|| changed_beside_look(run, screen))
+}
+
 /// Returns the last action if its only known effect is a change elsewhere.
-pub(super) fn changed_elsewhere(run: &RunContext) -> Option<ActionRecord> {
+fn changed_elsewhere(run: &RunContext) -> Option<ActionRecord> {
     let is_elsewhere = |effect: &Effect| effect.verdict == Verdict::ChangedElsewhere;
     let last =
         completion::last_acting(run.task()).filter(|_| run.config.features.recheck_elsewhere);
@@ -84,7 +89,7 @@ pub(super) fn changed_elsewhere(run: &RunContext) -> Option<ActionRecord> {
 
 /// Returns the last action if it is a click of which nothing has changed at the target but what may be its look, and something
 /// elsewhere.
-pub(super) fn changed_beside_look(run: &RunContext, screen: &Screen) -> Option<ActionRecord> {
+fn changed_beside_look(run: &RunContext, screen: &Screen) -> Option<ActionRecord> {
     let last =
         completion::last_acting(run.task()).filter(|_| run.config.features.recheck_beside_look);
     let record = last.filter(|record| record.action.kind() == ActionKind::Click)?;

@@ -7,6 +7,7 @@ use motorium_proto::domain::id::{DesktopEpoch, DisplayId};
 use motorium_proto::service::{AcquireRequest, ReleaseRequest, RenewRequest, Result};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
@@ -105,17 +106,27 @@ async fn keep_desktop(
         epoch,
         ttl: AcquireRequest::DEFAULT_TTL,
     };
+    let mut renewed = Instant::now();
     loop {
         tokio::time::sleep(request.ttl / 3).await;
-        match ports.executor.renew_lease(request.clone()).await {
-            Ok(_) => {}
+        // A call may hang, or fail for a moment: the lease is unsure only when little of its time is left.
+        let renewal = ports.executor.renew_lease(request.clone());
+        tokio::pin!(renewal);
+        let answer = tokio::select! {
+            answer = &mut renewal => answer,
+            () = tokio::time::sleep_until(renewed + request.ttl * 2 / 3) => {
+                unsure.cancel();
+                renewal.await
+            }
+        };
+        match answer {
+            Ok(_) => renewed = Instant::now(),
             Err(report) if report.code == Code::FailedPrecondition => {
                 unsure.cancel();
                 stop.request(StopReason::LeaseLost(report.message));
                 return;
             }
             Err(report) => {
-                unsure.cancel();
                 tracing::warn!(%report, "renewing the desktop's lease failed; retrying");
             }
         }

@@ -24,7 +24,7 @@ use motorium_task::effect::{self, look};
 use super::actuator::Actuator;
 use super::attempt::{ActionAttempt, ResolvedAction};
 use super::context::RunContext;
-use super::screen::Screen;
+use super::screen::{Screen, ScreenView};
 use super::{RunResult, capture};
 
 /// Time within which a control begins to change its look when the pointer comes or goes.
@@ -101,21 +101,21 @@ impl LookCheck {
         if has_look && shows_state && !may_have_caret {
             return None;
         }
-        let was_there = target.contains(left);
-        let is_moved = has_look && (more_looks || !was_there);
-        let spot = look::free_spot(scene, frame, target).filter(|_| is_moved);
-        if is_moved && spot.is_none() && !was_there {
-            return None;
-        }
+        // With the pointer on the target already, earlier versions did not move it.
+        let is_moved = has_look && (more_looks || !target.contains(left));
         Some(Self {
-            point,
-            target,
-            part: look::compared_part(target, element.kind)?,
-            was_there,
-            spot,
             motions: change.motions,
-            lit: view.latest_frame.clone(),
             may_have_caret,
+            // Earlier versions compared a tab as any other control.
+            part: look::compared_part(
+                target,
+                if more_looks {
+                    element.kind
+                } else {
+                    ElementKind::Button
+                },
+            )?,
+            ..Self::at(view, point, target, left, is_moved)?
         })
     }
 
@@ -126,13 +126,23 @@ impl LookCheck {
         record: &ActionRecord,
         before: &Frame,
     ) -> Option<Self> {
-        let (point, target) = (record.point()?, record.target?);
-        let view = screen.view()?;
+        let left = before.cursor?.position;
+        Self::at(screen.view()?, record.point()?, record.target?, left, true)
+    }
+
+    /// Returns the check of the target itself. `left` is where the pointer was before the click.
+    fn at(
+        view: &ScreenView,
+        point: CapturePoint,
+        target: CaptureRect,
+        left: CapturePoint,
+        is_moved: bool,
+    ) -> Option<Self> {
         let (scene, frame) = view.scene();
         let (element, _) = look::element_at(scene, frame, point)?;
-        let was_there = target.contains(before.cursor?.position);
-        let spot = look::free_spot(scene, frame, target);
-        if spot.is_none() && !was_there {
+        let was_there = target.contains(left);
+        let spot = look::free_spot(scene, frame, target).filter(|_| is_moved);
+        if is_moved && spot.is_none() && !was_there {
             return None;
         }
         Some(Self {

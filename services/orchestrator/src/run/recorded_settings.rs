@@ -250,6 +250,9 @@ mod tests {
                     config.features.sends_addresses,
                     !config.retry.trust_kinds,
                     config.features.tell_authors,
+                    config.features.recheck_beside_look,
+                    config.features.doubt_more_looks,
+                    config.features.read_cells_back,
                 ),
             )
         };
@@ -272,7 +275,7 @@ mod tests {
                 true,
                 true,
             ),
-            (true, true, true, true, true),
+            (true, true, true, true, true, true, true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut().unwrap().remove("wants_new_texts");
@@ -300,6 +303,9 @@ mod tests {
         members.remove("recheck_elsewhere");
         members.remove("compare_former_text");
         members.remove("tell_authors");
+        members.remove("recheck_beside_look");
+        members.remove("doubt_more_looks");
+        members.remove("read_cells_back");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
         members.remove("estimate_usage");
@@ -322,7 +328,7 @@ mod tests {
                 false,
                 false,
             ),
-            (false, false, false, false, false),
+            (false, false, false, false, false, false, false, false),
         );
         assert_eq!(read(&json), before);
     }

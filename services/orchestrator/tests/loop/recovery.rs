@@ -381,14 +381,20 @@ async fn append_of_the_future(store: &SqliteStore, task: &TaskName) -> (EventSeq
     (appended.last_seq, body)
 }
 
-#[tokio::test]
-async fn a_task_in_flight_goes_on_after_an_event_of_a_later_version_which_is_kept_as_it_is() {
+/// Returns a killed orchestrator and its task, which has performed the first of its actions.
+async fn killed_in_flight() -> (Cluster, String) {
     let mut cluster = Cluster::start(script()).await;
     cluster.world.hold("wait_for_idle");
     let name = cluster.create().await;
     cluster.world.called("wait_for_idle", 1).await;
     cluster.happened(&name, "action_performed").await;
     cluster.kill().await;
+    (cluster, name)
+}
+
+#[tokio::test]
+async fn a_task_in_flight_goes_on_after_an_event_of_a_later_version_which_is_kept_as_it_is() {
+    let (mut cluster, name) = killed_in_flight().await;
     // A later version ran on this store, and was replaced by this one again.
     let task = TaskName::parse("name", &name).unwrap();
     let file = cluster.data().join("tasks.db");
@@ -428,12 +434,7 @@ fn copy_store(from: &Path, to: &Path) {
 #[tokio::test]
 #[ignore = "writes the store that the next test opens, once for a version"]
 async fn a_store_with_a_task_in_flight_is_left() {
-    let mut cluster = Cluster::start(script()).await;
-    cluster.world.hold("wait_for_idle");
-    let name = cluster.create().await;
-    cluster.world.called("wait_for_idle", 1).await;
-    cluster.happened(&name, "action_performed").await;
-    cluster.kill().await;
+    let (cluster, _) = killed_in_flight().await;
     let file = cluster.data().join("tasks.db");
     // Moves the log into the file.
     let store = SqliteStore::open(&file, Durability::Normal).await.unwrap();

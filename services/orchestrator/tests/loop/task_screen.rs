@@ -117,3 +117,23 @@ async fn a_screen_is_hidden_before_a_secret_is_entered() {
     cluster.world.release("perform");
     cluster.happened(&name, "succeeded").await;
 }
+
+#[tokio::test]
+async fn a_screen_stays_hidden_after_a_crash_while_a_secret_was_entered() {
+    let script = vec![act([typing_secret("bank")]), done("done")];
+    let mut cluster = Cluster::start(script).await;
+    cluster.world.hold("perform");
+    let name = create(&cluster, "log in").await;
+    cluster.world.called("perform", 1).await;
+    cluster.kill().await;
+    cluster.world.release("perform");
+    cluster.world.hold("observe");
+    let looks = cluster.world.count("observe");
+    cluster.start_again().await;
+    // Another run goes on: where the secret went is not known.
+    cluster.world.called("observe", looks + 1).await;
+    let refused = watch(&cluster, ANN, &name).await.unwrap_err();
+    let report = ErrorReport::from_status(&refused);
+    assert!(report.message.contains("secret"), "{report:?}");
+    cluster.world.release("observe");
+}

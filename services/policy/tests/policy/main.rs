@@ -907,6 +907,7 @@ impl Case {
         });
         Some(DescribedStep {
             action,
+            intent: "",
             target: target.or(field),
             surroundings: Surroundings {
                 texts: &self.around,

@@ -10,7 +10,7 @@ use motorium_proto::v1::tool::tool_service_server::{ToolService, ToolServiceServ
 use motorium_proto::v1::tool::{
     InvokeRequest, InvokeResponse, ListFunctionsRequest, ListFunctionsResponse,
 };
-use motorium_tests::scripted_planner::done;
+use motorium_tests::scripted_planner::{done, functions_named};
 use motorium_tests::testbed::Testbed;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
@@ -34,11 +34,7 @@ impl ToolService for Talkative {
         &self,
         _: Request<ListFunctionsRequest>,
     ) -> Result<Response<ListFunctionsResponse>, Status> {
-        let declared = |name: &str| wire_common::FunctionDeclaration {
-            name: name.to_owned(),
-            ..wire_common::FunctionDeclaration::default()
-        };
-        let functions = ["much", "too_much"].map(declared).into();
+        let functions = functions_named(["much", "too_much"]);
         Ok(Response::new(ListFunctionsResponse { functions }))
     }
 

@@ -9,7 +9,7 @@ use motorium_proto::v1::tool::tool_service_server::{ToolService, ToolServiceServ
 use motorium_proto::v1::tool::{
     InvokeRequest, InvokeResponse, ListFunctionsRequest, ListFunctionsResponse,
 };
-use motorium_tests::scripted_planner::{act, click, done};
+use motorium_tests::scripted_planner::{act, click, done, functions_named};
 use motorium_tests::testbed::Testbed;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
@@ -26,12 +26,8 @@ impl ToolService for TestTools {
         &self,
         _: Request<ListFunctionsRequest>,
     ) -> Result<Response<ListFunctionsResponse>, Status> {
-        let declared = |name: &str| wire_common::FunctionDeclaration {
-            name: name.to_owned(),
-            ..wire_common::FunctionDeclaration::default()
-        };
         Ok(Response::new(ListFunctionsResponse {
-            functions: ["which_button", "fail", "hang"].map(declared).into(),
+            functions: functions_named(["which_button", "fail", "hang"]),
         }))
     }
 

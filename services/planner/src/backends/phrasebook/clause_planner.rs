@@ -1079,6 +1079,10 @@ impl ClausePlanner<'_> {
                 actions.push(actions::key_chord(vec![Key::Delete], self.words));
                 Ok(ClauseDecision::Act(actions))
             }
+            Some(_) if cursor.work.field_looks < MAX_LOOKS_AT_FIELD => {
+                cursor.work.field_looks += 1;
+                Ok(ClauseDecision::Wait)
+            }
             Some((shown, _)) => self.fail(self.voice.not_cleared(self.words, shown.value())),
             None if self.nothing_changed() => Ok(ClauseDecision::AlreadySo),
             None => Ok(ClauseDecision::Done),
@@ -1316,7 +1320,10 @@ impl ClausePlanner<'_> {
         let may_come = is_page && self.is_last && self.request.frame.active_window().is_some();
         let has_come = self.effects().any(|effect| effect.window_changed);
         match may_come && !has_come {
-            false if self.nothing_changed() => self.fail(self.voice.nothing_changed(self.words)),
+            // Of a page that comes slowly, the next clause waits for what it needs.
+            false if self.nothing_changed() && (self.is_last || !is_page) => {
+                self.fail(self.voice.nothing_changed(self.words))
+            }
             false => Ok(ClauseDecision::Done),
             true if cursor.work.looks >= MAX_LOOKS_AT_BLANK_PAGE => {
                 Ok(ClauseDecision::AskWhetherDone)
