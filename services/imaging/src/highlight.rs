@@ -139,7 +139,7 @@ impl Area {
         if !is_wide(span) || !takes(span.height(), control.height(), min_height) {
             return false;
         }
-        let odd = self.odd_pixels(&changed, span);
+        let odd = self.odd_pixels(&changed, span, control);
         let is_odd = |mask: &[bool]| mask.iter().filter(|odd| **odd).count() > MAX_SPECKS;
         if !is_odd(&odd) {
             return true;
@@ -194,12 +194,18 @@ impl Area {
     }
 
     /// Returns the pixels that do not do what the others of their colour do.
-    fn odd_pixels(&self, changed: &[bool], span: Span) -> Vec<bool> {
+    fn odd_pixels(&self, changed: &[bool], span: Span, control: Span) -> Vec<bool> {
         let corners = self.corners(span);
+        // A button that is styled under the pointer gets a border of another width. A small one is a sign itself.
+        let takes = |length: usize, whole: usize| 100 * length >= MIN_SPAN_PERCENT * whole;
+        let has_border = takes(control.width(), self.width) && takes(control.height(), self.height);
+        let is_border =
+            |x: usize, y: usize| has_border && control.has_in_rim(x, y, RIM_PX as usize);
         let inside = |x: usize, y: usize| {
             let index = y * self.width + x;
             (span.left..=span.right).contains(&x)
                 && (span.top..=span.bottom).contains(&y)
+                && !is_border(x, y)
                 // Outside of its round corners a highlighted box shows what is behind it.
                 && (changed[index] || !corners[index])
         };
@@ -388,6 +394,22 @@ mod tests {
         };
         let at = CapturePoint::new(0, 0);
         let shown = button(0x76, false);
+        // Filled under the pointer, with a border twice as wide.
+        let filled = |has_mark: bool| {
+            let mut filled = button(0x76, has_mark);
+            for (x, y, pixel) in filled.enumerate_pixels_mut() {
+                let is_inner = (6..49).contains(&x) && (7..32).contains(&y);
+                *pixel = match pixel.0[0] {
+                    255 => *pixel,
+                    _ if !is_inner => Rgba([0xa8, 0xa8, 0xa8, 255]),
+                    0x76 => Rgba([255, 255, 255, 255]),
+                    _ => Rgba([0x33, 0x99, 0xff, 255]),
+                };
+            }
+            filled
+        };
+        assert!(is_same_or_highlighted(&shown, at, &filled(false)));
+        assert!(!is_same_or_highlighted(&shown, at, &filled(true)));
         assert!(is_same_or_highlighted(&shown, at, &button(0x4f, false)));
         assert!(!is_same_or_highlighted(&shown, at, &button(0x4f, true)));
     }

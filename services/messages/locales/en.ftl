@@ -148,6 +148,7 @@ claim-without-new-evidence = nothing was named that shows it and was not there b
 last-action-without-effect = the last action ({ $intent }) had no visible effect
 answer-text-elsewhere = { $answer } (the only sign of the last action is elsewhere on the screen, where { $texts } appeared)
 answer-text-gone-elsewhere = { $answer } (the only sign of the last action is elsewhere on the screen, where { $texts } disappeared)
+answer-own-look = { $answer } (only what was clicked looks different, as it may when it has the focus)
 answer-change-elsewhere = { $answer } (the only sign of the last action is a change elsewhere on the screen)
 evidence-not-visible = its evidence "{ $evidence }" cannot be seen on the last screen
 text-not-on-screen = the text "{ $text }" is not on the screen

@@ -154,6 +154,7 @@ claim-without-new-evidence = 没有给出最后一个操作之后新出现的依
 last-action-without-effect = 最后一个操作（{ $intent }）没有可见的效果
 answer-text-elsewhere = { $answer }（最后一个操作的唯一迹象在屏幕的其他位置：出现了{ $texts }）
 answer-text-gone-elsewhere = { $answer }（最后一个操作的唯一迹象在屏幕的其他位置：{ $texts }消失了）
+answer-own-look = { $answer }（只有被点击处的外观变了，获得焦点时也可能如此）
 answer-change-elsewhere = { $answer }（最后一个操作的唯一迹象是屏幕其他位置的变化）
 evidence-not-visible = 在最后的屏幕上看不到所称的依据“{ $evidence }”
 text-not-on-screen = 屏幕上没有文字“{ $text }”

@@ -107,6 +107,7 @@ messages! {
     LastActionWithoutEffect = "last-action-without-effect" { intent: &'a str },
     AnswerTextElsewhere = "answer-text-elsewhere" { answer: &'a str, texts: &'a str },
     AnswerTextGoneElsewhere = "answer-text-gone-elsewhere" { answer: &'a str, texts: &'a str },
+    AnswerOwnLook = "answer-own-look" { answer: &'a str },
     AnswerChangeElsewhere = "answer-change-elsewhere" { answer: &'a str },
     EvidenceNotVisible = "evidence-not-visible" { evidence: &'a str },
     TextNotOnScreen = "text-not-on-screen" { text: &'a str },

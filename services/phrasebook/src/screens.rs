@@ -158,7 +158,7 @@ fn element(line: &ElementLine<'_>, index: usize) -> Element {
             disabled: line.has("disabled").then_some(true),
             focused: line.has("focused").then_some(true),
             expanded: None,
-            placeholder: None,
+            placeholder: line.has("placeholder").then_some(true),
         },
     }
 }

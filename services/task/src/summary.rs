@@ -3,9 +3,12 @@
 use motorium_messages::{Message, join_clauses, join_sentences};
 use motorium_proto::domain::action::ActionKind;
 use motorium_proto::domain::decision::Usage;
+use motorium_proto::domain::effect::Verdict;
 
+use crate::completion::last_acting;
 use crate::event::Event;
 use crate::fold::Task;
+use crate::record::ActionRecord;
 use crate::session::{effective_lines, last_counted, performed_lines};
 
 /// Returns the events that end a task outside of a run: the summary, and the end.
@@ -49,12 +52,18 @@ pub fn summarise(task: &Task, end: &Event) -> Option<String> {
     };
     let pending = pending_intents(task);
     let mut done = done_before(task, failed);
-    // A field was clicked, but the text for it was not typed: the clause is begun.
+    // A field was clicked, but the text for it was not typed: the clause is begun. Or nothing told whether the last action hit.
     let last = task.steps.last();
+    let is_open = |action: &&ActionRecord| {
+        let verdict = action.effect.as_ref().map(|effect| effect.verdict);
+        matches!(verdict, Some(Verdict::Unknown | Verdict::TargetMoved))
+    };
+    let open = last_acting(task).filter(is_open);
     let is_begun = |line: &DoneLine<'_>| {
+        let is_its =
+            |action: &ActionRecord| action.performed() && action.planned.intent.trim() == line.text;
         let mut actions = last.into_iter().flat_map(|step| &step.actions);
-        pending.contains(&line.text.as_str())
-            && actions.any(|action| action.performed() && action.planned.intent.trim() == line.text)
+        open.is_some_and(is_its) || pending.contains(&line.text.as_str()) && actions.any(is_its)
     };
     let begun = done.last_mut().filter(|line| is_begun(line));
     let is_begun = begun.is_some();
@@ -350,6 +359,17 @@ mod tests {
             ]
             .concat()
         };
+        // Nothing told whether the last action hit.
+        for verdict in [Verdict::Unknown, Verdict::TargetMoved] {
+            let events = [open(), clause(2, entry, 1, verdict)].concat();
+            let rest = r#"type "Ada" into "Name", and then click "Save""#;
+            assert_eq!(
+                ended(events, "no person is available."),
+                format!(
+                    "Not done: no person is available. Done so far: open http://a.example. What remains: {rest}."
+                )
+            );
+        }
         assert_eq!(
             ended(
                 [open(), typed(Verdict::Confirmed)].concat(),

@@ -142,8 +142,13 @@ pub fn browser_bubble<'a>(mut lines: impl Iterator<Item = &'a str>) -> Option<&'
 }
 
 /// Words that stand beside the number of a status in a server's own page, in lower case.
-const STATUS_WORDS: [&str; 12] = [
+const STATUS_WORDS: [&str; 18] = [
     "not found",
+    "nothing here",
+    "no such",
+    "does not exist",
+    "doesn’t exist",
+    "doesn't exist",
     "error",
     "forbidden",
     "unauthorized",
@@ -155,7 +160,11 @@ const STATUS_WORDS: [&str; 12] = [
     "未找到",
     "找不到",
     "不存在",
+    "无法访问",
 ];
+
+/// Status of a page that a server does not have. Other numbers that stand alone may be anything.
+const NOT_FOUND: &str = "404";
 
 /// Maximum number of characters of a line that tells a status. Longer ones are sentences about something else.
 const MAX_STATUS_CHARS: usize = 50;
@@ -173,7 +182,9 @@ fn is_status(line: &str) -> bool {
     let mut numbers = line.split(|letter: char| !letter.is_ascii_digit());
     let is_error = |number: &str| number.len() == 3 && number.starts_with(['4', '5']);
     let lower = line.to_lowercase();
-    numbers.any(is_error) && STATUS_WORDS.iter().any(|word| lower.contains(word))
+    // Many pages show the number alone, in large digits.
+    line.trim() == NOT_FOUND
+        || numbers.any(is_error) && STATUS_WORDS.iter().any(|word| lower.contains(word))
 }
 
 fn is_error_code(line: &str) -> bool {
@@ -343,6 +354,8 @@ mod tests {
             " 502 Bad Gateway ",
             "404 - 页面不存在",
             "HTTP Error 500",
+            "404 nothing here",
+            "404",
         ] {
             assert_eq!(status_line([line].into_iter()), Some(line.trim()), "{line}");
         }
@@ -352,6 +365,7 @@ mod tests {
             "Invoice 404",
             "1404 errors",
             "Error 200",
+            "500",
             "We had 404 visitors who did not read what the error of our server meant",
         ] {
             assert_eq!(status_line([line].into_iter()), None, "{line}");

@@ -53,6 +53,10 @@ const KINDS: &[(&str, &str)] = &[
     ("date", "enter \"1990-05-17\" into \"Date of birth\""),
     ("slider", "set the \"Volume\" slider to 80"),
     ("reorder", "drag \"Alpha\" to \"Gamma\""),
+    ("refusing", "type \"12ab34\" into \"Zip\""),
+    ("evading", "click \"Lantern\""),
+    ("inner", "scroll to the bottom"),
+    ("row", "click \"Room 2\""),
     (
         "renamed",
         "change \"Full name\" to \"Eva Langer\" then click \"Save\"",
@@ -73,6 +77,8 @@ const REACHABLE: &[&str] = &[
     "reorder",
     "renamed",
     "suggesting",
+    "inner",
+    "row",
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -54,9 +54,15 @@ impl Runner {
             }
             missing => missing.is_some() || has_unverified_evidence(&self.run),
         };
+        let own_look =
+            elsewhere::changed_own_look(&self.run, &self.screen).filter(|_| !is_supported);
         let rests_on =
             elsewhere::acted_elsewhere(&self.run, &self.screen).filter(|_| !is_supported);
         let mut answer = answer;
+        if own_look.is_some() {
+            let named = Message::AnswerOwnLook { answer: &answer };
+            answer = self.run.task().text(named);
+        }
         let mut in_vain = None;
         if let Some(record) = rests_on {
             let (screen, actuator) = (&mut self.screen, &mut self.actuator);
@@ -369,10 +375,11 @@ fn evidence(run: &RunContext, screen: &Screen) -> Vec<String> {
     let Next::Done { evidence, .. } = &decision.next else {
         return Vec::new();
     };
-    let elsewhere = elsewhere::acted_elsewhere(run, screen);
-    let is_judged_by_planner = decision.model.is_empty() && elsewhere.is_none();
+    let doubtful = elsewhere::acted_elsewhere(run, screen)
+        .or_else(|| elsewhere::changed_own_look(run, screen));
+    let is_judged_by_planner = decision.model.is_empty() && doubtful.is_none();
     let is_new_wanted = rules == ClaimRules::Strict && !is_judged_by_planner;
-    let record = completion::needs_new_text(task).or(elsewhere.as_ref());
+    let record = completion::needs_new_text(task).or(doubtful.as_ref());
     let record = record.filter(|_| is_new_wanted);
     let before = record.and_then(|record| screen.acted_on(&record.action_id));
     let was_shown = |text: &str| {

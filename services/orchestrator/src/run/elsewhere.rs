@@ -5,8 +5,10 @@
 //! Deliberately not here: whether a change that stays has come from the action. Nothing on a screen tells that.
 
 use motorium_messages::Message;
+use motorium_phrasebook::matcher::is_same_text;
 use motorium_proto::domain::action::ActionKind;
 use motorium_proto::domain::effect::{Effect, Verdict};
+use motorium_proto::domain::element::ElementSource;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
 use motorium_proto::service::{CompareRequest, Observation, WaitForIdleRequest};
@@ -99,6 +101,26 @@ fn changed_beside_look(run: &RunContext, screen: &Screen) -> Option<ActionRecord
     let may_be_look =
         !look::shows_state_in_itself(element.kind) || look::opens_something(element.kind);
     (may_be_look && look::is_beside_own_look(effect, target)).then(|| record.clone())
+}
+
+/// Returns the last action if it is a click of which nothing shows but another look of its target: a toggle that is pressed, or a button
+/// without a function that has the focus. Nothing on the screen tells them apart.
+pub(super) fn changed_own_look(run: &RunContext, screen: &Screen) -> Option<ActionRecord> {
+    let is_only_look = |record: &ActionRecord| {
+        let (effect, target) = (record.effect.as_ref()?, record.target?);
+        let met = &screen.acted_on(&record.action_id)?.observation;
+        let now = screen.observation()?;
+        let (element, _) = look::element_at(&met.scene, &met.frame, record.point()?)?;
+        let has_look = look::looks_otherwise_with_focus(element.kind);
+        let near = effect::near_area(target);
+        let text = |seen: &Observation| effect::text_within(&seen.scene, &seen.frame, near, &[]);
+        Some(has_look && look::is_within_own_look(effect, target) && text(met) == text(now))
+    };
+    let last = completion::last_acting(run.task()).filter(|_| run.config.features.name_own_look);
+    let click = last.filter(|record| record.action.kind() == ActionKind::Click);
+    click
+        .filter(|record| is_only_look(record).unwrap_or(false))
+        .cloned()
 }
 
 /// Looks at the screen once more after an action whose change is elsewhere.
@@ -213,7 +235,7 @@ fn changed_texts(before: &Observation, now: &Observation, areas: &[CaptureRect])
     }
 }
 
-/// Returns the texts in these areas that the other screen does not show.
+/// Returns the texts in these areas that the other screen does not show, also not with other signs. Names of icons are no texts.
 fn only_in(screen: &Observation, other: &Observation, areas: &[CaptureRect]) -> Vec<String> {
     let others: Vec<String> = other
         .scene
@@ -226,7 +248,8 @@ fn only_in(screen: &Observation, other: &Observation, areas: &[CaptureRect]) -> 
         let text = folded(&element.content);
         let bounds = bounds_on_display(element, &screen.frame);
         !text.is_empty()
-            && !others.contains(&text)
+            && element.source != ElementSource::Detector
+            && !others.iter().any(|other| is_same_text(other, &text))
             && areas.iter().any(|area| area.intersects(&bounds))
     });
     texts

@@ -53,6 +53,8 @@ pub struct LoopFeatures {
     pub recheck_elsewhere: bool,
     /// Also look once more if the look of the target changed beside it.
     pub recheck_beside_look: bool,
+    /// Name it in the answer if only the look of what was clicked has changed.
+    pub name_own_look: bool,
     /// Take a change of a tab or a list for its look if it goes with the pointer, and that of a target on which the pointer was before.
     pub doubt_more_looks: bool,
     /// Compare the text of a cell that was entered by a double click with its former one.
@@ -86,6 +88,7 @@ impl LoopFeatures {
         lease_files: true,
         recheck_elsewhere: true,
         recheck_beside_look: true,
+        name_own_look: true,
         doubt_more_looks: true,
         read_cells_back: true,
         compare_former_text: true,

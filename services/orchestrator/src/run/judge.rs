@@ -596,8 +596,10 @@ impl Judge {
         let Ok(everything) = capture::compare(run, request.clone()).await? else {
             return Ok(judged);
         };
-        // Beside known motion a small effect cannot be told from another part of what moves, and nothing is repeated.
-        if action.entered_text().is_none() && effect::is_beside(&everything.change, moving) {
+        // Beside known motion a small effect cannot be told from another part of what moves, and nothing is repeated. What scrolls is
+        // larger.
+        let may_be_small = action.entered_text().is_none() && action.kind() != ActionKind::Scroll;
+        if may_be_small && effect::is_beside(&everything.change, moving) {
             return Ok(effect::obscured(judged, run.task().spec.message_language()));
         }
         if !effect::is_obscured(action, near, &everything.change)

@@ -253,6 +253,7 @@ mod tests {
                     config.features.recheck_beside_look,
                     config.features.doubt_more_looks,
                     config.features.read_cells_back,
+                    config.features.name_own_look,
                 ),
             )
         };
@@ -275,7 +276,7 @@ mod tests {
                 true,
                 true,
             ),
-            (true, true, true, true, true, true, true, true),
+            (true, true, true, true, true, true, true, true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut().unwrap().remove("wants_new_texts");
@@ -306,6 +307,7 @@ mod tests {
         members.remove("recheck_beside_look");
         members.remove("doubt_more_looks");
         members.remove("read_cells_back");
+        members.remove("name_own_look");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
         members.remove("estimate_usage");
@@ -328,7 +330,9 @@ mod tests {
                 false,
                 false,
             ),
-            (false, false, false, false, false, false, false, false),
+            (
+                false, false, false, false, false, false, false, false, false,
+            ),
         );
         assert_eq!(read(&json), before);
     }

@@ -328,6 +328,25 @@ async fn a_notice_that_came_and_went_is_no_effect_of_a_dead_button() {
 }
 
 #[tokio::test]
+async fn an_answer_says_that_only_the_look_of_the_target_has_changed() {
+    for (changes_beside, expected) in [(true, false), (false, true)] {
+        let cluster = Cluster::start(vec![]).await;
+        cluster.world.use_phrasebook();
+        if !changes_beside {
+            cluster.world.change_only_targets();
+        }
+        let task = wire::Task {
+            goal: "click \"Button 1\"".to_owned(),
+            ..wire::Task::default()
+        };
+        let name = cluster.create_with(task).await;
+        let answer = cluster.follow(&name).await.answer().to_owned();
+        assert_eq!(answer.contains("looks different"), expected, "{answer}");
+        replay::check(&cluster, &name).await;
+    }
+}
+
+#[tokio::test]
 async fn an_answer_names_the_change_elsewhere_that_it_rests_on() {
     let (_, _, story) = click_beside_a_notice(false, None).await;
     assert_eq!(story.verdicts(), [EffectVerdict::ChangedElsewhere]);

@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 
 use motorium_proto::domain::element::{ElementKind, ElementSource, ElementState};
-use motorium_proto::domain::geometry::{CaptureRect, CaptureSize};
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 
 use super::captioned_panels::is_captioned_panel;
 use super::line_split;
@@ -109,6 +109,7 @@ fn controls(detections: &[Detection], frame: CaptureRect) -> Vec<MergedElement> 
             kind: detection.kind,
             content: detection.name.as_deref().unwrap_or_default().to_owned(),
             bounds: detection.bounds.intersection(&frame)?.to_non_empty()?,
+            click_point: None,
             interactable: is_interactable(detection.kind),
             confidence: clamp_confidence(detection.confidence),
             source: ElementSource::Detector,
@@ -152,6 +153,7 @@ fn texts(lines: &[TextLine], frame: CaptureRect) -> Vec<MergedElement> {
             kind: ElementKind::Label,
             content: content.to_owned(),
             bounds,
+            click_point: None,
             interactable: false,
             confidence: clamp_confidence(line.confidence),
             source: ElementSource::Ocr,
@@ -313,8 +315,20 @@ fn labelled(control: MergedElement, rows: &[Vec<&MergedElement>]) -> MergedEleme
     MergedElement {
         content,
         source: ElementSource::Both,
+        click_point: point_in_row(&control, rows),
         ..control
     }
+}
+
+/// Returns the point to click in a row of a table or a list that has no text in its middle; `None` for others. The box of a row may be as
+/// wide as its window, and end in an empty page; where its text is, there is the row.
+fn point_in_row(control: &MergedElement, rows: &[Vec<&MergedElement>]) -> Option<CapturePoint> {
+    let is_row = matches!(control.kind, ElementKind::TableRow | ElementKind::ListItem);
+    let texts = || rows.iter().flatten().map(|label| label.bounds);
+    let middle = control.bounds.center();
+    let has_middle = texts().any(|text| text.min.x <= middle.x && middle.x < text.max.x);
+    let first = texts().next().filter(|_| is_row && !has_middle)?;
+    Some(first.center())
 }
 
 /// Returns whether text on this kind of control is its label. Dialogs, images and scroll bars contain elements instead.
@@ -457,6 +471,31 @@ mod tests {
             &[name, read("kg", rect(820, 400, 846, 426))],
             &[(TextField, "Apples kg", Both)],
         );
+    }
+
+    /// Boxes of a table without borders, on a real screen: its rows were as wide as the window.
+    #[test]
+    fn a_row_without_text_in_its_middle_is_clicked_at_its_text() {
+        let row = seen(ElementKind::TableRow, rect(4, 202, 996, 235));
+        let (name, guest) = (
+            read("Room 1", rect(42, 208, 104, 230)),
+            read("Ann", rect(290, 208, 328, 230)),
+        );
+        let point = |lines: &[TextLine]| {
+            let found = merge(std::slice::from_ref(&row), lines, FRAME);
+            found
+                .iter()
+                .find(|it| it.kind == row.kind)
+                .unwrap()
+                .click_point
+        };
+        let of_name = Some(CapturePoint::new(73, 219));
+        assert_eq!(point(&[guest, name]), of_name);
+        let long = read("A line across the row", rect(42, 208, 900, 230));
+        assert_eq!(point(&[long]), None);
+        let button = seen(Button, rect(4, 202, 996, 235));
+        let lines = [read("Room 1", rect(42, 208, 104, 230))];
+        assert_eq!(merge(&[button], &lines, FRAME)[0].click_point, None);
     }
 
     #[test]

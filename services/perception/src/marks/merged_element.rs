@@ -1,7 +1,7 @@
 //! Element of a scene before it has an id.
 
 use motorium_proto::domain::element::{ElementKind, ElementSource, ElementState};
-use motorium_proto::domain::geometry::CaptureRect;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
 /// Element without an id.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,6 +11,8 @@ pub struct MergedElement {
     pub content: String,
     /// Box in capture pixels, inside the frame, not empty.
     pub bounds: CaptureRect,
+    /// Point to click, in capture pixels; `None`: the centre of the box.
+    pub click_point: Option<CapturePoint>,
     pub interactable: bool,
     /// 0 to 1.
     pub confidence: f32,

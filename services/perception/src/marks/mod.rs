@@ -63,11 +63,12 @@ pub fn scene(
 
 fn element(found: MergedElement, id: ElementId, size: CaptureSize) -> Element {
     let bounds = normalise(found.bounds, size);
+    let centre = centre(&bounds, size);
     Element {
         id,
         kind: found.kind,
         content: found.content,
-        centre: centre(&bounds, size),
+        centre: found.click_point.unwrap_or(centre),
         bounds,
         interactable: found.interactable,
         confidence: found.confidence,

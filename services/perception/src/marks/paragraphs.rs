@@ -82,6 +82,7 @@ mod tests {
                 CapturePoint::new(x, y),
                 CapturePoint::new(x + width, y + height),
             ),
+            click_point: None,
             interactable: false,
             confidence: 0.9,
             source: ElementSource::Ocr,

@@ -154,6 +154,7 @@ pub(super) mod tests {
                 CapturePoint::new(x, y),
                 CapturePoint::new(x + width, y + height),
             ),
+            click_point: None,
             interactable: false,
             confidence: 1.0,
             source: ElementSource::Ocr,

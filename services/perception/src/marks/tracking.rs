@@ -320,6 +320,7 @@ mod tests {
                 CapturePoint::new(x, y),
                 CapturePoint::new(x + width, y + 20),
             ),
+            click_point: None,
             interactable: kind != Label,
             confidence: 0.9,
             source: ElementSource::Both,

@@ -95,7 +95,7 @@ impl<'a> TextAtField<'a> {
                 || has_empty_part(self.value)
                 || !numbers.iter().all(|one| is_part_of(*one, &date));
         }
-        if self.is_cut_off(&shown, &entered) {
+        if self.is_cut_off(&shown, &entered) || self.lacks_refused(&shown, &entered) {
             return true;
         }
         if number(text).is_some() && number(self.value).is_some() {
@@ -199,6 +199,15 @@ impl<'a> TextAtField<'a> {
     fn is_cut_off(&self, shown: &str, entered: &str) -> bool {
         let length = shown.chars().count();
         entered.starts_with(shown) && length < entered.chars().count() && length < self.room
+    }
+
+    /// Returns whether the field, which has room for more, has taken only the digits, or all but them. Reading loses single characters,
+    /// and not all those of one kind.
+    fn lacks_refused(&self, shown: &str, entered: &str) -> bool {
+        let length = shown.chars().count();
+        let (digits, others): (String, String) = entered.chars().partition(char::is_ascii_digit);
+        let is_rest = |kept: &str| kept == shown && kept != entered;
+        (MIN_LEFT_CHARS..self.room).contains(&length) && (is_rest(&digits) || is_rest(&others))
     }
 
     fn is_same_number(&self, text: &str) -> bool {
@@ -511,6 +520,11 @@ mod tests {
         check("12kg", "12", true, false);
         check("我住在北京市", "北京", true, false);
         check("a line", "two\nlines", false, false);
+        // The field takes only digits, or no digits. A short rest may be what is left of an unreadable text.
+        check("1234", "12ab34", false, true);
+        check("555", "call 555", false, true);
+        check("Agent", "Agent 007", false, true);
+        check("77", "7pm7", false, false);
         // A date that went into one part of its field, or not into all of them; months may be words.
         check("mm/dd/900517", "1990-05-17", false, true);
         check("05/dd/yyyy", "1990-05-17", false, true);

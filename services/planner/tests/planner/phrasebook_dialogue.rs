@@ -659,6 +659,11 @@ fn scrolling_continues_until_the_text_or_the_end() {
     let mut task = Task::new(r#"scroll to "Imprint""#);
     task.step(page);
     task.step_with(page, Verdict::EndReached);
+    // In the middle may have been a list that scrolls by itself.
+    assert_eq!(
+        task.step_with(page, Verdict::EndReached),
+        "scroll 0,5 (990, 400)"
+    );
     assert_eq!(
         task.step(page),
         "fail: `scroll to \"Imprint\"`: reached the end, but \"Imprint\" did not appear."
@@ -674,9 +679,11 @@ fn scrolling_continues_until_the_text_or_the_end() {
     ] {
         let mut task = Task::new(goal);
         task.step_with(page, Verdict::EndReached);
+        task.step_with(page, Verdict::EndReached);
         assert_eq!(task.step(page), expected);
     }
     let mut task = Task::new("scroll to the bottom");
+    task.step_with(page, Verdict::EndReached);
     task.step_with(page, Verdict::EndReached);
     let end = task.step(page);
     assert!(end.contains("Was already so"), "{end}");
@@ -687,7 +694,21 @@ fn scrolling_continues_until_the_text_or_the_end() {
         task.step_with(page, Verdict::EndReached),
         "scroll 0,15 (500, 400)"
     );
+    assert_eq!(task.step(page), "scroll 0,15 (990, 400)");
+    assert_eq!(
+        task.step_with(page, Verdict::EndReached),
+        "scroll 0,15 (990, 400)"
+    );
     assert!(task.step(page).starts_with("done: 已完成"));
+
+    // A list is below its caption.
+    let mut task = Task::new(r#"scroll down in the "Beginning" list"#);
+    assert_eq!(
+        task.step_with(page, Verdict::EndReached),
+        "scroll 0,5 (70, 80)"
+    );
+    assert_eq!(task.step(page), "scroll 0,5 #1");
+    assert!(task.step(page).starts_with("done: "));
 }
 
 #[test]
@@ -1366,6 +1387,20 @@ fn a_date_is_entered_in_the_order_of_its_field() {
     ] {
         check(goal, &empty(shown), &[&format!("{start}; {typed}")]);
     }
+    // A field that shows its format as it shows a value has segments; one that hints at it has none.
+    let plain = |hint: &str| {
+        format!("text 27,29 94x23 \"Date of birth\"\ntext_field 121,30 125x21 \"mm/dd/yy\"{hint}")
+    };
+    check(
+        goal,
+        &plain(""),
+        &[&format!(r#"{start}; type "05/17/1990""#)],
+    );
+    check(
+        goal,
+        &plain(" placeholder"),
+        &[r#"click #2; type "1990-05-17""#],
+    );
     // A date does not tell its order, so the field is emptied first.
     let mut task = Task::new(r#"set "Date of birth" to "1990-05-17""#);
     assert_eq!(

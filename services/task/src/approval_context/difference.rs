@@ -33,11 +33,16 @@ pub enum Comparison {
 }
 
 impl ApprovalContext {
-    /// Returns true if the target has words and they are the same.
+    /// Returns true if the words of the target are the same, or it has none, like a check box with its words beside it.
     #[must_use]
     pub fn has_same_target_text(&self, now: &Self) -> bool {
-        let text = joined(&self.target_texts);
-        !text.is_empty() && text == joined(&now.target_texts)
+        joined(&self.target_texts) == joined(&now.target_texts)
+    }
+
+    /// Returns true if the target has words.
+    #[must_use]
+    pub fn has_target_text(&self) -> bool {
+        !joined(&self.target_texts).is_empty()
     }
 
     /// Returns the first difference that matters, the most telling first.

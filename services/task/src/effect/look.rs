@@ -100,6 +100,26 @@ pub fn is_beside_own_look(effect: &Effect, target: CaptureRect) -> bool {
         && near.iter().all(|changed| own.contains_box(changed))
 }
 
+/// Returns whether a click has changed nothing but what may be the look of its target.
+#[must_use]
+pub fn is_within_own_look(effect: &Effect, target: CaptureRect) -> bool {
+    if effect.verdict != Verdict::Confirmed || effect.window_changed || effect.change.size_differs {
+        return false;
+    }
+    let own = target.inflate(RING_MARGIN, RING_MARGIN);
+    let mut regions = effect.change.regions.iter();
+    !effect.change.regions.is_empty() && regions.all(|region| own.contains_box(&region.bounds))
+}
+
+/// Returns true for kinds that may look otherwise while they have the focus, and that need not show what a click has done.
+#[must_use]
+pub fn looks_otherwise_with_focus(kind: ElementKind) -> bool {
+    matches!(
+        kind,
+        ElementKind::Button | ElementKind::Link | ElementKind::Icon | ElementKind::Control
+    )
+}
+
 /// Returns true for kinds that show within their own box what a click has done: their change is an effect.
 #[must_use]
 pub fn shows_state_in_itself(kind: ElementKind) -> bool {

@@ -149,6 +149,16 @@ pub fn judge(evidence: Evidence<'_>, rule: EffectCriterion) -> Effect {
             judge_by_share(action, change.changed_share > min_share)
         }
         (true, false) if action.kind() == ActionKind::Scroll => Verdict::EndReached,
+        // A clock or a spinner somewhere else: what scrolls is larger.
+        (false, false)
+            if action.kind() == ActionKind::Scroll
+                && !goes_to_focus(action)
+                && !near_target
+                && !change.size_differs
+                && change.regions.iter().all(|region| is_small(region.bounds)) =>
+        {
+            Verdict::EndReached
+        }
         (true, false) if !idle.settled => Verdict::Unknown,
         (true, false) => Verdict::NoEffect,
         _ if has_shifted && !window_changed => Verdict::TargetMoved,
@@ -595,7 +605,7 @@ mod tests {
 
     #[test]
     fn scrolls_and_drags_are_judged_at_their_points() {
-        use Verdict::{ChangedElsewhere, Confirmed};
+        use Verdict::{ChangedElsewhere, Confirmed, EndReached};
 
         let (start, end) = (CapturePoint::new(150, 300), CapturePoint::new(500, 300));
         let scrolled = Action::Scroll {
@@ -606,7 +616,9 @@ mod tests {
         let list = rect(120, 200, 200, 300);
         check(&scrolled, &[list], SAME, true, Confirmed);
         let clock = rect(900, 0, 60, 20);
-        check(&scrolled, &[clock], SAME, true, ChangedElsewhere);
+        check(&scrolled, &[clock], SAME, true, EndReached);
+        let page = rect(900, 0, 60, 400);
+        check(&scrolled, &[page], SAME, true, ChangedElsewhere);
         let dragged = Action::Drag {
             path: vec![start, end],
             button: Button::Left,

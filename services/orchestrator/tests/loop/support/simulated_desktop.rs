@@ -149,6 +149,8 @@ struct DesktopState {
     located: VecDeque<PointerCheck>,
     /// Area with background motion.
     stirs: Option<CaptureRect>,
+    /// Actions change nothing but the look of their targets.
+    changes_only_targets: bool,
     /// Text that an element shows after this many changes.
     renamed: Option<(u32, u64, &'static str)>,
     /// Texts of other elements.
@@ -341,6 +343,11 @@ impl SimulatedDesktop {
     /// Makes this element's area change continuously.
     pub(crate) fn animate(&self, element: u32) {
         self.state().stirs = Some(box_of(element));
+    }
+
+    /// Makes actions change nothing but the look of their targets.
+    pub(crate) fn change_only_targets(&self) {
+        self.state().changes_only_targets = true;
     }
 
     /// Makes a large area below all elements change continuously, like a video.
@@ -1088,11 +1095,14 @@ impl Perception for FakeServices {
         let before = self.0.changes_at(&request.before)?;
         let after = self.0.changes_at(&request.after)?;
         let place = self.0.state().changed_at.unwrap_or_default();
+        let stirs = self.0.state().stirs;
+        // What a button does is also seen beside it, but for one that moves.
+        let is_beside = stirs.is_none() && !self.0.state().changes_only_targets;
+        let reach = if is_beside { 25 } else { 5 };
         let regions = (before != after).then(|| ChangedRegion {
-            bounds: rect(place.x - 5, place.y - 5, 10, 10),
+            bounds: rect(place.x - 5, place.y - reach, 10, 2 * reach),
             changed_pixels: 100,
         });
-        let stirs = self.0.state().stirs;
         let shift = self.0.state().shift;
         let ignored = |place: &CaptureRect| request.ignore.iter().any(|r| r.contains_box(place));
         let stirred = stirs

@@ -54,6 +54,10 @@ const DEFAULT_HOLD: Duration = Duration::from_secs(1);
 const DEFAULT_NOTCHES: u32 = 5;
 /// Wheel notches per scroll on the way to an end. Larger than the default, because nothing is read in between.
 const NOTCHES_TO_END: u32 = 15;
+/// Distance of the middle of a scroll bar from the edge of its window, in pixels. Bars are 12 to 16 wide, frames 0 to 5.
+const SCROLL_BAR_PX: i32 = 10;
+/// Distance of a list from its caption, in heights of the caption.
+const HEIGHTS_BELOW_CAPTION: i32 = 2;
 /// Maximum number of scrolls for one clause. Stops at endless pages.
 const MAX_SCROLLS: u32 = 60;
 
@@ -787,7 +791,9 @@ impl ClausePlanner<'_> {
         if let [field] = fields.as_slice()
             && let Some(date) = Date::parse(literal(text))
         {
-            if let Some(entry) = date.entry(field, self.words) {
+            let shown = self.screen.text_in_field(field.bounds);
+            let as_value = shown.is_some_and(|shown| !shown.value().is_empty());
+            if let Some(entry) = date.entry(field, as_value, self.words) {
                 cursor.work.emptied = false;
                 cursor.work.add_field(field.bounds);
                 return Ok(ClauseDecision::Act(entry));
@@ -1097,10 +1103,14 @@ impl ClausePlanner<'_> {
         inside: Option<&TargetPhrase>,
     ) -> Attempt<ClauseDecision> {
         let turns = cursor.work.stage;
-        let at_end = turns > 0 && self.at_end();
+        let is_at_end = turns > 0 && self.at_end();
+        cursor.work.has_scrolled |= turns > 0 && !is_at_end;
+        let goes_elsewhere = is_at_end && !cursor.work.scrolls_elsewhere;
+        cursor.work.scrolls_elsewhere |= is_at_end;
+        let at_end = is_at_end && !goes_elsewhere;
         let amount = match extent {
             ScrollExtent::Default | ScrollExtent::Notches(_) | ScrollExtent::Pixels(_)
-                if turns > 0 =>
+                if turns > 0 && !goes_elsewhere =>
             {
                 return match at_end && self.is_last {
                     true => self.fail(self.voice.at_end(self.words)),
@@ -1110,7 +1120,9 @@ impl ClausePlanner<'_> {
             ScrollExtent::Default => ScrollDistance::Notches(DEFAULT_NOTCHES),
             ScrollExtent::Notches(number) => ScrollDistance::Notches(*number),
             ScrollExtent::Pixels(number) => ScrollDistance::Pixels(*number),
-            ScrollExtent::End if at_end && turns == 1 => return Ok(ClauseDecision::AlreadySo),
+            ScrollExtent::End if at_end && !cursor.work.has_scrolled => {
+                return Ok(ClauseDecision::AlreadySo);
+            }
             ScrollExtent::End if at_end => return Ok(ClauseDecision::Done),
             ScrollExtent::End => ScrollDistance::Notches(NOTCHES_TO_END),
             ScrollExtent::UntilShown(text) if self.shows(cursor, text) => {
@@ -1124,13 +1136,21 @@ impl ClausePlanner<'_> {
         if turns >= MAX_SCROLLS {
             return self.fail(self.voice.no_scroll_end(self.words));
         }
+        let elsewhere = cursor.work.scrolls_elsewhere;
         let at = match inside {
-            Some(aim) => Some(self.locate(cursor, aim, Interaction::Click)?.target()),
+            Some(aim) => {
+                let found = self.locate(cursor, aim, Interaction::Click)?;
+                let is_caption = found.kind == ElementKind::Label;
+                Some(match elsewhere == is_caption {
+                    true => found.target(),
+                    false => Target::Point(below(found.bounds)),
+                })
+            }
             None => self
                 .request
                 .frame
                 .active_window()
-                .map(|window| Target::Point(window.bounds.center())),
+                .map(|window| Target::Point(place_to_scroll(window.bounds, elsewhere))),
         };
         Ok(ClauseDecision::Act(vec![actions::scroll(
             at, direction, amount, self.words,
@@ -1436,6 +1456,22 @@ impl ClausePlanner<'_> {
             .last()
             .is_some_and(|effect| matches!(effect.verdict, Verdict::EndReached | Verdict::NoEffect))
     }
+}
+
+/// Returns a place at which a wheel scrolls a window: in its middle, or at its right edge, where its own scroll bar is. In the middle may be
+/// a list that scrolls by itself.
+fn place_to_scroll(window: CaptureRect, at_edge: bool) -> CapturePoint {
+    let middle = window.center();
+    match at_edge {
+        true => CapturePoint::new((window.max.x - SCROLL_BAR_PX).max(middle.x), middle.y),
+        false => middle,
+    }
+}
+
+/// Returns a place below a caption, where what it names is.
+fn below(caption: CaptureRect) -> CapturePoint {
+    let distance = caption.height() * HEIGHTS_BELOW_CAPTION;
+    CapturePoint::new(caption.center().x, caption.max.y + distance)
 }
 
 /// Returns the match that an answer names: by its number, its place or its text.

@@ -81,6 +81,12 @@ pub(super) struct ClauseProgress {
     /// Progress with a slider.
     #[serde(default)]
     pub(super) slider: SliderProgress,
+    /// A scroll has moved something.
+    #[serde(default)]
+    pub(super) has_scrolled: bool,
+    /// Where it scrolled at first nothing moves any more: it scrolls at another place.
+    #[serde(default)]
+    pub(super) scrolls_elsewhere: bool,
     /// Number of looks at a field that shows nothing of its text.
     #[serde(default)]
     pub(super) field_looks: u32,

@@ -50,11 +50,18 @@ impl<'a> Date<'a> {
         }
     }
 
-    /// Returns the actions that enter the date into a field that shows its format; `None` if it shows none.
-    pub(super) fn entry(self, field: &ElementMatch, words: &str) -> Option<Vec<PlannedAction>> {
-        let (order, separators) = format_of(&field.content, is_segmented(field))?;
+    /// Returns the actions that enter the date into a field that shows its format; `None` if it shows none. `as_value` says that the
+    /// format is no placeholder: a field with segments shows it as it shows a value.
+    pub(super) fn entry(
+        self,
+        field: &ElementMatch,
+        as_value: bool,
+        words: &str,
+    ) -> Option<Vec<PlannedAction>> {
+        let is_segmented = as_value || is_segmented(field);
+        let (order, separators) = format_of(&field.content, is_segmented)?;
         let typed = |text: String| actions::type_text(Text::Literal(text), words);
-        if !is_segmented(field) {
+        if !is_segmented {
             let click = actions::click(field.target(), words);
             return Some(vec![click, typed(self.written(order, &separators))]);
         }
