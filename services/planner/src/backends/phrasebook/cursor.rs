@@ -84,7 +84,7 @@ pub(super) struct ClauseProgress {
     /// A scroll has moved something.
     #[serde(default)]
     pub(super) has_scrolled: bool,
-    /// Where it scrolled at first nothing moves any more: it scrolls at another place.
+    /// The place of the first scroll has no more to scroll, so that it goes on at another one.
     #[serde(default)]
     pub(super) scrolls_elsewhere: bool,
     /// Number of looks at a field that shows nothing of its text.
