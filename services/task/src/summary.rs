@@ -51,7 +51,7 @@ pub fn summarise(task: &Task, end: &Event) -> Option<String> {
         _ => None,
     };
     let pending = pending_intents(task);
-    let mut done = done_before(task, failed);
+    let (mut done, has_failed_in_part) = done_before(task, failed);
     // A field was clicked, but the text for it was not typed: the clause is begun. Or nothing told whether the last action hit.
     let last = task.steps.last();
     let is_open = |action: &&ActionRecord| {
@@ -66,7 +66,7 @@ pub fn summarise(task: &Task, end: &Event) -> Option<String> {
         open.is_some_and(is_its) || pending.contains(&line.text.as_str()) && actions.any(is_its)
     };
     let begun = done.last_mut().filter(|line| is_begun(line));
-    let is_begun = begun.is_some();
+    let is_begun = begun.is_some() || has_failed_in_part;
     if let Some(line) = begun {
         line.times -= 1;
     }
@@ -106,9 +106,9 @@ struct DoneLine<'a> {
     times: usize,
 }
 
-/// Returns what had an effect, without what failed in the end. The actions of one announcement are one line: a field is clicked,
+/// Returns what had an effect, without what failed in the end, and whether that had one as well. The actions of one announcement are one line: a field is clicked,
 /// typed into and perhaps corrected for one entry.
-fn done_before<'a>(task: &'a Task, failed: Option<&str>) -> Vec<DoneLine<'a>> {
+fn done_before<'a>(task: &'a Task, failed: Option<&str>) -> (Vec<DoneLine<'a>>, bool) {
     let language = task.spec.message_language();
     let mut lines: Vec<DoneLine<'a>> = Vec::new();
     for step in &task.steps {
@@ -137,10 +137,8 @@ fn done_before<'a>(task: &'a Task, failed: Option<&str>) -> Vec<DoneLine<'a>> {
         failed == Some(last.text.as_str())
             && last_announced.is_some_and(|decision| decision.progress == last.announced)
     };
-    if lines.last().is_some_and(is_failed) {
-        lines.pop();
-    }
-    lines
+    let failed = lines.pop_if(|last| is_failed(last));
+    (lines, failed.is_some())
 }
 
 /// Returns the words of the user that a failure begins with, in quotation marks, if it does.

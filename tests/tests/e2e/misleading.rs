@@ -54,6 +54,7 @@ const KINDS: &[(&str, &str)] = &[
     ("slider", "set the \"Volume\" slider to 80"),
     ("reorder", "drag \"Alpha\" to \"Gamma\""),
     ("refusing", "type \"12ab34\" into \"Zip\""),
+    ("emptying", "type \"forty2\" into \"Code\""),
     ("evading", "click \"Lantern\""),
     ("inner", "scroll to the bottom"),
     ("row", "click \"Room 2\""),

@@ -3,13 +3,14 @@
 
 use motorium_messages::Message;
 use motorium_proto::domain::effect::{ActionResult, Verdict};
+use motorium_proto::domain::id::ActionId;
 use tokio::time::Instant;
 
 use super::actuator::{may_act, retry_due};
 use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
 use super::gate::ActionPermission;
 use super::preflight::Preflight;
-use super::{RunResult, Runner, hooks, input_marks};
+use super::{RunResult, Runner, hooks, input_marks, readback};
 use motorium_task::event::Event;
 use motorium_task::{Task, machine};
 
@@ -143,8 +144,43 @@ impl Runner {
         {
             // What follows may be typed into whatever has the focus instead.
             self.run.refuse(explanation).await?;
+        } else if !attempt.is_last {
+            self.read_back_within_step(&attempt.id).await?;
         }
         Ok(AttemptStage::Ended)
+    }
+
+    /// Reads the text of an action again before another one of its step follows, which may send it. If the field shows another text,
+    /// the rest of the step is dropped, and the planner is told.
+    async fn read_back_within_step(&mut self, action: &ActionId) -> RunResult {
+        let record = self
+            .run
+            .task()
+            .open_step()
+            .and_then(|step| step.actions.last());
+        let is_text = record.is_some_and(|record| record.action.entered_text().is_some());
+        if !is_text || !self.run.config.features.read_each_text {
+            return Ok(());
+        }
+        self.screen.refresh_if_stale(&mut self.run).await?;
+        let before = self
+            .screen
+            .acted_on(action)
+            .map(|acted| acted.observation.clone());
+        let Some(seen) = self.screen.observation().cloned() else {
+            return Ok(());
+        };
+        let found = readback::differing_text(&mut self.run, before.as_ref(), &seen).await?;
+        let Some((action_id, effect)) = found else {
+            return Ok(());
+        };
+        let explanation = effect.explanation.clone();
+        self.run.defer(Event::EffectJudged {
+            action_id,
+            effect: Box::new(effect),
+            screenshot: None,
+        });
+        self.run.refuse(explanation).await
     }
 }
 

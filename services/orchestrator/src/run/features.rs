@@ -59,6 +59,10 @@ pub struct LoopFeatures {
     pub doubt_more_looks: bool,
     /// Compare the text of a cell that was entered by a double click with its former one.
     pub read_cells_back: bool,
+    /// Tell by its pixels whether a field that shows nothing is as empty as before.
+    pub read_empty_fields: bool,
+    /// Read a text again before another action of its step follows.
+    pub read_each_text: bool,
     /// Compare an entered text with what its field showed before, and one of several lines by its lines.
     pub compare_former_text: bool,
 }
@@ -91,6 +95,8 @@ impl LoopFeatures {
         name_own_look: true,
         doubt_more_looks: true,
         read_cells_back: true,
+        read_empty_fields: true,
+        read_each_text: true,
         compare_former_text: true,
     };
 }

@@ -56,20 +56,15 @@ impl Runner {
     /// Tells the planner if a field shows another text than the last action entered, or if the page had moved before the last
     /// click came.
     async fn read_back(&mut self, observation: &Observation) -> RunResult {
-        let (task, config) = (self.run.task(), &self.run.config);
         let before = self.screen.observation();
-        let moved = before.filter(|_| config.features.find_arrivals);
+        let moved = before.filter(|_| self.run.config.features.find_arrivals);
+        let task = self.run.task();
         let moved = moved.and_then(|before| arrival::target_moved(task, before, observation));
-        let differs = || {
-            let reread = match config.features.compare_former_text {
-                true => {
-                    readback::reread(task, before, observation, config.features.read_cells_back)
-                }
-                false => readback::reread_one_line(task, observation),
-            };
-            reread.filter(|_| config.features.read_text_back)
+        let found = match moved {
+            Some(moved) => Some(moved),
+            None => readback::differing_text(&mut self.run, before, observation).await?,
         };
-        let Some((action_id, effect)) = moved.or_else(differs) else {
+        let Some((action_id, effect)) = found else {
             return Ok(());
         };
         let explanation = effect.explanation.clone();

@@ -254,6 +254,8 @@ mod tests {
                     config.features.doubt_more_looks,
                     config.features.read_cells_back,
                     config.features.name_own_look,
+                    config.features.read_empty_fields,
+                    config.features.read_each_text,
                 ),
             )
         };
@@ -276,7 +278,9 @@ mod tests {
                 true,
                 true,
             ),
-            (true, true, true, true, true, true, true, true, true),
+            (
+                true, true, true, true, true, true, true, true, true, true, true,
+            ),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut().unwrap().remove("wants_new_texts");
@@ -308,6 +312,8 @@ mod tests {
         members.remove("doubt_more_looks");
         members.remove("read_cells_back");
         members.remove("name_own_look");
+        members.remove("read_empty_fields");
+        members.remove("read_each_text");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
         members.remove("estimate_usage");
@@ -331,7 +337,7 @@ mod tests {
                 false,
             ),
             (
-                false, false, false, false, false, false, false, false, false,
+                false, false, false, false, false, false, false, false, false, false, false,
             ),
         );
         assert_eq!(read(&json), before);

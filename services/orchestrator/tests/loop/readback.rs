@@ -131,3 +131,40 @@ async fn a_field_that_was_sent_with_enter_may_show_something_else() {
         assert_eq!(events.verdicts()[2..], [], "{text:?}");
     }
 }
+
+#[tokio::test]
+async fn a_field_that_stays_empty_is_reported() {
+    let script = || vec![act([click(FIELD)]), act([typing("12a")]), done("ok")];
+    for (is_emptied, expected) in [(true, 3), (false, 2)] {
+        let cluster = Cluster::start(script()).await;
+        cluster.world.make_text_field(FIELD);
+        match is_emptied {
+            true => cluster.world.empty_field(FIELD),
+            // Its text cannot be read, but something is there.
+            false => cluster.world.say(FIELD, ""),
+        }
+        let name = cluster.create().await;
+        let events = cluster.follow(&name).await;
+        assert_eq!(events.verdicts().len(), expected);
+        let last = events.verdicts()[expected - 1];
+        assert_eq!(last == EffectVerdict::TextDiffers, is_emptied);
+        replay::check(&cluster, &name).await;
+    }
+}
+
+#[tokio::test]
+async fn a_text_is_read_again_before_what_follows_it_in_its_step() {
+    for (shown, performed) in [("SPRING10", 3), ("Members only", 2)] {
+        let step = act([click(FIELD), typing("SPRING10"), click(2)]);
+        let cluster = Cluster::start(vec![step, done("ok")]).await;
+        cluster.world.make_text_field(FIELD);
+        cluster.world.rename_from(FIELD, 2, shown);
+        let name = cluster.create().await;
+        cluster.follow(&name).await;
+        assert_eq!(cluster.world.done().len(), performed, "{shown}");
+        let told = cluster.world.plans()[1].history[0].actions[1].clone();
+        let is_told = told.effect.unwrap().verdict == Verdict::TextDiffers;
+        assert_eq!(is_told, performed == 2, "{shown}");
+        replay::check(&cluster, &name).await;
+    }
+}

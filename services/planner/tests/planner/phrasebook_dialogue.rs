@@ -599,7 +599,16 @@ fn a_list_is_opened_and_an_entry_chosen() {
         assert_eq!(task.step(closed), "click #2", "{goal}");
         assert_eq!(task.step(&open), "click #5", "{goal}");
         let chosen = closed.replace("Germany", "China");
+        assert_eq!(task.step(&chosen), "wait 600ms", "{goal}");
         assert!(task.step(&chosen).starts_with("done: "), "{goal}");
+        // The page sets it back once it was read.
+        let mut task = Task::new(goal);
+        task.step(closed);
+        task.step(&open);
+        task.step(&chosen);
+        let mut looks = std::iter::repeat_with(|| task.step(closed));
+        let end = looks.find(|step| step != "wait 600ms").unwrap();
+        assert!(end.starts_with("fail: "), "{end}");
         // The page sets it back, or shows the entry late.
         let mut task = Task::new(goal);
         task.step(closed);
@@ -1088,6 +1097,9 @@ fn an_entered_text_is_read_back() {
     let typed = r#"type "Hamburg-Altona" into "Name""#;
     assert!(steps(typed, Verdict::Confirmed, &field("Hamburg-Altona")).starts_with("done: "));
     assert!(steps(typed, Verdict::Confirmed, FORM).starts_with("done: "));
+    // The Orchestrator has found that the field is as empty as before.
+    let end = steps(typed, Verdict::TextDiffers, FORM);
+    assert!(end.ends_with("the field did not take the text."), "{end}");
     // Typed without a field: the one that was clicked before was read by the Orchestrator.
     let end = steps(r#"type "SPRING10""#, Verdict::TextDiffers, FORM);
     assert!(end.starts_with("fail: `type \"SPRING10\"` failed"), "{end}");

@@ -201,10 +201,17 @@ pub fn field_inside(field: CaptureRect) -> CaptureRect {
 /// as before. `share` is the changed share of [`field_inside`].
 fn is_only_lost_focus(field: CaptureRect, share: f64, change: &ChangeMap) -> bool {
     let (inside, around) = (field_inside(field), field.inflate(FOCUS_RING, FOCUS_RING));
-    let caret = inside.height().max(0) * MAX_CARET_SIZE.0 / 2;
-    let changed = share * (inside.area() as f64);
     let is_around = |region: &ChangedRegion| around.contains_box(&region.bounds);
-    !change.size_differs && changed <= f64::from(caret) && change.regions.iter().all(is_around)
+    !change.size_differs
+        && is_at_most_a_caret(inside, share)
+        && change.regions.iter().all(is_around)
+}
+
+/// Returns whether no more of the inside of a field has changed than a caret takes. `share` is its changed share.
+#[must_use]
+pub fn is_at_most_a_caret(inside: CaptureRect, share: f64) -> bool {
+    let caret = inside.height().max(0) * MAX_CARET_SIZE.0 / 2;
+    share * (inside.area() as f64) <= f64::from(caret)
 }
 
 /// Takes changes that are no effect for background motion, so that they do not count as changes.

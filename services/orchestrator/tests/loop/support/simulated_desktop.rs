@@ -151,6 +151,8 @@ struct DesktopState {
     stirs: Option<CaptureRect>,
     /// Actions change nothing but the look of their targets.
     changes_only_targets: bool,
+    /// Field whose inside never changes, whatever is typed.
+    empty_field: Option<u32>,
     /// Text that an element shows after this many changes.
     renamed: Option<(u32, u64, &'static str)>,
     /// Texts of other elements.
@@ -343,6 +345,12 @@ impl SimulatedDesktop {
     /// Makes this element's area change continuously.
     pub(crate) fn animate(&self, element: u32) {
         self.state().stirs = Some(box_of(element));
+    }
+
+    /// Makes this field empty whatever is typed into it, although something else answers.
+    pub(crate) fn empty_field(&self, element: u32) {
+        self.say(element, "");
+        self.state().empty_field = Some(element);
     }
 
     /// Makes actions change nothing but the look of their targets.
@@ -1119,10 +1127,13 @@ impl Perception for FakeServices {
             regions,
             ..ChangeMap::default()
         };
+        let empty = self.0.state().empty_field.map(box_of);
+        let is_empty = |region: &CaptureRect| empty.is_some_and(|field| field.contains_box(region));
+        let share = |region: &CaptureRect| if is_empty(region) { 0.0 } else { 0.1 };
         Ok(Comparison {
             vertical_shifts: request.shift_regions.iter().map(|_| shift).collect(),
             change,
-            measured_shares: request.measured_regions.iter().map(|_| 0.1).collect(),
+            measured_shares: request.measured_regions.iter().map(share).collect(),
         })
     }
 

@@ -151,11 +151,15 @@ pub(super) fn plan_clause(turn: &ClausePlanner<'_>, cursor: &mut ClauseCursor) -
         Instruction::OpenUrl { url } => turn.open_url(cursor, url),
         Instruction::Launch { name } => turn.launch(cursor, name),
         Instruction::FocusWindow { title } => turn.focus_window(cursor, title),
-        Instruction::GoBack => turn.visible(cursor, |words| actions::once(Action::GoBack, words)),
-        Instruction::GoForward => {
-            turn.visible(cursor, |words| actions::once(Action::GoForward, words))
-        }
-        Instruction::Refresh => turn.single(cursor, |words| actions::once(Action::Refresh, words)),
+        Instruction::GoBack => turn
+            .visible(cursor, |words| actions::once(Action::GoBack, words))
+            .and_then(|decision| turn.unless_page_failed(decision)),
+        Instruction::GoForward => turn
+            .visible(cursor, |words| actions::once(Action::GoForward, words))
+            .and_then(|decision| turn.unless_page_failed(decision)),
+        Instruction::Refresh => turn
+            .single(cursor, |words| actions::once(Action::Refresh, words))
+            .and_then(|decision| turn.unless_page_failed(decision)),
         Instruction::Verify { text, shown } => turn.verify(cursor, text, *shown),
     };
     match outcome.unwrap_or_else(|ending| ending) {
@@ -753,6 +757,11 @@ impl ClausePlanner<'_> {
             return Ok(ClauseDecision::Done);
         };
         if !shown.differs_from(wanted) {
+            // A page may set its list back.
+            if self.is_last && cursor.work.field_looks == 0 {
+                cursor.work.field_looks += 1;
+                return Ok(ClauseDecision::Wait);
+            }
             return Ok(ClauseDecision::Done);
         }
         let is_former = shown.holds(former);
@@ -781,7 +790,7 @@ impl ClausePlanner<'_> {
             return self.slide(cursor, literal(text), slider);
         }
         if cursor.work.stage > 0 && !cursor.work.emptied {
-            return self.entered(cursor, text, replace);
+            return self.entered(cursor, text, into, replace);
         }
         let typing = actions::type_text(text.clone(), self.words);
         let Some(aim) = into else {
@@ -919,6 +928,7 @@ impl ClausePlanner<'_> {
         &self,
         cursor: &mut ClauseCursor,
         text: &Text,
+        into: Option<&TargetPhrase>,
         replace: bool,
     ) -> Attempt<ClauseDecision> {
         let in_vain = self.nothing_changed();
@@ -929,11 +939,20 @@ impl ClausePlanner<'_> {
                 false => Ok(ClauseDecision::Done),
             };
         };
-        let shown: Vec<Option<TextAtField<'_>>> = cursor
+        let mut shown: Vec<Option<TextAtField<'_>>> = cursor
             .work
             .field_bounds()
             .map(|bounds| self.screen.text_in_field(bounds))
             .collect();
+        // A page that has moved has its field elsewhere.
+        if let ([None], Some(aim)) = (shown.as_slice(), into)
+            && let MatchResult::Unique(field) =
+                locate::find(self.screen, aim, Interaction::EnterText)
+        {
+            cursor.work.fields.clear();
+            cursor.work.add_field(field.bounds);
+            shown = vec![self.screen.text_in_field(field.bounds)];
+        }
         let Some(first) = shown.first().copied() else {
             return self.entered_without_field();
         };
@@ -958,7 +977,7 @@ impl ClausePlanner<'_> {
                 false => not_taken(),
             };
         }
-        if self.may_come_late(cursor, &shown, content) {
+        if self.may_come_late(cursor, &shown, content, is_told) {
             cursor.work.field_looks += 1;
             return Err(ClauseDecision::Wait);
         }
@@ -994,12 +1013,16 @@ impl ClausePlanner<'_> {
         cursor: &ClauseCursor,
         shown: &[Option<TextAtField<'_>>],
         content: &str,
+        is_told: bool,
     ) -> bool {
         // Of a field that cannot be read now, a later look would not tell whether its text is new.
         let is_readable = shown.iter().all(Option::is_some);
         let shows_former = || {
             let mut readable = shown.iter().flatten();
-            readable.any(|shown| shown.is_unrelated_to(content) || shown.may_end_in_caret(content))
+            readable.any(|shown| {
+                let is_empty = is_told && shown.value().is_empty();
+                is_empty || shown.is_unrelated_to(content) || shown.may_end_in_caret(content)
+            })
         };
         let looks = cursor.work.field_looks;
         let may_come = looks > 0 || is_readable && (self.nothing_changed() || shows_former());
@@ -1279,7 +1302,7 @@ impl ClausePlanner<'_> {
         into: Option<&TargetPhrase>,
     ) -> Attempt<ClauseDecision> {
         if cursor.work.stage > 0 {
-            return self.entered(cursor, text, false);
+            return self.entered(cursor, text, into, false);
         }
         let mut actions = match into {
             Some(aim) => {
@@ -1306,6 +1329,15 @@ impl ClausePlanner<'_> {
             Action::OpenUrl { url }
         };
         Ok(ClauseDecision::Act(vec![actions::once(action, self.words)]))
+    }
+
+    /// Fails a clause that would be done if the browser shows an error page instead.
+    fn unless_page_failed(&self, decision: ClauseDecision) -> Attempt<ClauseDecision> {
+        let is_done = matches!(decision, ClauseDecision::Done | ClauseDecision::AlreadySo);
+        match self.screen.browser_error().filter(|_| is_done) {
+            Some(error) => self.fail(self.voice.page_failed(self.words, error)),
+            None => Ok(decision),
+        }
     }
 
     /// Waits for an opened page, and fails on the error page of a browser. A page that stays blank is only waited for at the end of
