@@ -4,7 +4,7 @@ use motorium_messages::{Message, join_clauses, join_sentences};
 use motorium_proto::domain::action::ActionKind;
 use motorium_proto::domain::decision::Usage;
 
-use crate::event::Event;
+use crate::event::{Event, StoredExchange};
 use crate::fold::Task;
 use crate::session::{effective_lines, last_counted, performed_lines};
 
@@ -15,7 +15,7 @@ pub fn closing_events(task: &Task, end: Event) -> Vec<Event> {
         text,
         usage: Usage::default(),
         by_model: false,
-        responses: None,
+        exchange: StoredExchange::default(),
     });
     summary.into_iter().chain([end]).collect()
 }
@@ -294,7 +294,7 @@ mod tests {
         events.push(Event::Decided {
             decision,
             annotated_image: None,
-            responses: None,
+            exchange: StoredExchange::default(),
             elapsed: Duration::ZERO,
         });
         for index in 0..actions {

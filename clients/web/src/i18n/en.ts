@@ -32,6 +32,7 @@ export const english = {
   "call.extract": "Extraction",
   "call.image": "Screenshot as the model received it",
   "call.pointer": "Pointer check",
+  "call.requests": "Requests to the model",
   "call.responses": "Responses of the provider",
   "call.skipped": "Unused result",
   "call.summary": "Summary",

@@ -34,6 +34,7 @@ export const chinese: Readonly<Record<Key, string>> = {
   "call.extract": "提取数据",
   "call.image": "模型收到的截图",
   "call.pointer": "指针核对",
+  "call.requests": "发给模型的请求",
   "call.responses": "服务商的响应",
   "call.skipped": "未采用的结果",
   "call.summary": "总结",

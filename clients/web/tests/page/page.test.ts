@@ -480,12 +480,12 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await card.getByRole("button", { name: "Approve" }).waitFor();
   });
 
-  test("run details have the times, the model's responses, usage and cost of each step", async () => {
+  test("run details have the times, the model's requests and responses, usage and cost of each step", async () => {
     const { page } = await open({}, BLANK);
     const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).step(1);
     log.add({ case: "decided", value: {
       decision: { backend: "claude", model: "some-model", thought: "Save is at the top.", usage: { calls: 1, inputTokens: 1200n, outputTokens: 34n, costMicrosUsd: 5600n } },
-      responses: { name: "tasks/t/artifacts/responses" },
+      requests: { name: "tasks/t/artifacts/requests" }, responses: { name: "tasks/t/artifacts/responses" },
     } }, 2);
     log.add({ case: "stepFinished", value: { outcome: "12 pixels changed at the target", timings: [
       { stage: "observe", elapsed: { nanos: 120_000_000 } }, { stage: "decide", elapsed: { seconds: 2n } }, { stage: "settle", elapsed: { nanos: 300_000_000 } },
@@ -494,6 +494,10 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await replay(page, log);
     await page.route("**/api/artifacts/tasks/t/artifacts/responses", (route) =>
       route.fulfill({ contentType: "application/json", body: '[{"content":"<b>press Save</b>"}]' }));
+    const shown = `artifacts/${"ab".repeat(32)}`;
+    const prompt = `<b>You operate a computer.</b>\nThe goal: goal`;
+    await page.route("**/api/artifacts/tasks/t/artifacts/requests", (route) =>
+      route.fulfill({ contentType: "application/json", body: JSON.stringify([{ system: prompt, image: `<image ${shown}>` }]) }));
     await page.goto(`${stack.address}/#/tasks/t`);
     await page.getByRole("button", { name: "Run details" }).click();
     const dialog = page.getByRole("dialog");
@@ -505,6 +509,10 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await dialog.getByText("1,200 tokens sent, 34 received · $0.0056").waitFor();
     await dialog.getByText("Responses of the provider").click();
     await dialog.getByText('"content": "<b>press Save</b>"').waitFor();
+    await dialog.getByText("Requests to the model").click();
+    const request = dialog.locator("pre", { hasText: "You operate a computer" });
+    expect(await request.textContent()).toContain(`"<b>You operate a computer.</b>\nThe goal: goal"`);
+    expect(await request.getByRole("link").getAttribute("href")).toBe(`/api/artifacts/tasks/t/${shown}`);
   });
 
   test("exported, a run is one file that replays from disk without a network", async () => {

@@ -324,6 +324,7 @@ impl SimulatedDesktop {
     /// Sets the answers to pointer checks, in order.
     pub(crate) fn locate<const N: usize>(&self, answers: [(bool, i32, i32); N]) {
         let answer = |(on_target, dx, dy)| PointerCheck {
+            requests: vec![r#"{"messages":["where is the pointer"]}"#.to_owned()],
             responses: vec![format!(r#"{{"on_target":{on_target}}}"#)],
             on_target,
             dx,
@@ -1161,6 +1162,7 @@ impl Planner for FakeServices {
                 decision: decided.expect("the phrasebook takes the goal").decision,
                 attempts: Vec::new(),
                 annotated_image: None,
+                requests: Vec::new(),
                 responses: Vec::new(),
             });
         }
@@ -1189,6 +1191,7 @@ impl Planner for FakeServices {
             decision,
             attempts: state.attempts.clone(),
             annotated_image,
+            requests: vec![format!(r#"{{"messages":["step {position}"]}}"#)],
             responses: vec![format!(r#"{{"thought":{position}}}"#)],
         })
     }
@@ -1205,6 +1208,10 @@ impl Planner for FakeServices {
                 calls: u32::from(written.is_some()),
                 ..Usage::default()
             },
+            requests: written
+                .iter()
+                .map(|_| r#"{"messages":["what was done"]}"#.to_owned())
+                .collect(),
             responses: written
                 .map(|text| format!(r#"{{"summary":"{text}"}}"#))
                 .into_iter()
@@ -1227,6 +1234,7 @@ impl Planner for FakeServices {
                     calls: 1,
                     ..Usage::default()
                 },
+                requests: vec![r#"{"messages":["read it"]}"#.to_owned()],
                 responses: vec![r#"{"extracted":1}"#.to_owned()],
             }),
         }
@@ -1256,6 +1264,7 @@ impl Planner for FakeServices {
             element: Some(element.id),
             candidates: Vec::new(),
             usage: Usage::default(),
+            requests: Vec::new(),
             responses: Vec::new(),
         })
     }

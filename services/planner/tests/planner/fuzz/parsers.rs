@@ -20,6 +20,7 @@ use motorium_planner::backends::degraded_features::DegradedFeatures;
 use motorium_planner::backends::dialect::{Dialect, ModelRequest, ParsedResponse, StepContext};
 use motorium_planner::backends::openai_computer::{ConversationStorage, OpenAiComputer};
 use motorium_planner::backends::opencua::OpenCua;
+use motorium_planner::backends::call::exchange::ExchangeTexts;
 use motorium_planner::backends::question::{Question, QuestionResult};
 use motorium_planner::backends::qwen_vl::QwenVl;
 use motorium_planner::models::{Api, Model, ModelTable};
@@ -295,11 +296,11 @@ impl ParserFixture {
     fn answer(&self, question: &Question, text: &str) -> Option<QuestionResult> {
         let value = (question.check)(text, Some(&self.view)).ok()?;
         let usage = Usage::default();
-        let responses = Vec::new();
+        let exchange = ExchangeTexts::default();
         Some(QuestionResult {
             value,
             usage,
-            responses,
+            exchange,
         })
     }
 
