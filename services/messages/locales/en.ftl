@@ -971,4 +971,5 @@ mcp-decision = Decision
 mcp-approve = Approve
 mcp-deny = Deny
 mcp-reason = Reason, for the task
+mcp-answer = Answer
 mcp-person = a person at { $client }

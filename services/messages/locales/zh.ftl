@@ -896,4 +896,5 @@ mcp-decision = 决定
 mcp-approve = 批准
 mcp-deny = 拒绝
 mcp-reason = 给任务的理由
+mcp-answer = 回答
 mcp-person = { $client } 的使用者

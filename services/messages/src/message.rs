@@ -555,6 +555,7 @@ messages! {
     McpApprove = "mcp-approve",
     McpDeny = "mcp-deny",
     McpReason = "mcp-reason",
+    McpAnswer = "mcp-answer",
     McpPerson = "mcp-person" { client: &'a str },
     // Command line: errors
     StoreNotInFiles = "store-not-in-files",

@@ -19,7 +19,7 @@ pub struct Artifact {
     pub file_name: String,
 }
 
-/// What models were asked for a decision or another call, and what they answered: a JSON array each, in the same order.
+/// Requests to models for a decision or another call, and their responses: a JSON array each, in the same order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoredExchange {
     /// Requests, without the content of images. `None` in tasks of versions that did not keep them.

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shortened_is_replaced_by_a_note() {
+    fn requests_without_turns_to_drop_are_replaced_by_a_note() {
         let long = "x ".repeat(MAX_REQUEST_BYTES);
         for request in [
             json!({ "prompt": long }),

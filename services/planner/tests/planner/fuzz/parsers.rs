@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use motorium_planner::backends::call::exchange::ExchangeTexts;
 use motorium_planner::backends::chat_som::ChatSom;
 use motorium_planner::backends::claude_computer::ClaudeComputer;
 use motorium_planner::backends::claude_som::ClaudeSom;
@@ -20,7 +21,6 @@ use motorium_planner::backends::degraded_features::DegradedFeatures;
 use motorium_planner::backends::dialect::{Dialect, ModelRequest, ParsedResponse, StepContext};
 use motorium_planner::backends::openai_computer::{ConversationStorage, OpenAiComputer};
 use motorium_planner::backends::opencua::OpenCua;
-use motorium_planner::backends::call::exchange::ExchangeTexts;
 use motorium_planner::backends::question::{Question, QuestionResult};
 use motorium_planner::backends::qwen_vl::QwenVl;
 use motorium_planner::models::{Api, Model, ModelTable};
