@@ -183,6 +183,7 @@ step-abandoned = a person took over
 person-also = The person also { $action }.
 handed-back = A person had taken over and has handed the desktop back.
 handed-back-after = A person had taken over and has handed the desktop back, having { $actions }.
+clipboard-withheld = The text on the clipboard stays on the desktop: it may be a secret, or is longer than 1 MiB.
 handed-back-message = They say: { $message }
 acknowledged = I have done it
 paused-on-request = requested by the user

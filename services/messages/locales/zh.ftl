@@ -189,6 +189,7 @@ step-abandoned = 用户已接管桌面
 person-also = 用户还{ $action }。
 handed-back = 用户曾接管桌面，现已交还。
 handed-back-after = 用户曾接管桌面，期间{ $actions }，现已交还。
+clipboard-withheld = 剪贴板上的文字留在桌面上：它可能是机密，或超过 1 MiB。
 handed-back-message = 用户留言：{ $message }
 acknowledged = 我已经操作
 paused-on-request = 应用户要求

@@ -137,6 +137,7 @@ messages! {
     HandedBack = "handed-back",
     HandedBackAfter = "handed-back-after" { actions: &'a str },
     HandedBackMessage = "handed-back-message" { message: &'a str },
+    ClipboardWithheld = "clipboard-withheld",
     Acknowledged = "acknowledged",
     PausedOnRequest = "paused-on-request",
     PausedOnInput = "paused-on-input",

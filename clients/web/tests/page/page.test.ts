@@ -668,6 +668,29 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByText("Stopped", { exact: true }).waitFor();
   });
 
+  test("what is copied on a desktop that is taken over is on one's own clipboard, after a press of one's own", async () => {
+    const { page, send } = bound(await open());
+    await send("Open editor, then wait 60 seconds");
+    await page.getByRole("button", { name: /wait 60 seconds/ }).waitFor();
+    await page.getByRole("button", { name: "Take over" }).click();
+    const surface = page.locator("[data-state=open]");
+    await surface.waitFor();
+    const box = (await surface.boundingBox())!;
+    await page.mouse.click(box.x + box.width / 4, box.y + box.height / 4);
+    await page.keyboard.type("by hand");
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin: stack.address });
+    const clipboard = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
+    await page.evaluate(() => navigator.clipboard.writeText("mine"));
+    await page.keyboard.press("Control+a");
+    expect(await clipboard()).toBe("mine");
+    await page.keyboard.press("Control+c");
+    await page.getByRole("status").filter({ hasText: "it is on your clipboard" }).waitFor();
+    expect(await clipboard()).toMatch(/by hand$/);
+    await page.evaluate(() => navigator.clipboard.writeText("mine"));
+    await page.getByRole("button", { name: "Copy from the desktop" }).click();
+    await expect.poll(clipboard).toMatch(/by hand$/);
+  });
+
   test("a follow-up continues the conversation, which is found again", async () => {
     const { page, send } = bound(await open());
     const word = `find${Date.now()}`;

@@ -30,7 +30,7 @@ const ANSWER: &str = "answer";
 
 /// A request of a task that the client can bring to a person.
 enum Outstanding {
-    Approval(wire::Approval),
+    Approval(Box<wire::Approval>),
     Question,
     ManualAction,
 }
@@ -162,7 +162,10 @@ impl CallContext<'_> {
             let approval = self.askable(task, &name).await?;
             let keyed = approval.map(|approval| {
                 let id = name.rsplit('/').next().unwrap_or(&name);
-                (format!("approval-{id}"), Outstanding::Approval(approval))
+                (
+                    format!("approval-{id}"),
+                    Outstanding::Approval(Box::new(approval)),
+                )
             });
             return Ok(keyed);
         }

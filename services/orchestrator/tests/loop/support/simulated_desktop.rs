@@ -30,13 +30,14 @@ use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId, ElementId, F
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
     AcquireRequest, ActionProgress, BackendAttempt, BackendInfo, BackendState, Capabilities,
-    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, DeleteFilesRequest,
-    DownloadedFile, Executor, ExtractRequest, Extraction, FenceRequest, FileInfo, FileRequest,
-    FrameTile, FrameUpdate, HumanInput, HumanInputKind, IdleReport, ImageFormat, LookUpRequest,
-    MarkInputRequest, Observation, ObserveRequest, PageText, Perception, PerformRequest,
-    PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReadPageRequest,
-    ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream,
-    StreamRequest, SummarizeRequest, Summary, TargetQuery, WaitForIdleRequest, not_served,
+    CaptureArea, CaptureRequest, CapturedFrame, ClipboardText, CompareRequest, Comparison,
+    DeleteFilesRequest, DownloadedFile, Executor, ExtractRequest, Extraction, FenceRequest,
+    FileInfo, FileRequest, FrameTile, FrameUpdate, HumanInput, HumanInputKind, IdleReport,
+    ImageFormat, LookUpRequest, MarkInputRequest, Observation, ObserveRequest, PageText,
+    Perception, PerformRequest, PlanRequest, PlannedDecision, Planner, PointerCheck,
+    PointerRequest, PutFile, ReadClipboardRequest, ReadPageRequest, ReleaseRequest, RenewRequest,
+    ResolveRequest, ResolvedTarget, Result, ResultStream, StreamRequest, SummarizeRequest, Summary,
+    TargetQuery, WaitForIdleRequest, not_served,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
@@ -103,6 +104,7 @@ struct DesktopState {
     /// URL of the page, if the window is a browser.
     page: Option<String>,
     page_text: &'static str,
+    clipboard: ClipboardText,
     /// Requests for extractions.
     extracted_from: Vec<ExtractRequest>,
 
@@ -299,6 +301,14 @@ impl SimulatedDesktop {
     /// Makes the window a browser that shows this page.
     pub(crate) fn show_page(&self, url: &str) {
         self.state().page = Some(url.to_owned());
+    }
+
+    /// Sets what the clipboard has.
+    pub(crate) fn copy(&self, text: &str, withheld: bool) {
+        self.state().clipboard = ClipboardText {
+            text: text.to_owned(),
+            withheld,
+        };
     }
 
     /// Sets the text of the page.
@@ -1312,6 +1322,11 @@ fn stopped() -> ActionOutcome {
 
 #[async_trait]
 impl Executor for FakeServices {
+    async fn read_clipboard(&self, _: ReadClipboardRequest) -> Result<ClipboardText> {
+        self.0.enter("read_clipboard").await?;
+        Ok(self.0.state().clipboard.clone())
+    }
+
     async fn read_page(&self, _: ReadPageRequest) -> Result<PageText> {
         self.0.enter("read_page").await?;
         let state = self.0.state();
