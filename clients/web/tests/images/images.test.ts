@@ -91,7 +91,7 @@ describe.skipIf(missing !== undefined)("images of several desktops", () => {
   test("desktops and run details", async () => {
     await carryOut("local", `Open ${sites.address("travel")}`);
     // While there is one desktop, so that it is on the one that has the form.
-    const done = await carryOut("local", "Enter Ann Lee's trip to Lisbon for the customer workshop, and show me the preview", ["operator"]);
+    const done = await carryOut("local", "Enter Ann Lee's trip to Lisbon, and show me the preview", ["operator"]);
     for (const [name, other] of others) {
       await stack.client().registerDesktop({ desktop: {
         name: `desktops/${name}`, perceptionEndpoint: other.serviceAddress("perception"), executorEndpoint: other.serviceAddress("executor"),
@@ -122,12 +122,13 @@ describe.skipIf(missing !== undefined)("images of several desktops", () => {
     }
     for (const [name, variant] of ALL ? Object.entries(VARIANTS) : [["", VARIANTS.wide] as const]) {
       const suffix = ALL ? `-${name}` : "";
-      const tab = await openIn(stack, { ...variant, size: { ...variant.size, height: Math.max(variant.size.height, 1_440) } }, `#/${done}`);
+      const tab = await openIn(stack, { ...variant, size: { ...variant.size, height: Math.max(variant.size.height, 1_320) } }, `#/${done}`);
       const { page } = tab;
       await page.getByRole("button", { name: /Run details|运行详情/ }).click();
       await page.getByRole("dialog").getByRole("button", { name: /Opening the preview/ }).click();
       await page.getByText(/Requests to the model|发给模型的请求/).click();
-      await page.getByRole("dialog").locator("pre").evaluate((request) => request.scrollIntoView({ block: "end" }));
+      await page.getByRole("dialog").locator("pre").waitFor();
+      await page.getByRole("heading", { name: /Time per step|每步用时/ }).evaluate((heading) => heading.scrollIntoView({ block: "start" }));
       await page.waitForTimeout(600);
       await page.screenshot({ path: `${FOLDER}/page-details${suffix}.png` });
       expect(tab.problems).toEqual([]);

@@ -16,10 +16,9 @@ const GOALS: Readonly<Record<string, { readonly moves: readonly Move[]; readonly
     moves: [
       { thought: "The report is empty. I begin with the traveller: Ann Lee.", progress: "Entering the traveller", click: "Traveller", type: "Ann Lee" },
       { thought: "The traveller is entered. The trip goes to Lisbon.", progress: "Entering the destination", click: "Destination", type: "Lisbon" },
-      { thought: "The purpose is still empty; the user named a customer workshop.", progress: "Entering the purpose", click: "Purpose", type: "Customer workshop" },
-      { thought: "Traveller, destination and purpose are there. The user wants to see the preview, and nothing is sent by it.", progress: "Opening the preview", click: "Preview" },
+      { thought: "Traveller and destination are there. The user wants to see the preview, and nothing is sent by it.", progress: "Opening the preview", click: "Preview" },
     ],
-    answer: "The preview is ready: **Ann Lee**, Lisbon, *Customer workshop*. The amount is still empty.",
+    answer: "The preview is ready: **Ann Lee**, *Lisbon*. Amount and purpose are still empty.",
     evidence: "Preview is ready",
   },
 };
