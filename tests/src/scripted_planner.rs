@@ -220,6 +220,7 @@ impl Planner for PlannerStub {
             decision,
             attempts: Vec::new(),
             annotated_image: None,
+            requests: Vec::new(),
             responses: Vec::new(),
         })
     }

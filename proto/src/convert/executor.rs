@@ -13,9 +13,10 @@ use crate::domain::geometry::CapturePoint;
 use crate::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use crate::error::FieldError;
 use crate::service::{
-    AcquireRequest, ActionProgress, Capabilities, Chunked, DeleteFilesRequest, DownloadedFile,
-    FenceRequest, FileInfo, FileRequest, HumanInput, HumanInputKind, LookUpRequest, PageText, Part,
-    PerformRequest, PutFile, ReadPageRequest, ReleaseRequest, RenewRequest,
+    AcquireRequest, ActionProgress, Capabilities, Chunked, ClipboardText, DeleteFilesRequest,
+    DownloadedFile, FenceRequest, FileInfo, FileRequest, HumanInput, HumanInputKind, LookUpRequest,
+    PageText, Part, PerformRequest, PutFile, ReadClipboardRequest, ReadPageRequest, ReleaseRequest,
+    RenewRequest,
 };
 use crate::v1::common as common_wire;
 use crate::v1::executor as wire;
@@ -172,6 +173,16 @@ conversions! {
         title: same,
         text: same,
         truncated: same,
+    }
+
+    wire::ReadClipboardRequest => ReadClipboardRequest {
+        display: required_id(DisplayId),
+        epoch: number(DesktopEpoch),
+    }
+
+    wire::ReadClipboardResponse => ClipboardText {
+        text: same,
+        withheld: same,
     }
 
     wire::GetFileRequest => FileRequest {

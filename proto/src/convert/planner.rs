@@ -114,6 +114,7 @@ conversions! {
         attempts: repeated,
         annotated_image: optional,
         responses: same,
+        requests: same,
     }
 
     wire::SummarizeRequest => SummarizeRequest {
@@ -131,6 +132,7 @@ conversions! {
         text: same,
         usage: default,
         responses: same,
+        requests: same,
     }
 
     wire::ExtractRequest => ExtractRequest {
@@ -149,6 +151,7 @@ conversions! {
         usage: default,
         sources: repeated,
         responses: same,
+        requests: same,
     }
 
     wire::LocatePointerRequest => PointerRequest {
@@ -168,6 +171,7 @@ conversions! {
         dy: same,
         usage: default,
         responses: same,
+        requests: same,
     }
 }
 
@@ -255,6 +259,7 @@ impl TryFrom<wire::ResolveTargetResponse> for ResolvedTarget {
             candidates: try_from_messages("candidates", response.candidates)?,
             usage: usage(response.usage)?,
             responses: response.responses,
+            requests: response.requests,
         })
     }
 }
@@ -268,6 +273,7 @@ impl From<ResolvedTarget> for wire::ResolveTargetResponse {
             candidates: into_messages(resolved.candidates),
             usage: Some(resolved.usage.into()),
             responses: resolved.responses,
+            requests: resolved.requests,
         }
     }
 }

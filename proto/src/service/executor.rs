@@ -2,6 +2,7 @@
 //!
 //! It contains no implementation of the service.
 
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -58,6 +59,9 @@ macro_rules! executor_service {
                 /// Reads the address and text of the page in front of the browser.
                 unary recorded fn read_page(request: ReadPageRequest) -> PageText
                     = rpc ReadPage(ReadPageRequest) returns ReadPageResponse;
+                /// Reads the text of the clipboard.
+                unary unrecorded fn read_clipboard(request: ReadClipboardRequest) -> ClipboardText
+                    = rpc ReadClipboard(ReadClipboardRequest) returns ReadClipboardResponse;
                 /// Writes a file into the desktop's folder.
                 upload recorded fn put_file(file: PutFile) -> FileInfo
                     = rpc PutFile(PutFileRequest) returns PutFileResponse;
@@ -185,6 +189,32 @@ pub struct PageText {
     pub title: String,
     pub text: String,
     pub truncated: bool,
+}
+
+/// Request of [`Executor::read_clipboard`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadClipboardRequest {
+    pub display: DisplayId,
+    pub epoch: DesktopEpoch,
+}
+
+/// Text of the clipboard.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ClipboardText {
+    /// Empty if there is none, or if it is withheld.
+    pub text: String,
+    /// True if it may be a secret, or is too long.
+    pub withheld: bool,
+}
+
+impl fmt::Debug for ClipboardText {
+    // The text is the user's own and must not reach a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClipboardText")
+            .field("bytes", &self.text.len())
+            .field("withheld", &self.withheld)
+            .finish()
+    }
 }
 
 /// A file to write to a desktop.

@@ -16,10 +16,10 @@ mod planner;
 
 pub use chunked::{Chunked, Part};
 pub use executor::{
-    AcquireRequest, ActionProgress, Capabilities, DeleteFilesRequest, DownloadedFile, Executor,
-    ExecutorClient, ExecutorServer, FenceRequest, FileInfo, FileRequest, HumanInput,
-    HumanInputKind, LookUpRequest, PageText, PerformRequest, PutFile, ReadPageRequest,
-    ReleaseRequest, RenewRequest,
+    AcquireRequest, ActionProgress, Capabilities, ClipboardText, DeleteFilesRequest,
+    DownloadedFile, Executor, ExecutorClient, ExecutorServer, FenceRequest, FileInfo, FileRequest,
+    HumanInput, HumanInputKind, LookUpRequest, PageText, PerformRequest, PutFile,
+    ReadClipboardRequest, ReadPageRequest, ReleaseRequest, RenewRequest,
 };
 pub use perception::{
     CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, FrameRequest,
@@ -45,13 +45,13 @@ use crate::error::{ErrorReport, FieldError, reason};
 pub mod definition {
     pub use super::{
         AcquireRequest, ActionProgress, BackendInfo, Capabilities, CaptureRequest, CapturedFrame,
-        CompareRequest, Comparison, DeleteFilesRequest, DownloadedFile, Executor, ExtractRequest,
-        Extraction, FenceRequest, FileInfo, FileRequest, FrameRequest, FrameUpdate, HumanInput,
-        IdleReport, LookUpRequest, MarkInputRequest, Observation, ObserveRequest, PageText,
-        ParseRequest, ParsedImage, Perception, PerformRequest, PlanRequest, PlannedDecision,
-        Planner, PointerCheck, PointerRequest, PutFile, ReadPageRequest, ReleaseRequest,
-        RenewRequest, ResolveRequest, ResolvedTarget, ResultStream, StreamRequest,
-        SummarizeRequest, Summary, WaitForIdleRequest,
+        ClipboardText, CompareRequest, Comparison, DeleteFilesRequest, DownloadedFile, Executor,
+        ExtractRequest, Extraction, FenceRequest, FileInfo, FileRequest, FrameRequest, FrameUpdate,
+        HumanInput, IdleReport, LookUpRequest, MarkInputRequest, Observation, ObserveRequest,
+        PageText, ParseRequest, ParsedImage, Perception, PerformRequest, PlanRequest,
+        PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReadClipboardRequest,
+        ReadPageRequest, ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget,
+        ResultStream, StreamRequest, SummarizeRequest, Summary, WaitForIdleRequest,
     };
     pub use crate::domain::desktop::Lease;
     pub use crate::domain::effect::ActionOutcome;

@@ -118,6 +118,8 @@ pub struct PlannedDecision {
     pub annotated_image: Option<Image>,
     /// JSON bodies of the provider's responses, as it sent them; empty if no model was asked.
     pub responses: Vec<String>,
+    /// JSON bodies of the requests that `responses` answer, in the same order, without the content of images.
+    pub requests: Vec<String>,
 }
 
 /// Request of [`Planner::summarize`].
@@ -142,6 +144,8 @@ pub struct Summary {
     pub usage: Usage,
     /// JSON bodies of the provider's responses, as it sent them; empty if no model was asked.
     pub responses: Vec<String>,
+    /// JSON bodies of the requests that `responses` answer, in the same order, without the content of images.
+    pub requests: Vec<String>,
 }
 
 /// Request of [`Planner::extract`].
@@ -167,6 +171,8 @@ pub struct Extraction {
     pub sources: Vec<ValueSource>,
     /// JSON bodies of the provider's responses, as it sent them; empty if no model was asked.
     pub responses: Vec<String>,
+    /// JSON bodies of the requests that `responses` answer, in the same order, without the content of images.
+    pub requests: Vec<String>,
 }
 
 /// Request of [`Planner::locate_pointer`].
@@ -193,6 +199,8 @@ pub struct PointerCheck {
     pub usage: Usage,
     /// JSON bodies of the provider's responses, as it sent them; empty if no model was asked.
     pub responses: Vec<String>,
+    /// JSON bodies of the requests that `responses` answer, in the same order, without the content of images.
+    pub requests: Vec<String>,
 }
 
 /// Request of [`Planner::resolve_target`].
@@ -229,6 +237,8 @@ pub struct ResolvedTarget {
     pub usage: Usage,
     /// JSON bodies of the provider's responses, as it sent them; empty if no model was asked.
     pub responses: Vec<String>,
+    /// JSON bodies of the requests that `responses` answer, in the same order, without the content of images.
+    pub requests: Vec<String>,
 }
 
 /// An element that a target may refer to.

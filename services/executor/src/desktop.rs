@@ -19,8 +19,8 @@ use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, Capabilities, FenceRequest, FileInfo, PageText, PerformRequest,
-    PutFile,
+    AcquireRequest, ActionProgress, Capabilities, ClipboardText, FenceRequest, FileInfo, PageText,
+    PerformRequest, PutFile,
 };
 use motorium_proto::v1::executor as wire;
 use prost::Message as _;
@@ -50,6 +50,8 @@ use crate::secrets::SecretMasks;
 /// Interval at which old entries are removed from the journal.
 // Short against the shortest useful age; a pass reads memory only if nothing is old.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(3600);
+/// Maximum length of a text of the clipboard that is returned, in bytes: one message has room for it.
+const MAX_CLIPBOARD_BYTES: usize = 1 << 20;
 
 /// The components of a desktop.
 #[derive(Debug)]
@@ -574,6 +576,30 @@ impl Desktop {
                 .map_or(text.as_str(), |(end, _)| &text[..end])
                 .to_owned(),
         })
+    }
+
+    /// Reads the text of the clipboard for the holder of the lease. A text that may be a secret is withheld, as one that is too
+    /// long.
+    ///
+    /// # Errors
+    /// If the lease is not valid, the driver cannot read it, or the display cannot be reached.
+    pub async fn read_clipboard(&self, epoch: DesktopEpoch) -> Result<ClipboardText, Error> {
+        self.check_lease(epoch).await?;
+        let active = self.active_policy();
+        let masks = blocking(move || active.policy.secrets.masks()).await?;
+        let read = self.driver.read_clipboard().await?;
+        let read = read.ok_or_else(|| Error::NotServed {
+            driver: self.driver_name(),
+            call: "ReadClipboard",
+        })?;
+        let has_secret = || masks.mask(read.text.clone()) != read.text;
+        if read.withheld || read.text.len() > MAX_CLIPBOARD_BYTES || has_secret() {
+            return Ok(ClipboardText {
+                withheld: true,
+                ..ClipboardText::default()
+            });
+        }
+        Ok(read)
     }
 
     // === Files ===

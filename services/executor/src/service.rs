@@ -17,9 +17,10 @@ use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{DesktopEpoch, DisplayId};
 use motorium_proto::error::FieldError;
 use motorium_proto::service::{
-    AcquireRequest, ActionProgress, Capabilities, DeleteFilesRequest, DownloadedFile, Executor,
-    FenceRequest, FileInfo, FileRequest, HumanInput, LookUpRequest, PageText, PerformRequest,
-    PutFile, ReadPageRequest, ReleaseRequest, RenewRequest, Result, ResultStream,
+    AcquireRequest, ActionProgress, Capabilities, ClipboardText, DeleteFilesRequest,
+    DownloadedFile, Executor, FenceRequest, FileInfo, FileRequest, HumanInput, LookUpRequest,
+    PageText, PerformRequest, PutFile, ReadClipboardRequest, ReadPageRequest, ReleaseRequest,
+    RenewRequest, Result, ResultStream,
 };
 use motorium_proto::v1::common;
 use motorium_store::audit::AuditLog;
@@ -233,6 +234,11 @@ impl Executor for ExecutorService {
         let desktop = self.desktop(request.display.as_ref())?;
         let max_characters = request.max_characters.min(MAX_PAGE_CHARACTERS);
         Ok(desktop.read_page(max_characters).await?)
+    }
+
+    async fn read_clipboard(&self, request: ReadClipboardRequest) -> Result<ClipboardText> {
+        let desktop = self.desktop(Some(&request.display))?;
+        Ok(desktop.read_clipboard(request.epoch).await?)
     }
 
     async fn put_file(&self, file: PutFile) -> Result<FileInfo> {

@@ -5,7 +5,6 @@
 use std::convert::Infallible;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Query};
 use axum::response::{IntoResponse as _, Response};
 use futures::channel::{mpsc, oneshot};
 use futures::{SinkExt as _, Stream, StreamExt as _};
@@ -18,6 +17,8 @@ use tonic::Status;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::error::Error;
+use crate::path::Path;
+use crate::query::Query;
 use crate::upstream::Client;
 
 /// Images that browsers show. Everything else could have scripts in it.
@@ -36,9 +37,11 @@ pub(crate) struct ArtifactQuery {
 }
 
 /// Returns the content of an image or a file of a task. It never changes.
-#[utoipa::path(get, path = "/api/artifacts/tasks/{task}/artifacts/{artifact}",
-    params(("task" = String, Path), ("artifact" = String, Path), ArtifactQuery),
-    responses((status = 200, description = "The content"), (status = 404, description = "ARTIFACT_NOT_FOUND")))]
+#[utoipa::path(get, path = "/api/artifacts/tasks/{task}/artifacts/{artifact}", tag = "files",
+    params(("task" = String, Path, pattern = "^[A-Za-z0-9_-]+$"), ("artifact" = String, Path, pattern = "^[A-Za-z0-9_-]+$"), ArtifactQuery),
+    responses((status = 200, description = "The content"), (status = 304, description = "It is the one of `If-None-Match`"),
+    (status = 404, description = "ARTIFACT_NOT_FOUND", body = ref("#/components/schemas/Error")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
 pub(crate) async fn artifact(
     Client(mut client): Client,
     Path((task, artifact)): Path<(String, String)>,
@@ -145,8 +148,10 @@ pub(crate) struct Upload {
 }
 
 /// Uploads a file, to be attached to a task or a message. The body is the content of the file.
-#[utoipa::path(post, path = "/api/uploads", request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, body = Upload), (status = 413, description = "BODY_TOO_LARGE")))]
+#[utoipa::path(post, path = "/api/uploads", tag = "files", request_body(content = ref("#/components/schemas/FileContent"), content_type = "application/octet-stream"),
+    responses((status = 200, body = Upload),
+    (status = 413, description = "BODY_TOO_LARGE", body = ref("#/components/schemas/Error")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
 pub(crate) async fn upload(
     Client(mut client): Client,
     headers: HeaderMap,
@@ -218,8 +223,10 @@ async fn send_chunks(
 }
 
 /// Returns all data of a task as a tar archive.
-#[utoipa::path(get, path = "/api/export/tasks/{task}", params(("task" = String, Path)),
-    responses((status = 200, description = "The archive"), (status = 404, description = "TASK_NOT_FOUND")))]
+#[utoipa::path(get, path = "/api/export/tasks/{task}", tag = "files", params(("task" = String, Path, pattern = "^[A-Za-z0-9_-]+$")),
+    responses((status = 200, description = "The archive"),
+    (status = 404, description = "TASK_NOT_FOUND", body = ref("#/components/schemas/Error")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
 pub(crate) async fn export_task(
     Client(mut client): Client,
     Path(task): Path<String>,
@@ -252,8 +259,10 @@ pub(crate) struct TranscriptQuery {
 }
 
 /// Returns the transcript of a session.
-#[utoipa::path(get, path = "/api/export/sessions/{session}", params(("session" = String, Path), TranscriptQuery),
-    responses((status = 200, description = "The transcript"), (status = 404, description = "SESSION_NOT_FOUND")))]
+#[utoipa::path(get, path = "/api/export/sessions/{session}", tag = "files", params(("session" = String, Path, pattern = "^[A-Za-z0-9_-]+$"), TranscriptQuery),
+    responses((status = 200, description = "The transcript"),
+    (status = 404, description = "SESSION_NOT_FOUND", body = ref("#/components/schemas/Error")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
 pub(crate) async fn export_session(
     Client(mut client): Client,
     Path(session): Path<String>,

@@ -28,6 +28,7 @@ mod mcp;
 mod openapi;
 mod operate;
 mod page;
+mod path;
 mod peer;
 mod proxy;
 mod query;

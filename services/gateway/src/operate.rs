@@ -4,7 +4,7 @@
 
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, State};
 use axum::response::Response;
 use futures::channel::mpsc::{self, Sender};
 use futures::future::BoxFuture;
@@ -18,6 +18,7 @@ use tonic::{Response as CallResponse, Status, Streaming};
 use crate::access::Admission;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::path::Path;
 use crate::socket::{StreamContext, close, fail};
 use crate::upstream::OrchestratorClient;
 

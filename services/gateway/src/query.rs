@@ -1,6 +1,6 @@
 //! Parameters of requests, with errors in the gateway's own form.
 //!
-//! Paths are not read here: what is at a path, its handler checks.
+//! Parts of paths are read in [`crate::path`].
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;

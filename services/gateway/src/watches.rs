@@ -6,7 +6,7 @@
 
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::{Extension, State};
 use axum::response::Response;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -20,6 +20,8 @@ use tonic::{Response as CallResponse, Status, Streaming};
 use crate::access::Admission;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::path::Path;
+use crate::query::Query;
 use crate::quota::StreamPermit;
 use crate::socket::{StreamContext, close, fail};
 

@@ -127,6 +127,7 @@ pub const MOTORIUM: &[ServiceRoles] = &[
             ("ReleaseAll", USE_DESKTOP),
             ("GetPointer", USE_DESKTOP),
             ("ReadPage", USE_DESKTOP),
+            ("ReadClipboard", USE_DESKTOP),
             ("PutFile", USE_DESKTOP),
             ("GetFile", USE_DESKTOP),
             ("StatFile", USE_DESKTOP),

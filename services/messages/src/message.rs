@@ -138,6 +138,7 @@ messages! {
     HandedBack = "handed-back",
     HandedBackAfter = "handed-back-after" { actions: &'a str },
     HandedBackMessage = "handed-back-message" { message: &'a str },
+    ClipboardWithheld = "clipboard-withheld",
     Acknowledged = "acknowledged",
     PausedOnRequest = "paused-on-request",
     PausedOnInput = "paused-on-input",
@@ -556,6 +557,7 @@ messages! {
     McpApprove = "mcp-approve",
     McpDeny = "mcp-deny",
     McpReason = "mcp-reason",
+    McpAnswer = "mcp-answer",
     McpPerson = "mcp-person" { client: &'a str },
     // Command line: errors
     StoreNotInFiles = "store-not-in-files",

@@ -5,6 +5,7 @@
 //! callers: the run and the edge do.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::time::Duration;
 
 use motorium_proto::domain::action::Action;
@@ -22,9 +23,43 @@ const CAPACITY: usize = 32;
 /// An input to a desktop.
 #[derive(Debug)]
 pub struct OperatorInput {
-    pub(crate) action: Action<CapturePoint>,
+    pub(crate) request: OperatorRequest,
     /// Receives the outcome. It is dropped if the input is not performed.
-    pub(crate) answer: oneshot::Sender<ActionOutcome>,
+    pub(crate) answer: oneshot::Sender<OperatorAnswer>,
+}
+
+/// A request of the person who has the desktop.
+#[derive(Debug, Clone)]
+pub(crate) enum OperatorRequest {
+    Perform(Action<CapturePoint>),
+    /// Read the text of the clipboard, for the clipboard of the person.
+    ReadClipboard,
+}
+
+/// Outcome of an input.
+pub(crate) struct OperatorAnswer {
+    pub(crate) outcome: ActionOutcome,
+    /// Text that was read from the clipboard.
+    pub(crate) clipboard_text: Option<String>,
+}
+
+impl fmt::Debug for OperatorAnswer {
+    // The text is the person's own and must not reach a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OperatorAnswer")
+            .field("outcome", &self.outcome)
+            .field("has_text", &self.clipboard_text.is_some())
+            .finish()
+    }
+}
+
+impl From<ActionOutcome> for OperatorAnswer {
+    fn from(outcome: ActionOutcome) -> Self {
+        Self {
+            outcome,
+            clipboard_text: None,
+        }
+    }
 }
 
 /// Sends inputs until the desktop is handed back.

@@ -113,6 +113,7 @@ fn element(screen: &ScreenIndex<'_>, id: ElementId) -> Result<ResolvedTarget, Ta
         element: Some(id),
         candidates: Vec::new(),
         usage: Usage::default(),
+        requests: Vec::new(),
         responses: Vec::new(),
     })
 }
@@ -139,6 +140,7 @@ fn plain_point(
         element: None,
         candidates: Vec::new(),
         usage: Usage::default(),
+        requests: Vec::new(),
         responses: Vec::new(),
     })
 }
@@ -191,6 +193,7 @@ pub fn resolved(hit: &ElementMatch, others: &[ElementMatch]) -> ResolvedTarget {
             .map(candidate)
             .collect(),
         usage: Usage::default(),
+        requests: Vec::new(),
         responses: Vec::new(),
     }
 }

@@ -9,6 +9,8 @@ use motorium_proto::error::{ErrorReport, FieldError};
 use motorium_proto::service::{BackendAttempt, TargetCandidate};
 use tonic::Code;
 
+use crate::backends::call::exchange::ExchangeTexts;
+
 /// An error of a call.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
@@ -26,8 +28,8 @@ pub enum Error {
         retryable: bool,
         /// Time before which a retry cannot succeed. Retries before that are made already.
         retry_after: Option<Duration>,
-        /// Responses of the providers, in order.
-        responses: Vec<String>,
+        /// Requests to the providers, and their responses.
+        exchange: Box<ExchangeTexts>,
     },
     /// The target cannot be resolved on the scene.
     #[error("{error}")]
@@ -35,8 +37,8 @@ pub enum Error {
         error: TargetError,
         /// Usage of the model that was asked.
         usage: Box<Usage>,
-        /// Responses of its provider, in order.
-        responses: Vec<String>,
+        /// Requests to its provider, and the responses.
+        exchange: Box<ExchangeTexts>,
     },
     /// The call needs a model, and no configured backend has one.
     #[error("{call} needs a model, and no configured backend has one")]
@@ -48,22 +50,22 @@ pub enum Error {
 
 impl Error {
     /// Creates the error of a target that a model was asked for.
-    pub(crate) fn target(error: TargetError, usage: Usage, responses: Vec<String>) -> Self {
+    pub(crate) fn target(error: TargetError, usage: Usage, exchange: ExchangeTexts) -> Self {
         Self::Target {
             error,
             usage: Box::new(usage),
-            responses,
+            exchange: Box::new(exchange),
         }
     }
 
-    /// Returns the responses of providers to the failed call, in order.
+    /// Returns the requests of the failed call, and the responses of providers to them.
     #[must_use]
-    pub fn responses(&self) -> &[String] {
+    pub fn exchange(&self) -> Option<&ExchangeTexts> {
         match self {
-            Error::AllBackendsFailed { responses, .. } | Error::Target { responses, .. } => {
-                responses
+            Error::AllBackendsFailed { exchange, .. } | Error::Target { exchange, .. } => {
+                Some(exchange)
             }
-            _ => &[],
+            _ => None,
         }
     }
 
@@ -83,7 +85,7 @@ impl Error {
 
 impl From<TargetError> for Error {
     fn from(error: TargetError) -> Self {
-        Self::target(error, Usage::default(), Vec::new())
+        Self::target(error, Usage::default(), ExchangeTexts::default())
     }
 }
 
@@ -164,7 +166,8 @@ pub mod reason {
 impl From<Error> for ErrorReport {
     fn from(error: Error) -> Self {
         let (message, usage) = (error.to_string(), error.usage());
-        let responses = error.responses().to_vec();
+        // The header in which an error travels has no room for requests.
+        let exchange = error.exchange().cloned().unwrap_or_default();
         let report = match error {
             Error::Field(field) => ErrorReport::invalid(field),
             Error::BackendNotFound { name, known } => {
@@ -202,7 +205,9 @@ impl From<Error> for ErrorReport {
                 message,
             ),
         };
-        report.with_usage(usage).with_model_responses(&responses)
+        report
+            .with_usage(usage)
+            .with_model_responses(&exchange.responses)
     }
 }
 
@@ -252,11 +257,15 @@ mod tests {
             message: "said no".to_owned(),
             usage,
         };
+        let exchange = || ExchangeTexts {
+            requests: vec![r#"{"messages":[]}"#.to_owned()],
+            responses: vec![r#"{"id":"msg_1"}"#.to_owned()],
+        };
         let failed = |may_pass| Error::AllBackendsFailed {
             attempts: vec![attempt("TRANSIENT")],
             retryable: may_pass,
             retry_after: may_pass.then_some(Duration::from_secs(30)),
-            responses: vec![r#"{"id":"msg_1"}"#.to_owned()],
+            exchange: Box::new(exchange()),
         };
         let description = || "\"Save\"".to_owned();
         let candidate = |id| TargetCandidate {
@@ -305,7 +314,7 @@ mod tests {
                         nearest: vec!["Saved".to_owned()],
                     },
                     usage,
-                    vec![r#"{"id":"msg_1"}"#.to_owned()],
+                    exchange(),
                 ),
                 Code::NotFound,
                 reason::TARGET_NOT_FOUND,
@@ -317,7 +326,7 @@ mod tests {
                         candidates: vec![candidate(3), candidate(7)],
                     },
                     usage,
-                    Vec::new(),
+                    ExchangeTexts::default(),
                 ),
                 Code::FailedPrecondition,
                 reason::TARGET_AMBIGUOUS,
@@ -353,7 +362,8 @@ mod tests {
                 "{error}"
             );
             assert_eq!(report.usage(), error.usage(), "{error}");
-            assert_eq!(report.model_responses(), error.responses(), "{error}");
+            let exchange = error.exchange().cloned().unwrap_or_default();
+            assert_eq!(report.model_responses(), exchange.responses, "{error}");
         }
     }
 

@@ -70,6 +70,7 @@ pub fn whole_text(request: &ExtractRequest) -> Extraction {
         json: Value::String(text).to_string(),
         usage: Usage::default(),
         sources: Vec::new(),
+        requests: Vec::new(),
         responses: Vec::new(),
     }
 }
@@ -85,7 +86,8 @@ pub fn extraction(request: &ExtractRequest, answered: QuestionResult) -> Extract
         sources: sources::of(&data, reported_sources, &request.scene, request.frame.size),
         json: data.to_string(),
         usage: answered.usage,
-        responses: answered.responses,
+        requests: answered.exchange.requests,
+        responses: answered.exchange.responses,
     }
 }
 

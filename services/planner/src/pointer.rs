@@ -32,6 +32,7 @@ pub fn check(request: &PointerRequest) -> PointerCheck {
         dx: off.x,
         dy: off.y,
         usage: Usage::default(),
+        requests: Vec::new(),
         responses: Vec::new(),
     }
 }
@@ -68,6 +69,7 @@ pub fn parse_check(value: &Value) -> Option<PointerCheck> {
         dx: pixels("dx")?,
         dy: pixels("dy")?,
         usage: Usage::default(),
+        requests: Vec::new(),
         responses: Vec::new(),
     })
 }

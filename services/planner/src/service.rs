@@ -13,6 +13,7 @@ use motorium_proto::service::{
 };
 use serde_json::Value;
 
+use crate::backends::call::exchange::ExchangeTexts;
 use crate::backends::question::{Question, QuestionResult};
 use crate::error::Error;
 use crate::prompt::Prompts;
@@ -52,7 +53,7 @@ impl PlannerService {
                 tracing::warn!(call, %error, "no model answered; using the answer without a model");
                 Ok(QuestionResult {
                     usage: error.usage(),
-                    responses: error.responses().to_vec(),
+                    exchange: error.exchange().cloned().unwrap_or_default(),
                     ..unanswered()
                 })
             }
@@ -112,7 +113,7 @@ fn unanswered() -> QuestionResult {
     QuestionResult {
         value: Value::Null,
         usage: Usage::default(),
-        responses: Vec::new(),
+        exchange: ExchangeTexts::default(),
     }
 }
 
@@ -139,7 +140,8 @@ impl Planner for PlannerService {
         Ok(Summary {
             text: answer.unwrap_or_else(computed),
             usage: answered.usage,
-            responses: answered.responses,
+            requests: answered.exchange.requests,
+            responses: answered.exchange.responses,
         })
     }
 
@@ -170,7 +172,8 @@ impl Planner for PlannerService {
         let check = pointer::parse_check(&answered.value);
         Ok(PointerCheck {
             usage: answered.usage,
-            responses: answered.responses,
+            requests: answered.exchange.requests,
+            responses: answered.exchange.responses,
             ..check.unwrap_or_else(|| pointer::check(&request))
         })
     }

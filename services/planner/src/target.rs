@@ -174,7 +174,7 @@ pub fn resolved(
     let QuestionResult {
         value,
         usage,
-        responses,
+        exchange,
     } = answered;
     let choices: Vec<CandidateChoice> = serde_json::from_value(value).unwrap_or_default();
     let candidates: Vec<TargetCandidate> = choices
@@ -197,7 +197,7 @@ pub fn resolved(
             description: description(),
             nearest: candidates.into_iter().map(|each| each.content).collect(),
         };
-        return Err(Error::target(error, usage, responses));
+        return Err(Error::target(error, usage, exchange));
     };
     let equals = candidates
         .iter()
@@ -208,13 +208,13 @@ pub fn resolved(
             description: description(),
             candidates: equals,
         };
-        return Err(Error::target(error, usage, responses));
+        return Err(Error::target(error, usage, exchange));
     }
     let id = candidates[0].element;
     let screen = ScreenIndex::new(frame, scene);
     let Some((point, bounds)) = screen.element(id) else {
         let error = TargetError::ElementNotFound(id);
-        return Err(Error::target(error, usage, responses));
+        return Err(Error::target(error, usage, exchange));
     };
     Ok(ResolvedTarget {
         point,
@@ -222,7 +222,8 @@ pub fn resolved(
         element: Some(id),
         candidates,
         usage,
-        responses,
+        requests: exchange.requests,
+        responses: exchange.responses,
     })
 }
 

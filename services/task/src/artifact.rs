@@ -19,6 +19,42 @@ pub struct Artifact {
     pub file_name: String,
 }
 
+/// Requests to models for a decision or another call, and their responses: a JSON array each, in the same order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoredExchange {
+    /// Requests, without the content of images. `None` in tasks of versions that did not keep them.
+    pub requests: Option<Artifact>,
+    /// Responses of the models' providers, as they sent them.
+    pub responses: Option<Artifact>,
+}
+
+impl StoredExchange {
+    /// Returns the stored files.
+    pub fn artifacts(&self) -> impl Iterator<Item = &Artifact> {
+        self.requests.iter().chain(&self.responses)
+    }
+
+    /// Reads the fields `requests` and `responses` of an event.
+    pub(crate) fn from_wire(
+        requests: Option<wire::Artifact>,
+        responses: Option<wire::Artifact>,
+    ) -> Result<Self, FieldError> {
+        Ok(Self {
+            requests: optional_artifact("requests", requests)?,
+            responses: optional_artifact("responses", responses)?,
+        })
+    }
+
+    /// Returns the fields `requests` and `responses` of an event of the task.
+    pub(crate) fn into_wire(
+        self,
+        task: &TaskName,
+    ) -> (Option<wire::Artifact>, Option<wire::Artifact>) {
+        let wire = |artifact: Artifact| wire_artifact(task, artifact);
+        (self.requests.map(wire), self.responses.map(wire))
+    }
+}
+
 pub(crate) fn wire_artifact(task: &TaskName, artifact: Artifact) -> wire::Artifact {
     wire::Artifact {
         name: format!("{task}/artifacts/{}", hex::encode(&artifact.sha256)),

@@ -31,7 +31,7 @@ mod conversion;
 #[cfg(test)]
 mod tests;
 
-pub use super::artifact::Artifact;
+pub use super::artifact::{Artifact, StoredExchange};
 pub(super) use conversion::{wire_failure, wire_request, wire_timing};
 
 /// A request of a task to its user.
@@ -128,8 +128,7 @@ pub enum Event {
         elapsed: Duration,
         /// Annotated screenshot, as the model received it.
         annotated_image: Option<Artifact>,
-        /// Responses of the model's provider, as it sent them.
-        responses: Option<Artifact>,
+        exchange: StoredExchange,
     },
     /// A line of progress, for people.
     ProgressAdded { text: String },
@@ -142,8 +141,8 @@ pub enum Event {
     /// A backend failed, and the next one is asked.
     BackendSkipped {
         attempt: BackendAttempt,
-        /// Responses of the model's provider, unless `Decided` has them.
-        responses: Option<Artifact>,
+        /// Empty if `Decided` has it.
+        exchange: StoredExchange,
     },
     /// An action is about to be sent to the Executor.
     ActionIntended(Box<ActionIntended>),
@@ -189,8 +188,7 @@ pub enum Event {
         usage: Usage,
         /// Sources of its values on the screen.
         sources: Vec<ValueSource>,
-        /// Responses of the model's provider.
-        responses: Option<Artifact>,
+        exchange: StoredExchange,
     },
     /// The task waits for the user.
     UserAsked(UserRequest),
@@ -259,8 +257,7 @@ pub enum Event {
         text: String,
         usage: Usage,
         by_model: bool,
-        /// Responses of the model's provider.
-        responses: Option<Artifact>,
+        exchange: StoredExchange,
     },
     /// Screenshot after the last action of a task that ends without success.
     EndScreenCaptured { image: Artifact },
@@ -398,8 +395,7 @@ pub struct PointerChecked {
     pub image: Option<Artifact>,
     /// Usage of the model, if one was asked to locate the pointer.
     pub usage: Usage,
-    /// Responses of its provider.
-    pub responses: Option<Artifact>,
+    pub exchange: StoredExchange,
 }
 
 /// An action is about to be performed.

@@ -327,9 +327,9 @@ impl Task {
                 }
             }
             Event::ProgressCorrected { sequence, text } => self.correct_progress(*sequence, text),
-            Event::BackendSkipped { attempt, responses } => {
+            Event::BackendSkipped { attempt, exchange } => {
                 self.count(attempt.usage);
-                self.artifacts.extend(responses.clone());
+                self.artifacts.extend(exchange.artifacts().cloned());
             }
             Event::Started { .. } => {
                 self.started_at.get_or_insert(*at);
@@ -367,9 +367,9 @@ impl Task {
             Event::Decided {
                 decision,
                 annotated_image,
-                responses,
+                exchange,
                 ..
-            } => self.decided(decision, annotated_image.as_ref(), responses.as_ref()),
+            } => self.decided(decision, annotated_image.as_ref(), exchange),
             Event::ActionIntended(intended) => self.intended(intended),
             Event::ActionPerformed { action_id, outcome } => self.performed(action_id, outcome),
             Event::EffectJudged {
@@ -387,8 +387,8 @@ impl Task {
             } => self.retried(action_id, *strategy),
             Event::PointerChecked(checked) => {
                 self.count(checked.usage);
-                let kept = [&checked.image, &checked.responses];
-                self.artifacts.extend(kept.into_iter().flatten().cloned());
+                let kept = checked.image.iter().chain(checked.exchange.artifacts());
+                self.artifacts.extend(kept.cloned());
             }
             Event::TargetNotResolved { message } => {
                 self.abandon_step(message, ActionResult::Failed);
@@ -404,11 +404,11 @@ impl Task {
             Event::Extracted {
                 json,
                 usage,
-                responses,
+                exchange,
                 ..
             } => {
                 self.count(*usage);
-                self.artifacts.extend(responses.clone());
+                self.artifacts.extend(exchange.artifacts().cloned());
                 if let Some(step) = self.steps.last_mut() {
                     step.extracted = Some(json.clone());
                 }
@@ -510,10 +510,10 @@ impl Task {
             Event::Summarized {
                 text,
                 usage,
-                responses,
+                exchange,
                 ..
             } => {
-                self.artifacts.extend(responses.clone());
+                self.artifacts.extend(exchange.artifacts().cloned());
                 self.count_for_task(*usage);
                 self.summary = Some(text.clone());
             }

@@ -165,7 +165,7 @@ mod tests {
 
     use super::remaining;
     use crate::Task;
-    use crate::event::{Event, UserRequest, UserRequestKind};
+    use crate::event::{Event, StoredExchange, UserRequest, UserRequestKind};
     use crate::machine::{Directive, directive};
     use crate::samples::*;
     use crate::spec::Limits;
@@ -282,7 +282,7 @@ mod tests {
                 message: String::new(),
                 usage,
             },
-            responses: None,
+            exchange: StoredExchange::default(),
         }
     }
 

@@ -15,7 +15,7 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_proto::domain::id::{ActionId, EventSeq};
 use motorium_proto::service::StageTiming;
 
-use super::artifact::Artifact;
+use super::artifact::{Artifact, StoredExchange};
 use super::event::Observed;
 use super::retry_strategy::RetryStrategy;
 use super::screen::Fingerprint;
@@ -81,8 +81,8 @@ pub struct StepRecord {
     pub image_after: Option<Artifact>,
     /// Annotated screenshot, as the model received it.
     pub annotated_image: Option<Artifact>,
-    /// Responses of the model's provider, as it sent them.
-    pub responses: Option<Artifact>,
+    /// Requests of its decision, and the responses.
+    pub exchange: StoredExchange,
     pub frame_size: Option<CaptureSize>,
     /// The parsed scene, if scenes are stored.
     pub scene: Option<Artifact>,
@@ -145,7 +145,7 @@ impl StepRecord {
             image: observed.image.clone(),
             annotated_image: None,
             image_after: None,
-            responses: None,
+            exchange: StoredExchange::default(),
             frame_size: Some(observed.frame.size),
             scene: observed.scene.clone(),
             window_titles: titles(&observed.frame),

@@ -14,7 +14,7 @@ use motorium_proto::domain::geometry::{
 use motorium_proto::domain::id::{DisplayId, ElementId, EventSeq, FrameId, TaskName};
 
 use super::Task;
-use super::event::{ActionIntended, Event, Observed, RecordedEvent};
+use super::event::{ActionIntended, Event, Observed, RecordedEvent, StoredExchange};
 use super::machine::action_id;
 use super::owner::Owner;
 use super::retry_strategy::RetryStrategy;
@@ -78,7 +78,7 @@ pub(super) fn decided(next: Next) -> Event {
         decision: Box::new(decision),
         elapsed: Duration::ZERO,
         annotated_image: None,
-        responses: None,
+        exchange: StoredExchange::default(),
     }
 }
 

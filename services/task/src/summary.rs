@@ -6,7 +6,7 @@ use motorium_proto::domain::decision::Usage;
 use motorium_proto::domain::effect::Verdict;
 
 use crate::completion::last_acting;
-use crate::event::Event;
+use crate::event::{Event, StoredExchange};
 use crate::fold::Task;
 use crate::record::ActionRecord;
 use crate::session::{effective_lines, last_counted, performed_lines};
@@ -18,7 +18,7 @@ pub fn closing_events(task: &Task, end: Event) -> Vec<Event> {
         text,
         usage: Usage::default(),
         by_model: false,
-        responses: None,
+        exchange: StoredExchange::default(),
     });
     summary.into_iter().chain([end]).collect()
 }
@@ -301,7 +301,7 @@ mod tests {
         events.push(Event::Decided {
             decision,
             annotated_image: None,
-            responses: None,
+            exchange: StoredExchange::default(),
             elapsed: Duration::ZERO,
         });
         for index in 0..actions {

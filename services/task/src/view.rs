@@ -143,7 +143,8 @@ fn step(task: &TaskName, step: &StepRecord, after: Option<&Artifact>) -> wire::S
         timings: step.timings.iter().cloned().map(wire_timing).collect(),
         usage: decision.map(|_| step.usage.into()),
         current_url: step.current_url.clone().unwrap_or_default(),
-        responses: name(step.responses.as_ref()),
+        responses: name(step.exchange.responses.as_ref()),
+        requests: name(step.exchange.requests.as_ref()),
         outcome: step.outcome.clone(),
     }
 }

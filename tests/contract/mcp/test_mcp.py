@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import ClassVar, Literal
 
 import anyio
 import httpx2
@@ -10,6 +11,7 @@ import mcp_types as types
 import pytest
 from conftest import MOTORIUM, Model, Shop, Stack, as_a_person, opened, token
 from mcp import Client
+from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
@@ -255,3 +257,144 @@ async def test_other_pages_and_callers_are_refused(stack: Stack) -> None:
         assert (await post("owner", listing, mcp_session_id=session)).status_code == 200
         statuses = {(await post("watcher")).status_code for _ in range(25)}
         assert statuses == {200, 429}
+
+
+class Handle(types.Result):
+    """A handle of a task, in place of the result of a call."""
+
+    result_type: Literal["task"] = "task"
+    task_id: str
+    status: str
+    poll_interval_ms: int | None = None
+    ttl_ms: int | None
+
+
+class TaskParams(types.RequestParams):
+    task_id: str
+    input_responses: dict[str, dict] | None = None
+
+
+class TaskRequest(types.Request[TaskParams, str]):
+    """A request of the Tasks extension, for which the SDK has no types of its own yet."""
+
+    name_param: ClassVar[str] = "taskId"
+
+
+class TaskState(types.Result):
+    model_config = {"extra": "allow"}
+    task_id: str | None = None
+    status: str | None = None
+    status_message: str | None = None
+    input_requests: dict[str, dict] = {}
+    result: dict = {}
+
+
+class Tasks(ClientExtension):
+    """The Tasks extension at a client: it polls, asks the person, and cancels if it is told to."""
+
+    identifier = "io.modelcontextprotocol/tasks"
+
+    def __init__(self, person: Person | None = None, cancels: bool = False) -> None:
+        self.person, self.cancels = person, cancels
+        self.handles: list[Handle] = []
+        self.seen: list[TaskState] = []
+
+    def claims(self) -> list[ResultClaim]:
+        return [ResultClaim(result_type="task", model=Handle, resolve=self.resolve)]
+
+    async def resolve(self, handle: Handle, context: ClaimContext) -> types.CallToolResult:
+        self.handles.append(handle)
+        if self.cancels:
+            await self.request(context.session, "tasks/cancel", handle.task_id)
+        with anyio.fail_after(30):
+            while True:
+                state = await self.request(context.session, "tasks/get", handle.task_id)
+                if not self.seen or self.seen[-1].status != state.status:
+                    self.seen.append(state)
+                if state.status == "completed":
+                    return types.CallToolResult.model_validate(state.result)
+                if state.status == "cancelled":
+                    return types.CallToolResult(content=[], is_error=True)
+                if state.status == "input_required":
+                    answers = {key: await self.answer(asked) for key, asked in state.input_requests.items()}
+                    await self.request(context.session, "tasks/update", handle.task_id, answers)
+                await anyio.sleep(0.1)
+
+    async def answer(self, asked: dict) -> dict:
+        assert self.person is not None, asked
+        self.person.questions.append(asked["params"]["message"])
+        return self.person.answer.model_dump(by_alias=True, exclude_none=True)
+
+    async def request(self, session, method: str, task: str, answers: dict | None = None) -> TaskState:
+        request = TaskRequest(method=method, params=TaskParams(task_id=task, input_responses=answers))
+        return await session.send_request(request, TaskState)
+
+
+@run
+async def test_a_client_with_the_tasks_extension_gets_a_handle_and_asks_for_the_result(stack: Stack, shop: Shop) -> None:
+    tasks = Tasks()
+    await opened(stack, shop)
+    async with Client(http(stack, "owner"), extensions=[tasks]) as client:
+        # It does not wait, whatever the arguments say: the handle is returned at once.
+        result = await client.call_tool("run_task", {"goal": 'click "Generate report"', "wait_seconds": 50})
+        report = result.structured_content
+        assert (report["state"], result.is_error) == ("succeeded", False), report
+        (handle,) = tasks.handles
+        assert handle.status == "working" and report["task"] == f"tasks/{handle.task_id}" and handle.poll_interval_ms == 1000
+        assert [state.status for state in tasks.seen] == ["working", "completed"]
+        # Other tools are what they are without it.
+        assert (await client.call_tool("get_task", {"task": report["task"]})).structured_content["answer"] == report["answer"]
+
+        failed = await client.call_tool("run_task", {"goal": "wait 0.1 seconds, then wait 0.1 seconds", "max_steps": 1})
+        assert failed.is_error and failed.structured_content["state"] == "failed", failed.content
+        with pytest.raises(MCPError, match="TASK_NOT_FOUND"):
+            await tasks.request(client.session, "tasks/get", "none")
+    # A session cannot carry a handle, and a client that does not claim it gets the result itself.
+    async with connect(stack, WITHOUT_SESSIONS) as client:
+        result = await client.call_tool("run_task", {"goal": "wait 0.1 seconds"})
+        assert result.structured_content["state"] == "succeeded"
+        with pytest.raises(MCPError):
+            await tasks.request(client.session, "tasks/get", handle.task_id)
+
+
+@run
+async def test_what_a_handle_asks_is_answered_by_the_person_at_the_client(stack: Stack, shop: Shop) -> None:
+    person = Person(decision="approve")
+    tasks = Tasks(person)
+    await opened(stack, shop)
+    async with Client(http(stack, "owner"), extensions=[tasks], elicitation_callback=person.ask) as client:
+        shop.pressed.clear()
+        result = await client.call_tool("run_task", {"goal": 'click "Delete"'})
+        assert result.structured_content["state"] == "succeeded", result.content
+        assert shop.pressed == ["/delete"] and len(person.questions) == 1 and "Delete" in person.questions[0]
+        (asked,) = [state for state in tasks.seen if state.status == "input_required"]
+        (key,) = asked.input_requests
+        # It was answered: later answers decide nothing.
+        with pytest.raises(MCPError, match="nothing that the task asks now"):
+            await tasks.request(client.session, "tasks/update", tasks.handles[0].task_id, {key: person.answer.model_dump()})
+
+    # Without the role of an approver, what a person at the client says decides nothing, and nothing is pressed.
+    await opened(stack, shop)
+    tasks = Tasks(person)
+    async with Client(http(stack, "agent"), extensions=[tasks], elicitation_callback=person.ask) as client:
+        shop.pressed.clear()
+        with pytest.raises(MCPError, match="ROLE_MISSING"):
+            await client.call_tool("run_task", {"goal": 'click "Delete"'})
+    # Nor does a caller who may only look see to it that it ends.
+    async with Client(http(stack, "watcher"), extensions=[tasks], elicitation_callback=person.ask) as client:
+        (handle,) = tasks.handles
+        assert (await tasks.request(client.session, "tasks/get", handle.task_id)).status == "input_required"
+        with pytest.raises(MCPError, match="ROLE_MISSING"):
+            await tasks.request(client.session, "tasks/cancel", handle.task_id)
+        assert shop.pressed == []
+
+
+@run
+async def test_a_handle_is_cancelled(stack: Stack) -> None:
+    tasks = Tasks(cancels=True)
+    async with Client(http(stack, "owner"), extensions=[tasks]) as client:
+        await client.call_tool("run_task", {"goal": "wait 40 seconds"})
+        assert tasks.seen[-1].status == "cancelled"
+        # The desktop is free again.
+        tasks.cancels = False
+        assert (await client.call_tool("run_task", {"goal": "wait 0.1 seconds"})).structured_content["state"] == "succeeded"

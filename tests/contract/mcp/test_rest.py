@@ -1,4 +1,4 @@
-"""The REST resources: schemathesis sends what their description allows, and what it does not, to the running product."""
+"""The REST interface: schemathesis sends what their description allows, and what it does not, to the running product."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from schemathesis.specs.openapi.checks import (
 
 OWNER = {"authorization": f"Bearer {token('owner')}"}
 
+# Does not end.
+STREAM = "/api/chat/stream"
+
 # Requests for each operation and each kind, chosen alike in every run.
 EXAMPLES = settings(
     max_examples=5, deadline=None, phases=[Phase.generate], database=None, derandomize=True, suppress_health_check=list(HealthCheck),
 )
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance, negative_data_rejection]
-OPERATIONS = {
+RESOURCES = {
     "/api/v1/tasks", "/api/v1/tasks/{task}", "/api/v1/tasks/{task}/steps", "/api/v1/tasks/{task}/approvals", "/api/v1/approvals",
     "/api/v1/desktops", "/api/v1/sessions", "/api/v1/sessions/{session}", "/api/v1/policy", "/api/v1/policy/test",
     *(f"/api/v1/desktops/{{desktop}}/{command}" for command in ("drain", "undrain")),
@@ -30,29 +33,53 @@ OPERATIONS = {
     *(f"/api/v1/tasks/{{task}}/approvals/{{approval}}/{decision}" for decision in ("approve", "deny")),
 }
 
-# Takes nothing that could be wrong.
-WITHOUT_INPUT = "/api/v1/policy"
+OPERATIONS = {
+    "resources": RESOURCES,
+    "chat": {"/api/chat/send", "/api/chat/stop", "/api/chat/ack-user-action", STREAM, "/task", "/task/{id}"},
+    "files": {
+        "/api/artifacts/tasks/{task}/artifacts/{artifact}", "/api/uploads", "/api/export/tasks/{task}", "/api/export/sessions/{session}",
+    },
+}
+
+# Take nothing that could be wrong.
+WITHOUT_INPUT = {"/api/v1/policy", "/api/uploads"}
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
-def test_resources_are_as_described(stack: Stack, shop: Shop, mode: GenerationMode) -> None:
+@pytest.mark.parametrize("tag", list(OPERATIONS))
+def test_the_interface_is_as_described(stack: Stack, shop: Shop, tag: str, mode: GenerationMode) -> None:
     with httpx2.Client(base_url=stack.gateway, headers=OWNER, timeout=30) as client:
         # Something to list.
         sent = client.post("/api/chat/send", json={"session_id": "rest", "text": f"open {shop.url}"})
         assert sent.status_code == 200, sent.text
     described = schemathesis.openapi.from_url(f"{stack.gateway}/api/openapi.json", headers=OWNER)
-    operations = [result.ok() for result in described.include(tag="resources").get_all_operations()]
-    assert {operation.path for operation in operations} == OPERATIONS
+    operations = [result.ok() for result in described.include(tag=tag).get_all_operations()]
+    assert {operation.path for operation in operations} == OPERATIONS[tag]
     for operation in operations:
-        if mode is GenerationMode.NEGATIVE and operation.path == WITHOUT_INPUT:
+        if mode is GenerationMode.NEGATIVE and operation.path in WITHOUT_INPUT:
             continue
 
         @EXAMPLES
         @given(case=operation.as_strategy(generation_mode=mode))
         def conforms(case) -> None:
-            case.call_and_validate(headers=OWNER, checks=CHECKS)
+            if operation.path == STREAM:
+                begins_events(stack, case)
+            else:
+                case.call_and_validate(headers=OWNER, checks=CHECKS)
 
         conforms()
+
+
+def begins_events(stack: Stack, case) -> None:
+    """Checks the beginning of a stream, which has no end."""
+    parameters, headers = dict(case.query or {}), dict(case.headers or {})
+    with httpx2.stream("GET", f"{stack.gateway}{STREAM}", params=parameters, headers=headers | OWNER, timeout=10) as answer:
+        if answer.status_code == 200:
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            assert next(answer.iter_lines()).startswith((":", "retry:", "id:", "event:"))
+        else:
+            answer.read()
+            assert answer.status_code == 400 and answer.json()["error"]["reason"] == "INVALID_FIELD", answer.text
 
 
 def test_resources_are_those_of_the_calls(stack: Stack, shop: Shop) -> None:

@@ -150,6 +150,7 @@ impl Planner for PlaybackServices {
             },
             attempts: vec![],
             annotated_image: None,
+            requests: Vec::new(),
             responses: Vec::new(),
         })
     }
@@ -163,6 +164,7 @@ impl Planner for PlaybackServices {
             element: None,
             candidates: vec![],
             usage: Usage::default(),
+            requests: vec![],
             responses: vec![],
         })
     }

@@ -108,6 +108,7 @@ fn canaries(loopback_token: &str, browser: &LoggedIn) -> Vec<Canary> {
                 "requests to the provider",
                 "export events.jsonl",
                 "export steps.jsonl",
+                "export requests/",
                 "export responses/",
                 "export recording/",
                 "file data/blobs/",
@@ -131,6 +132,7 @@ fn canaries(loopback_token: &str, browser: &LoggedIn) -> Vec<Canary> {
                 &[
                     "events",
                     "requests to the provider",
+                    "export requests/",
                     "export scenes/",
                     "export recording/",
                     "file data/blobs/",

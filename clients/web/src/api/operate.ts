@@ -5,7 +5,7 @@
 import { create, fromBinary, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import type { ActionSchema } from "@gen/common/v1/action_pb.ts";
 import { ActionResult } from "@gen/common/v1/action_pb.ts";
-import { OperateDesktopResponseSchema, OperatorInputSchema } from "@gen/orchestrator/v1/orchestrator_service_pb.ts";
+import { OperateDesktopResponseSchema, OperatorInputSchema, type OperatorInputOutcome } from "@gen/orchestrator/v1/orchestrator_service_pb.ts";
 import { problemOf, type Problem } from "./errors.ts";
 import { parseServerError, socketAddress } from "./socket.ts";
 
@@ -29,10 +29,15 @@ export interface Operation {
   send(input: Input): void;
   /** Moves the pointer. Of several movements, the desktop gets the last: it follows the hand instead of its past. */
   move(x: number, y: number): void;
+  /** Asks for the text of the desktop's clipboard, behind all earlier inputs. Rejects with `ClipboardWithheld` if the text stays there. */
+  copiedText(): Promise<string>;
   /** True while several inputs have no outcome yet. Repetitions of a held key are left out then. */
   isBehind(): boolean;
   close(): void;
 }
+
+/** The text of the clipboard may be a secret, or is too long. */
+export class ClipboardWithheld extends Error {}
 
 const RETRY_MS = 1_000;
 // The gateway refuses more; a desktop that far behind follows no hand.
@@ -47,17 +52,20 @@ export function operate(task: string, handlers: OperationHandlers): Operation {
   let retry: ReturnType<typeof setTimeout> | undefined;
   let sequence = 0n;
   const sentAt = new Map<bigint, number>();
+  const copies = new Map<bigint, PromiseWithResolvers<string>>();
   let nextMove: { readonly x: number; readonly y: number } | undefined;
 
-  const transmit = (input: Input): void => {
-    if (socket?.readyState !== WebSocket.OPEN || !opened || sentAt.size >= MAX_WAITING) return;
+  const transmit = (input: { readonly action: { readonly action: Input } } | { readonly readClipboard: true }): boolean => {
+    if (socket?.readyState !== WebSocket.OPEN || !opened || sentAt.size >= MAX_WAITING) return false;
     sequence += 1n;
     sentAt.set(sequence, performance.now());
-    socket.send(toBinary(OperatorInputSchema, create(OperatorInputSchema, { sequence, action: { action: input } })));
+    socket.send(toBinary(OperatorInputSchema, create(OperatorInputSchema, { ...input, sequence })));
+    return true;
   };
+  const perform = (input: Input): boolean => transmit({ action: { action: input } });
   const flushMove = (): void => {
     if (nextMove === undefined) return;
-    transmit({ case: "move", value: { to: pointAt(nextMove.x, nextMove.y) } });
+    perform({ case: "move", value: { to: pointAt(nextMove.x, nextMove.y) } });
     nextMove = undefined;
   };
   const receive = (message: Uint8Array): void => {
@@ -71,7 +79,10 @@ export function operate(task: string, handlers: OperationHandlers): Operation {
     sentAt.delete(part.value.sequence);
     if (began !== undefined) handlers.onLatency(performance.now() - began);
     const outcome = part.value.outcome;
-    if (outcome !== undefined && outcome.result !== ActionResult.PERFORMED) handlers.onFailure(outcome.detail);
+    const copy = copies.get(part.value.sequence);
+    copies.delete(part.value.sequence);
+    if (copy !== undefined) settle(copy, part.value);
+    else if (outcome !== undefined && outcome.result !== ActionResult.PERFORMED) handlers.onFailure(outcome.detail);
     if (sentAt.size === 0) flushMove();
   };
   const connect = (): void => {
@@ -89,6 +100,8 @@ export function operate(task: string, handlers: OperationHandlers): Operation {
     connection.onclose = () => {
       opened = false;
       sentAt.clear();
+      copies.forEach((copy) => copy.reject(new Error("")));
+      copies.clear();
       nextMove = undefined;
       if (closed) return;
       if (refusal !== undefined && refusal.kind !== "offline") {
@@ -106,7 +119,14 @@ export function operate(task: string, handlers: OperationHandlers): Operation {
     send: (input) => {
       // In the order of the hand: a click happens where the pointer has come to.
       flushMove();
-      transmit(input);
+      perform(input);
+    },
+    copiedText: () => {
+      flushMove();
+      const copy = Promise.withResolvers<string>();
+      if (transmit({ readClipboard: true })) copies.set(sequence, copy);
+      else copy.reject(new Error(""));
+      return copy.promise;
     },
     move: (x, y) => {
       nextMove = { x, y };
@@ -119,6 +139,11 @@ export function operate(task: string, handlers: OperationHandlers): Operation {
       socket?.close();
     },
   };
+}
+
+function settle(copy: PromiseWithResolvers<string>, { clipboardText, outcome }: OperatorInputOutcome): void {
+  if (clipboardText !== undefined) copy.resolve(clipboardText);
+  else copy.reject(outcome?.result === ActionResult.REFUSED ? new ClipboardWithheld(outcome.detail) : new Error(outcome?.detail));
 }
 
 /** A target at a point of the screen. */

@@ -24,6 +24,12 @@ const NAMES: Readonly<Record<string, string>> = {
   End: "end", Enter: "enter", Escape: "escape", Home: "home", Insert: "insert", PageDown: "pagedown", PageUp: "pageup", Tab: "tab", " ": "space",
 };
 
+/** True if a chord copies in common applications: also with Shift, as terminals have it. */
+export function isCopyChord(keys: readonly string[]): boolean {
+  const key = keys.at(-1) ?? "";
+  return keys.includes("ctrl") && !keys.includes("alt") && ["c", "x", "insert"].includes(key);
+}
+
 export function meaningOf(press: KeyPress): KeyMeaning {
   if (press.composing || press.key === "Process" || press.key === "Dead") return { kind: "text" };
   if (press.key === "Escape" && press.shiftKey) return { kind: "leave" };

@@ -87,7 +87,7 @@ export interface CallView {
 /** The purpose of a model call. `skipped`: its result was not used, and another backend decided. */
 export type ModelCallPurpose = "decide" | "skipped" | "extract" | "pointer" | "summary";
 
-/** A use of a backend: what it cost, and what the model's provider answered. */
+/** A use of a backend: what it cost, what the model was sent, and what its provider answered. */
 export interface ModelCall {
   readonly sequence: bigint;
   readonly step: number;
@@ -97,6 +97,8 @@ export interface ModelCall {
   /** Explanation of a call whose result was not used. */
   readonly note: string;
   readonly usage?: Usage;
+  /** Artifact with the requests that the responses answer, a JSON array. */
+  readonly requests?: string;
   /** Artifact with the responses of the model's provider, a JSON array. */
   readonly responses?: string;
   /** Artifact with the screenshot as the model received it. */
@@ -290,15 +292,17 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
     notices: [...task.notices, { sequence: event.sequence, at, step: event.step, kind: noticeKind, text, serious }],
   });
   const called = (
-    view: TaskView, purpose: ModelCallPurpose, value: { readonly usage?: Usage; readonly responses?: Artifact },
+    view: TaskView, purpose: ModelCallPurpose,
+    value: { readonly usage?: Usage; readonly requests?: Artifact; readonly responses?: Artifact },
     more: Partial<Pick<ModelCall, "backend" | "model" | "note" | "image">> = {},
   ): TaskView => {
-    const { usage, responses } = value;
+    const { usage, requests, responses } = value;
     // A backend without a model uses nothing, and there is nothing to show of it.
     if (!responses && (usage?.calls ?? 0) === 0) return view;
     const call: ModelCall = {
       sequence: event.sequence, step: event.step, purpose, backend: "", model: "", note: "", ...more,
       ...(usage ? { usage } : {}),
+      ...(requests ? { requests: requests.name } : {}),
       ...(responses ? { responses: responses.name } : {}),
     };
     return { ...view, modelCalls: [...view.modelCalls, call] };
@@ -355,12 +359,13 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
       }));
     }
     case "decided": {
-      const { decision, annotatedImage, responses } = kind.value;
+      const { decision, annotatedImage, requests, responses } = kind.value;
       const { backend = "", model = "", thought = "", usage } = decision ?? {};
       const decided = step((current) => ({
         ...current, thought, backend, model, ...(annotatedImage ? { annotated: annotatedImage.name } : {}),
       }));
-      return called(decided, "decide", { ...(usage ? { usage } : {}), ...(responses ? { responses } : {}) }, {
+      const exchange = { ...(usage ? { usage } : {}), ...(requests ? { requests } : {}), ...(responses ? { responses } : {}) };
+      return called(decided, "decide", exchange, {
         backend, model, ...(annotatedImage ? { image: annotatedImage.name } : {}),
       });
     }

@@ -13,6 +13,8 @@ import { RequestKind, TaskState } from "../../src/model/task.ts";
 import { replay } from "../page/recording.ts";
 import { missing, Stack, type Tab } from "../page/stack.ts";
 import { Log } from "../unit/events.ts";
+import { Model } from "./model.ts";
+import { Sites } from "./sites.ts";
 
 const FOLDER = process.env["MOTORIUM_IMAGES"] ?? fileURLToPath(new URL("../../../../docs/images/", import.meta.url));
 const ALL = process.env["ALL"] === "1";
@@ -50,6 +52,103 @@ output{grid-column:1/-1;color:#0b7a3e;font-weight:600}</style>
 ${fields.map((field) => `<label>${field}<input></label>`).join("")}
 <p><button class="main">${main}</button><button onclick="o.textContent='${shown}'">${preview}</button></p><output id="o"></output></form>`;
 
+const OTHERS = ["accounting", "front-office", "support"];
+
+describe.skipIf(missing !== undefined)("images of several desktops", () => {
+  let stack: Stack;
+  const others = new Map<string, Stack>();
+  let model: Model;
+  let sites: Sites;
+  beforeAll(async () => {
+    mkdirSync(FOLDER, { recursive: true });
+    [model, sites] = await Promise.all([Model.start(), Sites.start()]);
+    // The hosts of the sites are on this machine.
+    const hosts = 'executor.rules.url_hosts=["*", "*.localhost"]';
+    stack = await Stack.start([
+      hosts, 'planner.backends=["phrasebook", "operator"]', "planner.backend.operator.provider=own", "planner.backend.operator.model=local-vl",
+      `planner.providers.own.base_url=${model.address}`, 'orchestrator.allowed_desktop_addresses=["127.0.0.1"]',
+    ]);
+    for (const name of OTHERS) others.set(name, await Stack.start([hosts, "server.loopback_token=false"]));
+  }, 180_000);
+  afterAll(async () => {
+    await stack?.close();
+    await Promise.all(Array.from(others.values(), (other) => other.close()));
+    model?.close();
+    sites?.close();
+  });
+
+  /** Carries a goal out on a desktop, and returns its task once it is at its end. */
+  async function carryOut(desktop: string, goal: string, backends: string[] = []): Promise<string> {
+    const { task } = await stack.client().createTask({ task: { goal, backends, desktopSelector: { desktop: `desktops/${desktop}` } } });
+    await expect.poll(async () => {
+      const found = (await stack.client().getTask({ name: task!.name })).task;
+      expect(found?.state, found?.failure?.message).not.toBe(TaskState.FAILED);
+      return found?.state;
+    }, { timeout: 60_000 }).toBe(TaskState.SUCCEEDED);
+    return task!.name;
+  }
+
+  test("desktops and run details", async () => {
+    await carryOut("local", `Open ${sites.address("travel")}`);
+    // While there is one desktop, so that it is on the one that has the form.
+    const done = await carryOut("local", "Enter Ann Lee's trip to Lisbon, and show me the preview", ["operator"]);
+    for (const [name, other] of others) {
+      await stack.client().registerDesktop({ desktop: {
+        name: `desktops/${name}`, perceptionEndpoint: other.serviceAddress("perception"), executorEndpoint: other.serviceAddress("executor"),
+      } });
+    }
+    await carryOut("accounting", `Open ${sites.address("billing")}`);
+    await carryOut("support", `Open ${sites.address("support")}`);
+    await carryOut("front-office", `Open ${sites.address("rooms")}`);
+    // Each is at work until the images are taken.
+    for (const [desktop, goal] of [
+      ["accounting", "Remind the two customers whose invoices are overdue"], ["support", "Answer the ticket about the header row"],
+      ["local", "Add the hotel receipt of 412 euros to the report"],
+    ] as const) {
+      await stack.client().createTask({ task: { goal, desktopSelector: { desktop: `desktops/${desktop}` } } });
+    }
+    await stack.client().drainDesktop({ name: "desktops/support" });
+    await expect.poll(async () => (await stack.client().listDesktops({})).desktops.filter(({ task }) => task !== "").length, { timeout: 20_000 }).toBe(3);
+
+    for (const [name, variant] of ALL ? Object.entries(VARIANTS) : [["", VARIANTS.wideDark] as const]) {
+      const suffix = ALL ? `-${name}` : "";
+      // As high as two rows of desktops.
+      const size = { ...variant.size, height: Math.max(variant.size.height, 990) };
+      const tab = await openIn(stack, { ...variant, size }, "#/desktops");
+      await expect.poll(() => tab.page.getByRole("img").count(), { timeout: 20_000 }).toBeGreaterThanOrEqual(4);
+      await tab.page.waitForTimeout(2_500);
+      await tab.page.screenshot({ path: `${FOLDER}/page-desktops${suffix}.png` });
+      await tab.close();
+    }
+    for (const [name, variant] of ALL ? Object.entries(VARIANTS) : [["", VARIANTS.wide] as const]) {
+      const suffix = ALL ? `-${name}` : "";
+      const tab = await openIn(stack, { ...variant, size: { ...variant.size, height: Math.max(variant.size.height, 1_320) } }, `#/${done}`);
+      const { page } = tab;
+      await page.getByRole("button", { name: /Run details|运行详情/ }).click();
+      await page.getByRole("dialog").getByRole("button", { name: /Opening the preview/ }).click();
+      await page.getByText(/Requests to the model|发给模型的请求/).click();
+      await page.getByRole("dialog").locator("pre").waitFor();
+      await page.getByRole("heading", { name: /Time per step|每步用时/ }).evaluate((heading) => heading.scrollIntoView({ block: "start" }));
+      await page.waitForTimeout(600);
+      await page.screenshot({ path: `${FOLDER}/page-details${suffix}.png` });
+      expect(tab.problems).toEqual([]);
+      await tab.close();
+    }
+  }, 300_000);
+});
+
+/** Opens a tab in which the variant is chosen. */
+async function openIn(stack: Stack, { size, scheme, language }: Variant, fragment = "#/", log?: Log): Promise<Tab> {
+  const tab = await stack.open({ viewport: size, deviceScaleFactor: 1, colorScheme: scheme }, "");
+  await tab.page.addInitScript(([chosen, words]) => {
+    localStorage.setItem("motorium.scheme", chosen!);
+    localStorage.setItem("motorium.language", words!);
+  }, [scheme, language]);
+  if (log) await replay(tab.page, log);
+  await tab.show(fragment);
+  return tab;
+}
+
 describe.skipIf(missing !== undefined)("images", () => {
   let stack: Stack;
   let site: Server;
@@ -66,17 +165,7 @@ describe.skipIf(missing !== undefined)("images", () => {
     site?.close();
   });
 
-  /** Opens a tab in which the variant is chosen. */
-  async function open({ size, scheme, language }: Variant, fragment = "#/", log?: Log): Promise<Tab> {
-    const tab = await stack.open({ viewport: size, deviceScaleFactor: 1, colorScheme: scheme }, "");
-    await tab.page.addInitScript(([chosen, words]) => {
-      localStorage.setItem("motorium.scheme", chosen!);
-      localStorage.setItem("motorium.language", words!);
-    }, [scheme, language]);
-    if (log) await replay(tab.page, log);
-    await tab.show(fragment);
-    return tab;
-  }
+  const open = (variant: Variant, fragment?: string, log?: Log): Promise<Tab> => openIn(stack, variant, fragment, log);
 
   /** Takes a view in the variants that the documentation shows, or in all of them to look at. */
   async function take(
@@ -110,7 +199,6 @@ describe.skipIf(missing !== undefined)("images", () => {
     }
     await writer.send(`${fill}, then wait 60 seconds`);
     await writer.page.getByRole("button", { name: /wait 60 seconds/ }).waitFor({ timeout: 60_000 });
-    await take("desktops", [wideDark], "#/desktops", async ({ page }) => page.waitForTimeout(1_200));
     await writer.page.getByRole("button", { name: "Take over" }).click();
     await writer.page.getByRole("button", { name: "Hand back" }).waitFor();
     await writer.page.waitForTimeout(1_500);
@@ -145,10 +233,6 @@ describe.skipIf(missing !== undefined)("images", () => {
       await page.getByRole("slider").press("ArrowLeft");
       await page.getByRole("slider").press("ArrowLeft");
       await page.getByRole("button", { name: /Numbers of all|所有元素的编号/ }).click();
-    });
-    await take("details", [{ ...wide, size: { width: 1440, height: 1180 } }], done, async ({ page }) => {
-      await page.getByRole("button", { name: /Run details|运行详情/ }).click();
-      await page.getByRole("dialog").getByRole("button", { name: /click "Preview"/ }).first().click();
     });
 
     const chinese = await open(wideDark);

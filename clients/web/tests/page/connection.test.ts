@@ -113,4 +113,51 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
     await writer.page.getByText("Stopped", { exact: true }).waitFor();
     await page.getByText("Stopped", { exact: true }).waitFor();
   });
+
+  test("a page that slept with its laptop shows what it missed", { timeout: 60_000 }, async () => {
+    const network = await Network.to(stack.address);
+    onTestFinished(() => network.cut());
+    const writer = await open();
+    await writer.send("wait 4 seconds, then press ctrl+a, then wait 1 second, then press ctrl+a, then wait 60 seconds");
+    await writer.page.getByRole("button", { name: /wait 4 seconds/ }).waitFor();
+    const { page } = await open({}, BLANK);
+    await page.goto(`${network.address}/${new URL(writer.page.url()).hash}`);
+    await page.getByRole("button", { name: /wait [14] seconds?|press ctrl\+a/ }).waitFor();
+    const seen = Number(await page.getByRole("slider").getAttribute("aria-valuemax"));
+
+    // Asleep, the page runs nothing and is told nothing: its program stands still, and its connections end without a word.
+    await page.evaluate(() => {
+      let last = performance.now();
+      setInterval(() => {
+        const now = performance.now();
+        const { dataset } = document.documentElement;
+        dataset["asleep"] = String(Math.max(Number(dataset["asleep"] ?? 0), now - last));
+        last = now;
+      }, 50);
+    });
+    const debug = await page.context().newCDPSession(page);
+    await debug.send("Debugger.enable");
+    const standsStill = new Promise((resolve) => debug.once("Debugger.paused", resolve));
+    await debug.send("Debugger.pause");
+    await standsStill;
+    network.freeze();
+    await writer.page.getByRole("button", { name: /wait 60 seconds/ }).waitFor({ timeout: 20_000 });
+    await network.cut();
+    await network.restore();
+    await debug.send("Debugger.resume");
+    await debug.send("Debugger.disable");
+
+    await page.getByRole("button", { name: /wait 60 seconds/ }).waitFor();
+    await page.getByText(/^Reconnected\. \d+ events happened meanwhile/).waitFor();
+    await page.getByRole("button", { name: /Unfold the steps/ }).click();
+    const steps = Number(await writer.page.getByRole("slider").getAttribute("aria-valuemax"));
+    expect(steps).toBeGreaterThan(seen);
+    // A step may have ended between the look at it and the sleep.
+    await expect.poll(() => page.getByText("missed", { exact: true }).count()).toBeGreaterThanOrEqual(2);
+    expect(await page.getByRole("slider").getAttribute("aria-valuemax")).toBe(String(steps));
+    expect(await page.evaluate(() => Number(document.documentElement.dataset["asleep"]))).toBeGreaterThan(2_000);
+    // It is as usable as before.
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
+    await writer.page.getByText("Stopped", { exact: true }).waitFor();
+  });
 });

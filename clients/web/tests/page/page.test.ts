@@ -480,12 +480,12 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await card.getByRole("button", { name: "Approve" }).waitFor();
   });
 
-  test("run details have the times, the model's responses, usage and cost of each step", async () => {
+  test("run details have the times, the model's requests and responses, usage and cost of each step", async () => {
     const { page } = await open({}, BLANK);
     const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).step(1);
     log.add({ case: "decided", value: {
       decision: { backend: "claude", model: "some-model", thought: "Save is at the top.", usage: { calls: 1, inputTokens: 1200n, outputTokens: 34n, costMicrosUsd: 5600n } },
-      responses: { name: "tasks/t/artifacts/responses" },
+      requests: { name: "tasks/t/artifacts/requests" }, responses: { name: "tasks/t/artifacts/responses" },
     } }, 2);
     log.add({ case: "stepFinished", value: { outcome: "12 pixels changed at the target", timings: [
       { stage: "observe", elapsed: { nanos: 120_000_000 } }, { stage: "decide", elapsed: { seconds: 2n } }, { stage: "settle", elapsed: { nanos: 300_000_000 } },
@@ -494,6 +494,10 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await replay(page, log);
     await page.route("**/api/artifacts/tasks/t/artifacts/responses", (route) =>
       route.fulfill({ contentType: "application/json", body: '[{"content":"<b>press Save</b>"}]' }));
+    const shown = `artifacts/${"ab".repeat(32)}`;
+    const prompt = `<b>You operate a computer.</b>\nThe goal: goal`;
+    await page.route("**/api/artifacts/tasks/t/artifacts/requests", (route) =>
+      route.fulfill({ contentType: "application/json", body: JSON.stringify([{ system: prompt, image: `<image ${shown}>` }]) }));
     await page.goto(`${stack.address}/#/tasks/t`);
     await page.getByRole("button", { name: "Run details" }).click();
     const dialog = page.getByRole("dialog");
@@ -505,6 +509,10 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await dialog.getByText("1,200 tokens sent, 34 received · $0.0056").waitFor();
     await dialog.getByText("Responses of the provider").click();
     await dialog.getByText('"content": "<b>press Save</b>"').waitFor();
+    await dialog.getByText("Requests to the model").click();
+    const request = dialog.locator("pre", { hasText: "You operate a computer" });
+    expect(await request.textContent()).toContain(`"<b>You operate a computer.</b>\nThe goal: goal"`);
+    expect(await request.getByRole("link").getAttribute("href")).toBe(`/api/artifacts/tasks/t/${shown}`);
   });
 
   test("exported, a run is one file that replays from disk without a network", async () => {
@@ -628,36 +636,60 @@ describe.skipIf(missing !== undefined)("the page", () => {
     const surface = page.locator("[data-state=open]");
     await surface.waitFor();
     const screen = page.getByRole("img", { name: "Live screen" });
-    const pixels = (): Promise<number[]> => screen.evaluate((canvas: HTMLCanvasElement) =>
-      Array.from(canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data.filter((_, index) => index % 4 === 0)));
+    // The pixels stay in the page: a million numbers take a second on their way here.
+    const remember = (): Promise<void> => screen.evaluate((canvas: HTMLCanvasElement) => {
+      Object.assign(window, { remembered: canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data });
+    });
+    const changedPixels = (): Promise<number> => screen.evaluate((canvas: HTMLCanvasElement) => {
+      const { remembered } = window as unknown as { remembered: Uint8ClampedArray };
+      const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+      return data.filter((value, index) => index % 4 === 0 && Math.abs(value - (remembered[index] ?? 0)) > 40).length;
+    });
     const box = (await surface.boundingBox())!;
     // Into the text of the editor, which fills the desktop below its menu.
     await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
     await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("TEXTAREA");
-    const before = await pixels();
+    await remember();
     await page.keyboard.type("by hand WWWWWWWWWWWWWWWWWWWWWWWW");
     await page.keyboard.press("Enter");
     await page.keyboard.insertText("输入法");
-    await expect.poll(async () => {
-      const after = await pixels();
-      return after.filter((value, index) => Math.abs(value - (before[index] ?? 0)) > 40).length;
-    }).toBeGreaterThan(100);
+    await expect.poll(changedPixels).toBeGreaterThan(100);
     expect(await page.getByRole("status").filter({ hasText: "ms" }).count()).toBe(1);
     // A click with Shift selects from the caret to the pointer, which the editor draws.
-    const text = await pixels();
+    await remember();
     await page.keyboard.down("Shift");
     await page.mouse.click(box.x + box.width / 3, box.y + box.height / 8);
     await page.keyboard.up("Shift");
-    await expect.poll(async () => {
-      const after = await pixels();
-      return after.filter((value, index) => Math.abs(value - (text[index] ?? 0)) > 40).length;
-    }).toBeGreaterThan(50);
+    await expect.poll(changedPixels).toBeGreaterThan(50);
     await page.keyboard.press("Shift+Escape");
     await page.getByLabel("What you did").fill("wrote something");
     await page.getByRole("button", { name: "Hand back" }).click();
     await surface.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
+  test("what is copied on a desktop that is taken over is on one's own clipboard, after a press of one's own", async () => {
+    const { page, send } = bound(await open());
+    await send("Open editor, then wait 60 seconds");
+    await page.getByRole("button", { name: /wait 60 seconds/ }).waitFor();
+    await page.getByRole("button", { name: "Take over" }).click();
+    const surface = page.locator("[data-state=open]");
+    await surface.waitFor();
+    const box = (await surface.boundingBox())!;
+    await page.mouse.click(box.x + box.width / 4, box.y + box.height / 4);
+    await page.keyboard.type("by hand");
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin: stack.address });
+    const clipboard = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
+    await page.evaluate(() => navigator.clipboard.writeText("mine"));
+    await page.keyboard.press("Control+a");
+    expect(await clipboard()).toBe("mine");
+    await page.keyboard.press("Control+c");
+    await page.getByRole("status").filter({ hasText: "it is on your clipboard" }).waitFor();
+    expect(await clipboard()).toMatch(/by hand$/);
+    await page.evaluate(() => navigator.clipboard.writeText("mine"));
+    await page.getByRole("button", { name: "Copy from the desktop" }).click();
+    await expect.poll(clipboard).toMatch(/by hand$/);
   });
 
   test("a follow-up continues the conversation, which is found again", async () => {

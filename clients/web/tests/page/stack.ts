@@ -11,7 +11,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createClient } from "@connectrpc/connect";
+import { createClient, type Client } from "@connectrpc/connect";
 import { createGrpcWebTransport } from "@connectrpc/connect-web";
 import { OrchestratorService } from "@gen/orchestrator/v1/orchestrator_service_pb.ts";
 import { Task_State as TaskState } from "@gen/orchestrator/v1/task_pb.ts";
@@ -37,6 +37,7 @@ export class Stack {
     private readonly browser: Browser,
     private readonly folder: string | undefined,
     private readonly environment: NodeJS.ProcessEnv,
+    private readonly settings: readonly string[] = [],
   ) {}
 
   private link = "";
@@ -48,7 +49,8 @@ export class Stack {
 
   private cookies: Awaited<ReturnType<BrowserContext["cookies"]>> = [];
 
-  static async start(): Promise<Stack> {
+  /** Starts the product with settings in addition to its defaults, as `key=value`. */
+  static async start(settings: readonly string[] = []): Promise<Stack> {
     // Chromium's sandbox needs user namespaces, which containers and root do not have.
     const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--force-color-profile=srgb"] });
     const given = process.env["MOTORIUM_PAGE"];
@@ -66,7 +68,7 @@ export class Stack {
     const listeners = SERVICES.map((name, index) => [`MOTORIUM_${name.toUpperCase()}__LISTEN`, `127.0.0.1:${ports[index]}`]);
     const { DISPLAY: _, ...inherited } = process.env;
     const environment = { ...inherited, ...Object.fromEntries(listeners), MOTORIUM_DATA: folder, LANG: "C.UTF-8" };
-    const stack = new Stack(browser, folder, environment);
+    const stack = new Stack(browser, folder, environment, settings);
     await stack.startServer();
     await stack.logIn();
     return stack;
@@ -77,13 +79,25 @@ export class Stack {
     return this.folder !== undefined;
   }
 
+  /** Address of a service, such as `perception`. */
+  serviceAddress(name: string): string {
+    return `http://${this.environment[`MOTORIUM_${name.toUpperCase()}__LISTEN`]}`;
+  }
+
+  /** The calls of the server. */
+  client(): Client<typeof OrchestratorService> {
+    const cookie = this.cookies.map(({ name, value }) => `${name}=${value}`).join("; ");
+    return createClient(OrchestratorService, createGrpcWebTransport({ baseUrl: this.address, fetch: localFetch(cookie) }));
+  }
+
   /** Process of the server. */
   get processId(): number {
     return this.process?.pid ?? 0;
   }
 
   async startServer(): Promise<void> {
-    const child = spawn(BINARY, ["up", "--virtual-desktop", "--size", "1280x800"], {
+    const settings = this.settings.flatMap((setting) => ["--set", setting]);
+    const child = spawn(BINARY, [...settings, "up", "--virtual-desktop", "--size", "1280x800"], {
       env: this.environment,
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -132,8 +146,7 @@ export class Stack {
 
   /** Stops every task that has not ended. */
   async stopTasks(): Promise<void> {
-    const cookie = this.cookies.map(({ name, value }) => `${name}=${value}`).join("; ");
-    const client = createClient(OrchestratorService, createGrpcWebTransport({ baseUrl: this.address, fetch: localFetch(cookie) }));
+    const client = this.client();
     const { tasks } = await client.listTasks({ states: [TaskState.PENDING, TaskState.RUNNING, TaskState.PAUSED, TaskState.AWAITING_USER] });
     await Promise.all(tasks.map(({ name }) => client.cancelTask({ name })));
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { meaningOf, type KeyPress } from "@/model/keyboard.ts";
+import { isCopyChord, meaningOf, type KeyPress } from "@/model/keyboard.ts";
 import { PressCounter } from "@/model/presses.ts";
 
 const press = (key: string, held: Partial<KeyPress> = {}): KeyPress =>
@@ -21,6 +21,12 @@ test.each<[string, Partial<KeyPress>, string]>([
 ])("%s with %o presses %s", (key, held, chord) => {
   const meaning = meaningOf(press(key, held));
   expect(meaning.kind === "chord" && meaning.keys.join("+")).toBe(chord);
+});
+
+test("only what copies in common applications is a chord that copies", () => {
+  const copies = (chord: string): boolean => isCopyChord(chord.split("+"));
+  expect(["ctrl+c", "ctrl+x", "ctrl+insert", "ctrl+shift+c"].filter(copies)).toHaveLength(4);
+  expect(["c", "ctrl+a", "ctrl+alt+c", "alt+c", "shift+insert", "ctrl+v", "ctrl+left"].filter(copies)).toEqual([]);
 });
 
 test("presses at one place shortly after each other are a double and a triple click", () => {

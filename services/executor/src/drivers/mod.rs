@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
 use motorium_proto::domain::id::ActionId;
-use motorium_proto::service::{HumanInput, PageText};
+use motorium_proto::service::{ClipboardText, HumanInput, PageText};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -157,6 +157,14 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// # Errors
     /// If the browser cannot be reached, or has no responsive page.
     async fn read_page(&self, _max_characters: usize) -> Result<Option<PageText>, Error> {
+        Ok(None)
+    }
+
+    /// Reads the text of the clipboard, withheld if its program marks it as a secret; `None` if the platform does not support it.
+    ///
+    /// # Errors
+    /// If the display cannot be reached or does not respond.
+    async fn read_clipboard(&self) -> Result<Option<ClipboardText>, Error> {
         Ok(None)
     }
 

@@ -37,8 +37,8 @@ use motorium_proto::domain::key::Key;
 use motorium_proto::error::{ErrorReport, reason as common};
 use motorium_proto::service::{
     AcquireRequest, ActionProgress, Executor, ExecutorClient, ExecutorServer, FenceRequest,
-    FileRequest, LookUpRequest, PerformRequest, PutFile, ReadPageRequest, ReleaseRequest,
-    RenewRequest,
+    FileRequest, LookUpRequest, PerformRequest, PutFile, ReadClipboardRequest, ReadPageRequest,
+    ReleaseRequest, RenewRequest,
 };
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -927,6 +927,12 @@ async fn capabilities_and_pointer_are_reported(scene: ServiceFixture) {
         max_characters: 10,
     };
     check_reason(scene.executor.read_page(page).await, common::NOT_SERVED);
+    let clipboard = |epoch| ReadClipboardRequest {
+        display: DisplayId::new(":1"),
+        epoch,
+    };
+    let unleased = scene.executor.read_clipboard(clipboard(DesktopEpoch(7)));
+    check_reason(unleased.await, reason::LEASE_UNKNOWN);
     check_reason(
         scene.executor.watch_human_input(None).await.map(|_| ()),
         common::NOT_SERVED,

@@ -10,6 +10,7 @@ use motorium_executor::drivers::{
 };
 use motorium_executor::guard::allowed_windows::WindowPattern;
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
+use motorium_proto::service::ClipboardText;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
@@ -97,6 +98,32 @@ async fn clipboard_text_is_readable_by_other_programs() {
         long.as_bytes(),
         "piece by piece"
     );
+}
+
+#[tokio::test]
+async fn clipboard_text_is_read_as_a_program_would_paste_it() {
+    let mut desktop = Desktop::start("us").await;
+    let display = desktop.display.clone();
+    let driver = driver(&display);
+    let read = async || driver.read_clipboard().await.unwrap().unwrap();
+    assert_eq!(read().await, ClipboardText::default(), "nothing is copied");
+    copy(&display, "UTF8_STRING", "Grüße, 世界".as_bytes()).await;
+    assert_eq!(read().await.text, "Grüße, 世界");
+    let long = "0123456789abcdef".repeat(50_000);
+    copy(&display, "UTF8_STRING", long.as_bytes()).await;
+    assert_eq!(read().await.text, long, "piece by piece");
+    // What a text is entered with is not what the user has copied.
+    let page = Page::open(&mut desktop, page::TEXT).await;
+    perform(&driver, type_text(&chinese())).await.unwrap();
+    assert_eq!(read().await.text, long);
+    assert_eq!(received(&driver, &page).await, chinese());
+    perform(&driver, set_clipboard("our own")).await.unwrap();
+    assert_eq!(read().await.text, "our own");
+    copy(&display, "image/png", b"no text").await;
+    assert_eq!(read().await, ClipboardText::default());
+    copy(&display, "x-kde-passwordManagerHint", b"secret").await;
+    let of_password_manager = read().await;
+    assert!(of_password_manager.withheld && of_password_manager.text.is_empty());
 }
 
 async fn check_restored(target: &str, content: &[u8]) {

@@ -1,16 +1,18 @@
 //! The program itself, killed and restarted while it acts on a real display.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use motorium_kit::client::{Channel, Config as ClientConfig, is_serving};
 use motorium_kit::server::LIVENESS;
-use motorium_proto::domain::action::{Action, Button};
+use motorium_proto::domain::action::{Action, Button, Text};
 use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
-use motorium_proto::domain::id::ActionId;
+use motorium_proto::domain::id::{ActionId, DesktopEpoch};
 use motorium_proto::domain::key::Key;
 use motorium_proto::service::{
-    ActionProgress, Executor as _, LookUpRequest, ReadPageRequest, RenewRequest,
+    ActionProgress, Executor as _, LookUpRequest, ReadClipboardRequest, ReadPageRequest,
+    RenewRequest,
 };
 
 use crate::browser::{chromium, free_port};
@@ -226,6 +228,43 @@ async fn rules_reload_from_file_without_a_restart() {
     assert_eq!(result().await.result, ActionResult::Refused);
     std::fs::write(&file, "").unwrap();
     until(ActionResult::Performed).await;
+}
+
+#[tokio::test]
+async fn a_secret_on_the_clipboard_stays_on_the_desktop() {
+    let desktop = Desktop::start("us").await;
+    let secrets = desktop.path("secrets");
+    std::fs::create_dir(&secrets).unwrap();
+    std::fs::set_permissions(&secrets, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let file = secrets.join("shop_password");
+    std::fs::write(&file, "correct horse").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let config = format!("[executor]\nsecrets = \"{}\"\n", secrets.display());
+    std::fs::write(desktop.path("motorium.toml"), config).unwrap();
+    let served = ExecutorProcess::start(&desktop).await;
+    let epoch = served.acquire(TTL).await;
+    let display = served.request(epoch, "any", hold_control()).display;
+    let read = async |epoch| {
+        let display = display.clone();
+        let request = ReadClipboardRequest { display, epoch };
+        served.executor.read_clipboard(request).await
+    };
+    let set = async |id: &str, text: &str| {
+        let action = Action::SetClipboard {
+            text: Text::Literal(text.to_owned()),
+        };
+        let performed = served.executor.perform(served.request(epoch, id, action));
+        assert_eq!(performed.await.unwrap().result, ActionResult::Performed);
+    };
+    set("a", "an address").await;
+    assert_eq!(read(epoch).await.unwrap().text, "an address");
+    for (id, text) in [("b", "correct horse"), ("c", "key: correct horse\n")] {
+        set(id, text).await;
+        let kept = read(epoch).await.unwrap();
+        assert!(kept.withheld && kept.text.is_empty(), "{text}");
+    }
+    let former = read(DesktopEpoch(epoch.0 + 1)).await.unwrap_err();
+    assert_eq!(former.reason, "LEASE_UNKNOWN");
 }
 
 #[tokio::test]

@@ -74,8 +74,11 @@ pub(crate) struct TaskRequest {
 pub(crate) struct Done {}
 
 /// Sends a message to a session: the answer to a task that waits for one, or else a new task.
-#[utoipa::path(post, path = "/api/chat/send", request_body = SendRequest,
-    responses((status = 200, body = SendResponse), (status = 400, description = "INVALID_FIELD")))]
+#[utoipa::path(post, path = "/api/chat/send", tag = "chat", request_body = SendRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "Key that makes the request repeatable for 24 hours.")),
+    responses((status = 200, body = SendResponse),
+    (status = 400, description = "INVALID_FIELD", body = ref("#/components/schemas/Error")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
 pub(crate) async fn send(
     Client(mut client): Client,
     headers: HeaderMap,
@@ -176,8 +179,11 @@ fn is_reused(status: &Status) -> bool {
 }
 
 /// Stops a task.
-#[utoipa::path(post, path = "/api/chat/stop", request_body = TaskRequest,
-    responses((status = 200, body = Done), (status = 404, description = "TASK_NOT_FOUND")))]
+#[utoipa::path(post, path = "/api/chat/stop", tag = "chat", request_body = TaskRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "Key that makes the request repeatable for 24 hours.")),
+    responses((status = 200, body = Done),
+    (status = 404, description = "TASK_NOT_FOUND", body = ref("#/components/schemas/Error")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
 pub(crate) async fn stop(
     Client(mut client): Client,
     headers: HeaderMap,
@@ -193,8 +199,11 @@ pub(crate) async fn stop(
 }
 
 /// Says that the requested action is done, in the words of the button.
-#[utoipa::path(post, path = "/api/chat/ack-user-action", request_body = TaskRequest,
-    responses((status = 200, body = Done), (status = 400, description = "WRONG_STATE")))]
+#[utoipa::path(post, path = "/api/chat/ack-user-action", tag = "chat", request_body = TaskRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "Key that makes the request repeatable for 24 hours.")),
+    responses((status = 200, body = Done),
+    (status = 400, description = "WRONG_STATE", body = ref("#/components/schemas/Error")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
 pub(crate) async fn acknowledge(
     Client(mut client): Client,
     headers: HeaderMap,

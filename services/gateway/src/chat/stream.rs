@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::extract::{Extension, Query, State};
+use axum::extract::{Extension, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
@@ -29,6 +29,7 @@ use super::requests::{ensure_session, session_name};
 use crate::access::Admission;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::query::Query;
 use crate::quota::StreamPermit;
 use crate::socket::StreamContext;
 
@@ -48,10 +49,11 @@ pub(crate) struct StreamQuery {
 }
 
 /// Streams the events of a session, past and future ones.
-#[utoipa::path(get, path = "/api/chat/stream", params(StreamQuery,
+#[utoipa::path(get, path = "/api/chat/stream", tag = "chat", params(StreamQuery,
     ("last-event-id" = Option<String>, Header, description = "Id of the last received event")),
     responses((status = 200, content_type = "text/event-stream", body = ChatData,
-        description = "Events; the kind is in the field `event`")))]
+        description = "Events; the kind is in the field `event`"),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
 pub(crate) async fn follow(
     State(context): State<StreamContext>,
     Extension(caller): Extension<Caller>,

@@ -3,7 +3,6 @@
 //! A task with more than a thousand steps is returned with the first thousand.
 
 use axum::Json;
-use axum::extract::Path;
 use http::{HeaderMap, StatusCode};
 use motorium_proto::limits::MAX_PAGE_SIZE;
 use motorium_proto::v1::orchestrator as wire;
@@ -14,6 +13,7 @@ use super::narration::{ChatStatus, segment};
 use super::requests::{ChatAttachment, attachments, request_id, task_name};
 use crate::error::Error;
 use crate::json::JsonBody;
+use crate::path::Path;
 use crate::time::rfc3339_of;
 use crate::upstream::Client;
 
@@ -96,8 +96,11 @@ pub(crate) struct FileInfo {
 }
 
 /// Creates a task.
-#[utoipa::path(post, path = "/task", request_body = CreateTask,
-    responses((status = 201, body = CreatedTask), (status = 400, description = "INVALID_FIELD")))]
+#[utoipa::path(post, path = "/task", tag = "chat", request_body = CreateTask,
+    params(("Idempotency-Key" = Option<String>, Header, description = "Key that makes the request repeatable for 24 hours.")),
+    responses((status = 201, body = CreatedTask),
+    (status = 400, description = "INVALID_FIELD", body = ref("#/components/schemas/Error")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
 pub(crate) async fn create(
     Client(mut client): Client,
     headers: HeaderMap,
@@ -129,8 +132,10 @@ pub(crate) async fn create(
 }
 
 /// Returns a task with its steps.
-#[utoipa::path(get, path = "/task/{id}", params(("id" = String, Path)),
-    responses((status = 200, body = TaskInfo), (status = 404, description = "TASK_NOT_FOUND")))]
+#[utoipa::path(get, path = "/task/{id}", tag = "chat", params(("id" = String, Path, pattern = "^[A-Za-z0-9_-]+$")),
+    responses((status = 200, body = TaskInfo),
+    (status = 404, description = "TASK_NOT_FOUND", body = ref("#/components/schemas/Error")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
 pub(crate) async fn get(
     Client(mut client): Client,
     Path(id): Path<String>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::{Extension, State};
 use axum::response::Response;
 use futures::future::BoxFuture;
 use motorium_kit::shutdown::Shutdown;
@@ -21,6 +21,8 @@ use super::snapshot::{Size, Snapshot};
 use crate::access::Admission;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::path::Path;
+use crate::query::Query;
 use crate::quota::StreamPermit;
 use crate::socket::{StreamContext, close, fail};
 

@@ -128,7 +128,7 @@ impl CallContext<'_> {
 
     /// Returns a pending approval that the person at this client may give. Approvals of a second person are not: the task was
     /// created with the same token.
-    async fn askable(
+    pub(super) async fn askable(
         &self,
         task: &wire::Task,
         name: &str,
@@ -143,7 +143,7 @@ impl CallContext<'_> {
     }
 
     /// Returns true if the client says that it can show a form to a person.
-    fn can_ask(&self) -> bool {
+    pub(super) fn can_ask(&self) -> bool {
         let capabilities = self.request.client_capabilities();
         let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
         // Without a mode, forms are meant (2025-06-18).
@@ -151,7 +151,7 @@ impl CallContext<'_> {
     }
 
     /// Returns true for clients of the protocol without sessions.
-    fn is_without_session(&self) -> bool {
+    pub(super) fn is_without_session(&self) -> bool {
         let version = self.request.protocol_version();
         version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
     }
@@ -159,7 +159,7 @@ impl CallContext<'_> {
 
 /// Returns the form that the person fills in. Nothing is chosen in advance: a client that accepts forms as they are decides
 /// nothing.
-fn form(task: &wire::Task, approval: &wire::Approval) -> ElicitRequestParams {
+pub(super) fn form(task: &wire::Task, approval: &wire::Approval) -> ElicitRequestParams {
     let language = Language::of(Some(&task.language), &task.goal);
     let text = |message: Message<'_>| message.text(language);
     let titles = vec![text(Message::McpApprove), text(Message::McpDeny)];
@@ -228,7 +228,7 @@ fn listed(values: &[String]) -> String {
 }
 
 /// Returns the decision of an answer. Everything but a clear one decides nothing.
-fn decision(answer: &ElicitResult) -> Resolution {
+pub(super) fn decision(answer: &ElicitResult) -> Resolution {
     let content = answer.content.as_ref();
     let field =
         |name: &str| content.and_then(|content| content.get(name)?.as_str().map(str::to_owned));

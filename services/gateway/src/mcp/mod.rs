@@ -4,6 +4,7 @@
 //! - `server`: lists the tools and passes calls on
 //! - `call`, `input`: a call with its results; the answers that clients without sessions bring back
 //! - `tasks`: runs, follows, answers and stops tasks; extracts data
+//! - `handles`: tasks in the form of the Tasks extension
 //! - `approvals`: asks the person at the client
 //! - `plain_text`: texts of pages and clients in the words of this server
 //! - `files`: files of tasks as resources
@@ -18,6 +19,7 @@ mod approvals;
 mod call;
 mod desktop;
 mod files;
+mod handles;
 mod input;
 mod plain_text;
 mod server;

@@ -5,16 +5,17 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ErrorData, Implementation,
-    ListResourceTemplatesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, ErrorData, GetTaskParams,
+    GetTaskResult, Implementation, ListResourceTemplatesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 
 use super::call::{Answered, CallContext, failure, problem};
 use super::files;
-use super::input::Seal;
+use super::input::{Input, Seal};
 use super::tools::{CallError, ToolCall, declared};
 use crate::caller::Caller;
 use crate::upstream::Upstream;
@@ -47,8 +48,23 @@ impl McpServer {
         }
     }
 
+    fn context(
+        &self,
+        request: RequestContext<RoleServer>,
+        input: Option<Input>,
+    ) -> Result<CallContext<'_>, ErrorData> {
+        Ok(CallContext {
+            upstream: &self.upstream,
+            seal: &self.seal,
+            caller: caller_of(&request)?,
+            request,
+            input,
+        })
+    }
+
     async fn call(&self, call: ToolCall, context: &CallContext<'_>) -> Answered {
         match call {
+            ToolCall::RunTask(task) if context.takes_handles() => context.begin_task(task).await,
             ToolCall::RunTask(task) => context.run_task(task).await,
             ToolCall::GetTask(task) => context.get_task(task).await,
             ToolCall::Answer(answer) => context.answer(answer).await,
@@ -67,6 +83,7 @@ impl ServerHandler for McpServer {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_resources()
+            .enable_tasks()
             .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("motorium", env!("CARGO_PKG_VERSION")))
@@ -112,8 +129,7 @@ impl ServerHandler for McpServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let caller = caller_of(&context)?;
-        let input = self.seal.open(&request, &caller)?;
+        let input = self.seal.open(&request, &caller_of(&context)?)?;
         let arguments = request.arguments.unwrap_or_default();
         let call = match ToolCall::parse(&request.name, arguments, self.direct_actions) {
             Ok(call) => call,
@@ -122,15 +138,39 @@ impl ServerHandler for McpServer {
             }
             Err(error) => return Ok(problem(error.to_string()).into()),
         };
-        let context = CallContext {
-            upstream: &self.upstream,
-            seal: &self.seal,
-            caller,
-            request: context,
-            input,
-        };
+        let context = self.context(context, input)?;
         let answered = self.call(call, &context).await;
         Ok(answered.unwrap_or_else(|error| failure(&error.report()).into()))
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let context = self.context(context, None)?;
+        let state = context.state_of_handle(&request.task_id).await;
+        state.map(GetTaskResult::new).map_err(files::protocol_error)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let context = self.context(context, None)?;
+        let answered = context.answer_handle(&request.task_id, request.input_responses);
+        answered.await.map_err(files::protocol_error)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let context = self.context(context, None)?;
+        let cancelled = context.cancel_handle(&request.task_id).await;
+        cancelled.map_err(files::protocol_error)
     }
 }
 

@@ -66,26 +66,42 @@ impl CallContext<'_> {
 
     pub(super) async fn answer(&self, answer: Answer) -> Answered {
         let name = task_name(&answer.task);
-        let mut client = self.orchestrator()?;
-        if answer.text.is_empty() {
-            let task = self.task(&name).await?;
-            let language = Language::of(Some(&task.language), &task.goal);
-            let request = wire::AcknowledgeUserActionRequest {
-                name: name.clone(),
-                message: Message::Acknowledged.text(language),
-                ..Default::default()
-            };
-            client.acknowledge_user_action(request).await?;
-        } else {
-            let request = wire::SendMessageRequest {
-                name: name.clone(),
-                text: answer.text,
-                written_by_model: true,
-                ..Default::default()
-            };
-            client.send_message(request).await?;
+        match answer.text.as_str() {
+            "" => self.acknowledge(&self.task(&name).await?).await?,
+            text => self.reply(&name, text).await?,
         }
         self.follow(&name, answer.wait_seconds, false).await
+    }
+
+    /// Answers the question of a task. A client does not show who wrote the text, so it counts as its model's.
+    pub(super) async fn reply(&self, name: &str, text: &str) -> Result<(), Error> {
+        let request = wire::SendMessageRequest {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            written_by_model: true,
+            ..Default::default()
+        };
+        self.orchestrator()?.send_message(request).await?;
+        Ok(())
+    }
+
+    /// Says that the action which a task requested is done.
+    pub(super) async fn acknowledge(&self, task: &wire::Task) -> Result<(), Error> {
+        let language = Language::of(Some(&task.language), &task.goal);
+        let request = wire::AcknowledgeUserActionRequest {
+            name: task.name.clone(),
+            message: Message::Acknowledged.text(language),
+            ..Default::default()
+        };
+        self.orchestrator()?
+            .acknowledge_user_action(request)
+            .await?;
+        Ok(())
+    }
+
+    /// Returns the result of a task that has ended.
+    pub(super) async fn ended(&self, name: &str) -> Answered {
+        self.follow(name, WaitSeconds::TO_READ, true).await
     }
 
     pub(super) async fn approve(&self, approve: TaskOnly) -> Answered {
@@ -161,7 +177,7 @@ impl CallContext<'_> {
         self.settle(&name, followed, waited, true).await
     }
 
-    async fn create(&self, task: wire::Task) -> Result<String, Error> {
+    pub(super) async fn create(&self, task: wire::Task) -> Result<String, Error> {
         let request = wire::CreateTaskRequest {
             task: Some(task),
             ..Default::default()
@@ -178,7 +194,7 @@ impl CallContext<'_> {
         Ok(response.into_inner().task.unwrap_or_default())
     }
 
-    async fn stop(&self, name: &str, reason: String) -> Result<(), Error> {
+    pub(super) async fn stop(&self, name: &str, reason: String) -> Result<(), Error> {
         let request = wire::CancelTaskRequest {
             name: name.to_owned(),
             reason,
@@ -386,7 +402,7 @@ impl CallContext<'_> {
     }
 }
 
-fn task_of(run: RunTask) -> wire::Task {
+pub(super) fn task_of(run: RunTask) -> wire::Task {
     let limits = wire::Limits {
         max_steps: run.max_steps,
         ..wire::Limits::default()
@@ -411,14 +427,14 @@ fn selector(desktop: String) -> Option<wire::DesktopSelector> {
 }
 
 /// Returns the resource name of a task, which may be given by its last segment.
-fn task_name(name: &str) -> String {
+pub(super) fn task_name(name: &str) -> String {
     match name.contains('/') {
         true => name.to_owned(),
         false => format!("tasks/{name}"),
     }
 }
 
-fn pending_approval(task: &wire::Task) -> Option<String> {
+pub(super) fn pending_approval(task: &wire::Task) -> Option<String> {
     let approval = task.user_request.as_ref().map(|request| &request.approval);
     approval.filter(|name| !name.is_empty()).cloned()
 }
@@ -443,7 +459,7 @@ fn kind_name(kind: RequestKind) -> String {
 }
 
 /// Returns advice for the model, if the task is not at its end.
-fn next_step(task: &wire::Task) -> String {
+pub(super) fn next_step(task: &wire::Task) -> String {
     let kind = task.user_request.as_ref().map(wire::UserRequest::kind);
     let name = &task.name;
     match (task.state(), kind) {

@@ -39,6 +39,9 @@ impl Default for WaitSeconds {
 }
 
 impl WaitSeconds {
+    /// Time to read the events of a task that has ended, which takes milliseconds.
+    pub(super) const TO_READ: Self = Self(10);
+
     pub(super) fn duration(self) -> std::time::Duration {
         std::time::Duration::from_secs(self.0.min(MAX_WAIT_SECONDS).into())
     }

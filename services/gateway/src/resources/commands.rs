@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, State};
 use http::HeaderMap;
 use motorium_proto::v1::common::Desktop;
 use motorium_proto::v1::orchestrator as wire;
@@ -19,6 +19,7 @@ use crate::chat::request_id;
 use crate::error::Error;
 use crate::files::segment;
 use crate::json::JsonBody;
+use crate::path::Path;
 use crate::upstream::{Client, Upstream};
 
 const TASK: &str = "motorium.orchestrator.v1.Task";

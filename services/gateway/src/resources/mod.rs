@@ -11,7 +11,6 @@ mod json;
 mod schema;
 
 use axum::Json;
-use axum::extract::Path;
 use motorium_proto::limits::MAX_PAGE_SIZE;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::{approval, task};
@@ -28,6 +27,7 @@ pub(crate) use schema::ContractSchemas;
 use crate::error::Error;
 use crate::files::segment;
 use crate::json::JsonBody;
+use crate::path::Path;
 use crate::query::Query;
 use crate::upstream::Client;
 use json::{listed, resource};

@@ -37,9 +37,15 @@ impl Modify for ContractSchemas {
     }
 }
 
-/// Returns the schemas by the full names of their messages, and that of errors.
+/// Returns the schemas by the full names of their messages, and those of errors and files.
 fn schemas() -> BTreeMap<String, Value> {
-    let mut schemas = BTreeMap::from([("Error".to_owned(), error())]);
+    let mut schemas = BTreeMap::from([
+        ("Error".to_owned(), error()),
+        (
+            "FileContent".to_owned(),
+            json!({"type": "string", "format": "binary"}),
+        ),
+    ]);
     let roots = ROOTS.iter().filter_map(|name| {
         CONTRACTS.get_message_by_name(&format!("motorium.orchestrator.v1.{name}"))
     });

@@ -339,7 +339,7 @@ async fn input_passes_on_to_the_task_and_outcomes_come_back() {
     for sequence in 1..=3 {
         let input = wire::OperatorInput {
             sequence,
-            action: None,
+            ..wire::OperatorInput::default()
         };
         let message = Message::binary(input.encode_to_vec());
         socket.send(message).await.unwrap();

@@ -563,7 +563,7 @@ fn outcome(request: Bytes) -> Bytes {
         }),
         Part::Input(input) => ResponsePart::Outcome(wire::OperatorInputOutcome {
             sequence: input.sequence,
-            outcome: None,
+            ..wire::OperatorInputOutcome::default()
         }),
     };
     frame(&wire::OperateDesktopResponse { part: Some(part) })

@@ -26,6 +26,7 @@ pub(crate) async fn save(connection: &Connection, task: &str, folder: &Path) -> 
         let artifacts = [
             (&step.frame_before, "before"),
             (&step.annotated_frame, "annotated"),
+            (&step.requests, "requests"),
             (&step.responses, "responses"),
         ];
         for (artifact, which) in artifacts

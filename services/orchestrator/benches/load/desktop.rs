@@ -333,6 +333,7 @@ impl Planner for SimulatedDesktop {
             attempts: vec![],
             // The same bytes as the screenshot: half of what is stored is new.
             annotated_image: Some(self.image(&frame)),
+            requests: Vec::new(),
             responses: Vec::new(),
         })
     }

@@ -66,7 +66,7 @@ impl Edge {
 fn artifacts(task: &Task) -> impl Iterator<Item = &Artifact> {
     let step_artifacts = task.steps.iter().flat_map(|step| {
         let images = step.image.iter().chain(&step.annotated_image);
-        images.chain(&step.scene).chain(&step.responses)
+        images.chain(&step.scene).chain(step.exchange.artifacts())
     });
     let evidence = task
         .approvals

@@ -10,7 +10,6 @@ use futures::channel::mpsc::{self, Sender};
 use futures::{SinkExt as _, StreamExt as _};
 use motorium_kit::principal::Principal;
 use motorium_proto::domain::action::{Action, Text};
-use motorium_proto::domain::effect::ActionOutcome;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
@@ -23,7 +22,7 @@ use tonic::{Status, Streaming};
 use super::commands::{taking_over, wrong_state};
 use super::{Edge, ResponseStream, ownership};
 use crate::error::Error;
-use crate::operators::{OperatorInput, OperatorSender};
+use crate::operators::{OperatorAnswer, OperatorInput, OperatorRequest, OperatorSender};
 use motorium_recording::log;
 use motorium_store::TaskRow;
 use motorium_task::view;
@@ -169,10 +168,14 @@ impl OperatorCall {
                 return Err(Error::from(missing).into());
             };
             let sequence = input.sequence;
-            let outcome = self.pass_on(input).await?;
+            let OperatorAnswer {
+                outcome,
+                clipboard_text,
+            } = self.pass_on(input).await?;
             let outcome = wire::OperatorInputOutcome {
                 sequence,
                 outcome: Some(outcome.into()),
+                clipboard_text,
             };
             let answered = response(ResponsePart::Outcome(outcome));
             if self.responses.send(Ok(answered)).await.is_err() {
@@ -182,13 +185,13 @@ impl OperatorCall {
     }
 
     /// Passes one input on, and returns its outcome.
-    async fn pass_on(&mut self, input: wire::OperatorInput) -> Result<ActionOutcome, Status> {
-        let action = allowed_action(input).map_err(Error::from)?;
-        self.counts.add(&action);
-        let (answer, outcome) = oneshot::channel();
-        let sent = self.inputs.send(OperatorInput { action, answer }).await;
-        match (sent, outcome.await) {
-            (Ok(()), Ok(outcome)) => Ok(outcome),
+    async fn pass_on(&mut self, input: wire::OperatorInput) -> Result<OperatorAnswer, Status> {
+        let request = allowed_request(input).map_err(Error::from)?;
+        self.counts.add(&request);
+        let (answer, answered) = oneshot::channel();
+        let sent = self.inputs.send(OperatorInput { request, answer }).await;
+        match (sent, answered.await) {
+            (Ok(()), Ok(answer)) => Ok(answer),
             _ => Err(self.handed_back().await),
         }
     }
@@ -200,6 +203,18 @@ impl OperatorCall {
             Err(error) => Error::from(error).into(),
         }
     }
+}
+
+/// Returns the request of an input.
+fn allowed_request(input: wire::OperatorInput) -> Result<OperatorRequest, FieldError> {
+    if !input.read_clipboard {
+        return allowed_action(input).map(OperatorRequest::Perform);
+    }
+    if input.action.is_some() {
+        let problem = "must not be set together with `read_clipboard`";
+        return Err(FieldError::new("input.action", problem));
+    }
+    Ok(OperatorRequest::ReadClipboard)
 }
 
 /// Returns the action of an input, if a mouse and a keyboard could perform it.
@@ -245,10 +260,18 @@ struct InputCounts {
     keys: u64,
     characters: u64,
     clipboard: u64,
+    copied: u64,
 }
 
 impl InputCounts {
-    fn add(&mut self, action: &Action<CapturePoint>) {
+    fn add(&mut self, request: &OperatorRequest) {
+        let action = match request {
+            OperatorRequest::Perform(action) => action,
+            OperatorRequest::ReadClipboard => {
+                self.copied += 1;
+                return;
+            }
+        };
         match action {
             Action::Click { .. } | Action::MouseDown { .. } | Action::Drag { .. } => {
                 self.clicks += 1;
@@ -273,10 +296,11 @@ impl fmt::Display for InputCounts {
             keys,
             characters,
             clipboard,
+            copied,
         } = self;
         write!(
             f,
-            "clicks:{clicks}/scrolls:{scrolls}/keys:{keys}/characters:{characters}/clipboard:{clipboard}"
+            "clicks:{clicks}/scrolls:{scrolls}/keys:{keys}/characters:{characters}/clipboard:{clipboard}/copied:{copied}"
         )
     }
 }

@@ -41,8 +41,8 @@ pub struct RetentionSettings {
     /// Time after which the recording of an ended task is deleted. The task can then no longer be replayed.
     #[schemars(example = &"30d")]
     pub recordings: Option<HumanDuration>,
-    /// Time after which the screenshots of an ended task are deleted, with the stored responses of models. The task keeps
-    /// its events, its attachments and its result files.
+    /// Time after which the screenshots of an ended task are deleted, with the stored requests to models and their responses. The
+    /// task keeps its events, its attachments and its result files.
     #[schemars(example = &"14d")]
     pub screenshots: Option<HumanDuration>,
     /// Times of single tenants, in place of all four above: what a tenant's table leaves out is kept for that tenant until a user

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::interrupts::Interrupts;
-use super::recorder::{PendingArtifact, StepRecorder};
+use super::recorder::{ExchangeTexts, PendingArtifact, StepRecorder};
 use super::run_hooks::RunHooks;
 use super::sight::Sight;
 use super::{Backoff, Journal, RunConfig, RunResult, halt, is_provider_failure, is_transient};
@@ -28,7 +28,7 @@ use crate::screens::{OpenScreen, Screens};
 use motorium_messages::Message;
 use motorium_recording::ports::Ports;
 use motorium_recording::recording::{RecordingMode, recording_ports};
-use motorium_task::event::{Artifact, Event};
+use motorium_task::event::{Artifact, Event, StoredExchange};
 use motorium_task::{Task, limits};
 
 /// Unrecorded handle to Perception, for work beside the loop.
@@ -324,13 +324,16 @@ impl RunContext {
 
     /// Records a call of models that failed: its usage, and the responses that the error has.
     pub(super) async fn record_failed_model_call(&mut self, what: &str, report: &ErrorReport) {
+        let exchange = ExchangeTexts {
+            // An error travels in the header of a response, which has no room for requests.
+            requests: Vec::new(),
+            responses: report.model_responses(),
+        };
         // The failure counts, whether or not its responses can be stored; storing logs its own.
-        let stored = self
-            .store_responses(&report.model_responses(), "failed")
-            .await;
-        let responses = stored.unwrap_or_default();
+        let stored = self.store_exchange(&exchange, "failed").await;
+        let exchange = stored.unwrap_or_default();
         let (reason, message) = (&report.reason, &report.message);
-        self.count_without_result(what, reason, message, report.usage(), responses);
+        self.count_without_result(what, reason, message, report.usage(), exchange);
     }
 
     /// Records the usage of a call without a result that is used.
@@ -340,7 +343,7 @@ impl RunContext {
         reason: &str,
         message: &str,
         usage: Usage,
-        responses: Option<Artifact>,
+        exchange: StoredExchange,
     ) {
         let attempt = BackendAttempt {
             backend: what.to_owned(),
@@ -348,26 +351,27 @@ impl RunContext {
             message: message.to_owned(),
             usage,
         };
-        self.defer(Event::BackendSkipped { attempt, responses });
+        self.defer(Event::BackendSkipped { attempt, exchange });
     }
 
-    /// Returns a file name, without its extension, for the responses that belong to the next event. It is unique in the task.
-    pub(super) fn responses_name(&self, call: &str) -> String {
+    /// Returns a file name, without its extension, for the exchange that belongs to the next event. It is unique in the task.
+    pub(super) fn exchange_name(&self, call: &str) -> String {
         let step = self.task().steps.last().map_or(0, |step| step.number);
         format!("step-{step}-{call}-{}", self.task().last_seq.0 + 1)
     }
 
-    /// Stores the responses of a model's provider that belong to the next event.
-    pub(super) async fn store_responses(
+    /// Stores the exchange with models that belongs to the next event.
+    pub(super) async fn store_exchange(
         &self,
-        responses: &[String],
+        exchange: &ExchangeTexts,
         call: &str,
-    ) -> RunResult<Option<Artifact>> {
-        let name = self.responses_name(call);
-        let [stored] = self
-            .store([PendingArtifact::responses(responses, &name)])
-            .await?;
-        Ok(stored)
+    ) -> RunResult<StoredExchange> {
+        let unstored = PendingArtifact::exchange(exchange, &self.exchange_name(call));
+        let [requests, responses] = self.store(unstored).await?;
+        Ok(StoredExchange {
+            requests,
+            responses,
+        })
     }
 
     /// Notifies the hooks of a call's usage, once it is part of the task's total.

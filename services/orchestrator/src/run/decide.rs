@@ -21,10 +21,10 @@ use super::functions::Functions;
 use super::hooks::{self, ImageCounts};
 use super::injection::injection_evidence;
 use super::observe::finish_step;
-use super::recorder::PendingArtifact;
+use super::recorder::{ExchangeTexts, PendingArtifact};
 use super::screen::Screen;
 use crate::hooks::event::ModelCallPurpose;
-use motorium_task::event::{Artifact, Event};
+use motorium_task::event::{Artifact, Event, StoredExchange};
 use motorium_task::limits;
 use motorium_task::{
     Abandonment, ActionRecord, ApprovalState, ApprovalSubject, AttachedImage, StepRecord, Task,
@@ -77,22 +77,25 @@ impl Planning {
         let skipped = planned.attempts.iter().map(|attempt| attempt.usage);
         let used = skipped.fold(decision.usage, Usage::plus);
         for attempt in planned.attempts {
-            // Their responses are among those of the decision.
-            let responses = None;
-            run.defer(Event::BackendSkipped { attempt, responses });
+            // Their exchange is part of that of the decision.
+            let exchange = StoredExchange::default();
+            run.defer(Event::BackendSkipped { attempt, exchange });
         }
         let suspected_injections = decision.suspected_injections.clone();
         let acts = matches!(decision.next, Next::Act(_));
         let progress = decision.progress.clone();
         let elapsed = began.elapsed();
-        let stored =
-            store_model_output(run, planned.annotated_image.as_ref(), planned.responses).await;
-        let [annotated_image, responses] = stored.as_ref().ok().cloned().unwrap_or_default();
+        let exchange = ExchangeTexts {
+            requests: planned.requests,
+            responses: planned.responses,
+        };
+        let stored = store_exchange(run, planned.annotated_image.as_ref(), &exchange).await;
+        let (annotated_image, exchange) = stored.as_ref().ok().cloned().unwrap_or_default();
         let decided = Event::Decided {
             decision: Box::new(decision),
             elapsed,
             annotated_image,
-            responses,
+            exchange,
         };
         run.defer(decided);
         // The decision is paid for, so it is recorded even if its image cannot be stored.
@@ -200,20 +203,27 @@ impl Planning {
     }
 }
 
-/// Stores what belongs to the decision of the open step: the annotated screenshot as the model received it, and the
-/// responses as its provider sent them.
-async fn store_model_output(
+/// Stores what belongs to the decision of the open step: the annotated screenshot as the model received it, the requests, and
+/// the responses as its provider sent them.
+async fn store_exchange(
     run: &mut RunContext,
     image: Option<&Image>,
-    responses: Vec<String>,
-) -> RunResult<[Option<Artifact>; 2]> {
-    if image.is_none() && responses.is_empty() {
-        return Ok([None, None]);
+    exchange: &ExchangeTexts,
+) -> RunResult<(Option<Artifact>, StoredExchange)> {
+    if image.is_none() && exchange.is_empty() {
+        return Ok(<_>::default());
     }
     let step = run.task().steps.last().map_or(0, |step| step.number);
-    let responses = PendingArtifact::responses(&responses, &format!("step-{step}-responses"));
     let annotated = PendingArtifact::image(image, &format!("step-{step}-annotated"));
-    run.store([annotated, responses]).await
+    let requests = PendingArtifact::messages(&exchange.requests, &format!("step-{step}-requests"));
+    let responses =
+        PendingArtifact::messages(&exchange.responses, &format!("step-{step}-responses"));
+    let [annotated, requests, responses] = run.store([annotated, requests, responses]).await?;
+    let stored = StoredExchange {
+        requests,
+        responses,
+    };
+    Ok((annotated, stored))
 }
 
 /// Returns whether the open step continues the wait of the last one: its line of progress is shown already.

@@ -7,10 +7,11 @@ use tokio::time::Instant;
 use super::context::RunContext;
 use super::decide::{Planning, stored_image};
 use super::hooks::{self, ImageCounts};
+use super::recorder::ExchangeTexts;
 use super::screen::Screen;
 use super::{RunResult, halt, is_transient, page};
 use crate::hooks::event::ModelCallPurpose;
-use motorium_task::event::Event;
+use motorium_task::event::{Event, StoredExchange};
 use motorium_task::limits;
 
 impl Planning {
@@ -66,22 +67,26 @@ impl Planning {
             .await?;
         run.record_timing("extract", began);
         let used = extracted.as_ref().ok().map(|extraction| extraction.usage);
-        let mut stored = Ok(None);
+        let mut stored = Ok(StoredExchange::default());
         let event = match extracted {
             Ok(extraction) => {
                 let denied = hooks::after_model_call(run, &call, None, began).await?;
-                stored = run.store_responses(&extraction.responses, "extract").await;
-                let responses = stored.as_ref().ok().cloned().flatten();
+                let exchange = ExchangeTexts {
+                    requests: extraction.requests,
+                    responses: extraction.responses,
+                };
+                stored = run.store_exchange(&exchange, "extract").await;
+                let exchange = stored.as_ref().ok().cloned().unwrap_or_default();
                 match denied {
                     None => Event::Extracted {
                         json: extraction.json,
                         usage: extraction.usage,
                         sources: extraction.sources,
-                        responses,
+                        exchange,
                     },
                     Some(message) => {
                         let usage = extraction.usage;
-                        hooks::count_rejected(run, "extract", &message, usage, responses);
+                        hooks::count_rejected(run, "extract", &message, usage, exchange);
                         Event::TargetNotResolved { message }
                     }
                 }
@@ -99,7 +104,7 @@ impl Planning {
         if let Some(used) = used {
             hooks::after_usage(run, used).await;
         }
-        // The extraction is paid for, so it is recorded even if its responses cannot be stored.
+        // The extraction is paid for, so it is recorded even if its exchange cannot be stored.
         stored.map(drop)
     }
 }

@@ -22,12 +22,12 @@ use super::actuator::{Actuator, perform_request};
 use super::attempt::{ActionAttempt, ResolvedAction};
 use super::context::RunContext;
 use super::hooks::{self, ImageCounts};
-use super::recorder::PendingArtifact;
+use super::recorder::{ExchangeTexts, PendingArtifact};
 use super::screen::Screen;
 
 use super::{Halt, RunResult, capture, halt};
 use crate::hooks::event::ModelCallPurpose;
-use motorium_task::event::{Event, PointerChecked, UserRequest, UserRequestKind};
+use motorium_task::event::{Event, PointerChecked, StoredExchange, UserRequest, UserRequestKind};
 use motorium_task::{limits, risk};
 
 /// Targets with a side below this are verified without being asked to, in pixels.
@@ -179,9 +179,9 @@ struct Aim {
     pointer: CapturePoint,
     on_target: bool,
     corrections: u32,
-    /// Usage and responses of the model that looked at it.
+    /// Usage of the model that looked at it, and its exchange.
     usage: Usage,
-    responses: Vec<String>,
+    exchange: ExchangeTexts,
     was_asked: bool,
 }
 
@@ -194,7 +194,7 @@ impl Aim {
             on_target: false,
             corrections: 0,
             usage: Usage::default(),
-            responses: Vec::new(),
+            exchange: ExchangeTexts::default(),
             was_asked: false,
         }
     }
@@ -203,7 +203,8 @@ impl Aim {
     fn add(&mut self, seen: PointerCheck) {
         self.was_asked = true;
         self.usage = std::mem::take(&mut self.usage).plus(seen.usage);
-        self.responses.extend(seen.responses);
+        self.exchange.requests.extend(seen.requests);
+        self.exchange.responses.extend(seen.responses);
         self.on_target = seen.on_target;
     }
 }
@@ -217,11 +218,10 @@ async fn store_check(
 ) -> RunResult<Event> {
     let marked = capture::capture_with_pointer(run).await?;
     let name = format!("pointer-{action_id}").replace('/', "-");
-    let unstored = [
-        PendingArtifact::image(marked.image.as_ref(), &name),
-        PendingArtifact::responses(&aim.responses, &run.responses_name("pointer")),
-    ];
-    let [image, responses] = run.store(unstored).await?;
+    let [requests, responses] =
+        PendingArtifact::exchange(&aim.exchange, &run.exchange_name("pointer"));
+    let image = PendingArtifact::image(marked.image.as_ref(), &name);
+    let [image, requests, responses] = run.store([image, requests, responses]).await?;
     if !aim.was_asked {
         // Hover effects of the pointer, such as a highlight or a tooltip, are no effect of the click.
         screen.set_latest_frame(marked.frame);
@@ -234,7 +234,10 @@ async fn store_check(
         corrections: aim.corrections,
         image,
         usage: aim.usage,
-        responses,
+        exchange: StoredExchange {
+            requests,
+            responses,
+        },
     })))
 }
 
@@ -451,10 +454,14 @@ impl Actuator {
         };
         let denied = hooks::after_model_call(run, &call, None, began).await?;
         if let Some(message) = &denied {
-            // The call has cost something also if its responses cannot be stored.
-            let stored = run.store_responses(&answer.responses, "pointer").await;
-            let responses = stored.as_ref().ok().cloned().flatten();
-            hooks::count_rejected(run, "locate_pointer", message, answer.usage, responses);
+            // The call has cost something also if its exchange cannot be stored.
+            let exchange = ExchangeTexts {
+                requests: answer.requests.clone(),
+                responses: answer.responses.clone(),
+            };
+            let stored = run.store_exchange(&exchange, "pointer").await;
+            let exchange = stored.as_ref().ok().cloned().unwrap_or_default();
+            hooks::count_rejected(run, "locate_pointer", message, answer.usage, exchange);
             hooks::after_usage(run, answer.usage).await;
             stored?;
         } else {

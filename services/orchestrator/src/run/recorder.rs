@@ -29,6 +29,19 @@ pub(super) struct PendingArtifact {
     pub(super) file_name: String,
 }
 
+/// Requests to models and their responses, each JSON, which are not stored yet.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ExchangeTexts {
+    pub(super) requests: Vec<String>,
+    pub(super) responses: Vec<String>,
+}
+
+impl ExchangeTexts {
+    pub(super) fn is_empty(&self) -> bool {
+        self.responses.is_empty()
+    }
+}
+
 impl StepRecorder {
     pub(super) fn new(blobs: BlobStore) -> Self {
         Self {
@@ -113,15 +126,25 @@ impl PendingArtifact {
         })
     }
 
-    /// Returns the responses of a model's provider as an artifact to be stored, or `None` if there are none.
-    pub(super) fn responses(responses: &[String], name: &str) -> Option<Self> {
+    /// Returns the requests to models, or the responses, as an artifact to be stored, or `None` if there are none.
+    pub(super) fn messages(messages: &[String], name: &str) -> Option<Self> {
         // Each is JSON already; parsing it again could change its numbers.
-        let array = (!responses.is_empty()).then(|| format!("[{}]", responses.join(",\n")))?;
+        let array = (!messages.is_empty()).then(|| format!("[{}]", messages.join(",\n")))?;
         Some(Self {
             bytes: array.into(),
             media_type: "application/json".to_owned(),
             file_name: format!("{name}.json"),
         })
+    }
+
+    /// Returns the requests of a call and the responses as artifacts to be stored. They are files of two folders of an export, so
+    /// that both may have the same name.
+    pub(super) fn exchange(exchange: &ExchangeTexts, name: &str) -> [Option<Self>; 2] {
+        let ExchangeTexts {
+            requests,
+            responses,
+        } = exchange;
+        [requests, responses].map(|messages| Self::messages(messages, name))
     }
 
     fn stored_as(self, name: BlobId) -> Artifact {

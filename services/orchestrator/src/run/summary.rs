@@ -11,6 +11,7 @@ use motorium_proto::service::{SummarizeRequest, Summary};
 
 use super::context::RunContext;
 use super::decide::history;
+use super::recorder::ExchangeTexts;
 use super::{RunResult, StopReason, hooks};
 use crate::error::reason;
 use motorium_task::event::Event;
@@ -36,21 +37,27 @@ pub(super) async fn write(run: &mut RunContext, end: &Event) -> RunResult<Option
     let Summary {
         text,
         usage,
+        requests,
         responses,
     } = written.unwrap_or_else(|| Summary {
         text: computed.clone(),
         usage: Usage::default(),
+        requests: Vec::new(),
         responses: Vec::new(),
     });
     let by_model = text != computed;
     let text = hooks::final_text(run, text).await;
-    // The answer counts, whether or not its responses can be stored; storing logs its own failure.
-    let responses = run.store_responses(&responses, "summary").await;
+    let exchange = ExchangeTexts {
+        requests,
+        responses,
+    };
+    // The answer counts, whether or not its exchange can be stored; storing logs its own failure.
+    let exchange = run.store_exchange(&exchange, "summary").await;
     run.defer(Event::Summarized {
         text: text.clone(),
         usage,
         by_model,
-        responses: responses.unwrap_or_default(),
+        exchange: exchange.unwrap_or_default(),
     });
     hooks::after_usage(run, usage).await;
     Ok(Some(text))

@@ -6,11 +6,14 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use motorium_messages::{Language, Message};
 use motorium_proto::domain::action::{Action, ScrollAmount, Text};
 use motorium_proto::domain::effect::{ActionOutcome, ActionResult};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId};
-use motorium_proto::service::{Executor, HumanInput, HumanInputKind, PerformRequest};
+use motorium_proto::service::{
+    Executor, HumanInput, HumanInputKind, PerformRequest, ReadClipboardRequest,
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -19,7 +22,7 @@ use uuid::Uuid;
 use super::INPUT_RELEASE_TIMEOUT;
 use super::actuator::leased_display;
 use super::context::RunContext;
-use crate::operators::{OpenChannel, OperatorInput};
+use crate::operators::{OpenChannel, OperatorAnswer, OperatorInput, OperatorRequest};
 
 /// Pause after which a text counts as typed.
 const TYPING_PAUSE: Duration = Duration::from_secs(1);
@@ -54,6 +57,7 @@ impl OperatorInputs {
                 executor: Arc::clone(&access.executor),
                 display,
                 epoch,
+                language: run.task().spec.message_language(),
             };
             let passing = pass_on(
                 channel,
@@ -109,6 +113,8 @@ struct ExecutorHandle {
     executor: Arc<dyn Executor>,
     display: DisplayId,
     epoch: DesktopEpoch,
+    /// Language of the task.
+    language: Language,
 }
 
 impl std::fmt::Debug for ExecutorHandle {
@@ -134,6 +140,27 @@ impl ExecutorHandle {
         let performed = self.executor.perform(request).await;
         // Told to the person, who sees the screen and decides what to do.
         performed.unwrap_or_else(|report| ActionOutcome::new(ActionResult::Failed, report.message))
+    }
+
+    async fn read_clipboard(&self) -> OperatorAnswer {
+        let request = ReadClipboardRequest {
+            display: self.display.clone(),
+            epoch: self.epoch,
+        };
+        let refused = |result, detail: String| -> OperatorAnswer {
+            ActionOutcome::new(result, detail).into()
+        };
+        match self.executor.read_clipboard(request).await {
+            Ok(read) if read.withheld => {
+                let message = Message::ClipboardWithheld.text(self.language);
+                refused(ActionResult::Refused, message)
+            }
+            Ok(read) => OperatorAnswer {
+                clipboard_text: Some(read.text),
+                ..ActionOutcome::new(ActionResult::Performed, "").into()
+            },
+            Err(report) => refused(ActionResult::Failed, report.message),
+        }
     }
 
     async fn release(&self) {
@@ -165,13 +192,20 @@ async fn pass_on(
             }
         };
         has_acted = true;
-        let OperatorInput { action, answer } = input;
-        let outcome = executor.perform(action.clone()).await;
-        if outcome.result == ActionResult::Performed {
-            reporter.tell(&action, outcome.pointer);
-        }
+        let OperatorInput { request, answer } = input;
+        let answered = match request {
+            OperatorRequest::Perform(action) => {
+                let outcome = executor.perform(action.clone()).await;
+                if outcome.result == ActionResult::Performed {
+                    reporter.tell(&action, outcome.pointer);
+                }
+                outcome.into()
+            }
+            // It changes nothing on the desktop, and is not told to the run.
+            OperatorRequest::ReadClipboard => executor.read_clipboard().await,
+        };
         // The caller may have gone.
-        let _ = answer.send(outcome);
+        let _ = answer.send(answered);
     }
     reporter.tell_typed();
     has_acted

@@ -297,7 +297,7 @@ async fn current_url_reaches_the_planner_and_the_step() {
 }
 
 #[tokio::test]
-async fn provider_responses_are_stored_with_the_step() {
+async fn requests_and_responses_of_models_are_stored_with_the_step() {
     let cluster = Cluster::start(vec![act([click(1)])]).await;
     let name = cluster.create().await;
     cluster.follow(&name).await;
@@ -308,22 +308,28 @@ async fn provider_responses_are_stored_with_the_step() {
         assert_eq!(artifact.media_type, "application/json");
         let kept: serde_json::Value = serde_json::from_slice(&content).unwrap();
         assert_eq!(kept, serde_json::json!([{"thought": number}]));
+        let (_, content) = client.get_artifact(&step.requests).await.unwrap();
+        let sent: serde_json::Value = serde_json::from_slice(&content).unwrap();
+        let prompt = format!("step {number}");
+        assert_eq!(sent, serde_json::json!([{"messages": [prompt]}]));
     }
 }
 
-/// Returns the responses that an event has.
-fn responses(kind: &Kind) -> Option<&wire::Artifact> {
-    match kind {
-        Kind::Extracted(extracted) => extracted.responses.as_ref(),
-        Kind::PointerChecked(checked) => checked.responses.as_ref(),
-        Kind::Summarized(summary) => summary.responses.as_ref(),
-        Kind::BackendSkipped(skipped) => skipped.responses.as_ref(),
-        _ => None,
-    }
+/// Returns the requests and the responses that an event has.
+fn exchange(kind: &Kind) -> Option<[Option<wire::Artifact>; 2]> {
+    let (requests, responses) = match kind {
+        Kind::Extracted(extracted) => (&extracted.requests, &extracted.responses),
+        Kind::PointerChecked(checked) => (&checked.requests, &checked.responses),
+        Kind::Summarized(summary) => (&summary.requests, &summary.responses),
+        Kind::BackendSkipped(skipped) => (&skipped.requests, &skipped.responses),
+        _ => return None,
+    };
+    responses.as_ref()?;
+    Some([requests.clone(), responses.clone()])
 }
 
 #[tokio::test]
-async fn responses_to_other_calls_are_stored_and_exported() {
+async fn exchanges_of_other_calls_are_stored_and_exported() {
     let extract = Next::Extract {
         json_schema: "{}".to_owned(),
         instruction: "all prices".to_owned(),
@@ -347,20 +353,38 @@ async fn responses_to_other_calls_are_stored_and_exported() {
     cluster.world.fail("plan", 1, &failed);
     let name = cluster.create().await;
     let story = cluster.follow(&name).await;
-    let kept = story.all(|kind| responses(kind).cloned());
+    let kept = story.all(exchange);
     let folder = replay::check(&cluster, &name).await;
     let mut contents = Vec::new();
-    for artifact in kept {
-        let (_, content) = cluster.client().get_artifact(&artifact.name).await.unwrap();
-        let path = folder.path().join("responses").join(&artifact.file_name);
-        assert_eq!(std::fs::read(path).unwrap(), content.as_ref());
-        contents.push(serde_json::from_slice::<serde_json::Value>(&content).unwrap());
+    for [requests, responses] in kept {
+        let mut call = Vec::new();
+        for (which, artifact) in [("requests", requests), ("responses", responses)] {
+            let Some(artifact) = artifact else {
+                continue;
+            };
+            let (_, content) = cluster.client().get_artifact(&artifact.name).await.unwrap();
+            let path = folder.path().join(which).join(&artifact.file_name);
+            assert_eq!(std::fs::read(path).unwrap(), content.as_ref());
+            call.push(serde_json::from_slice::<serde_json::Value>(&content).unwrap());
+        }
+        contents.push(call);
     }
+    let asked = |prompt: &str| serde_json::json!({"messages": [prompt]});
+    let look = asked("where is the pointer");
     let expected = [
-        serde_json::json!([{"invalid": 1}]),
-        serde_json::json!([{"extracted": 1}]),
-        serde_json::json!([{"on_target": false}, {"on_target": true}]),
-        serde_json::json!([{"summary": "All is done."}]),
+        vec![serde_json::json!([{"invalid": 1}])],
+        vec![
+            serde_json::json!([asked("read it")]),
+            serde_json::json!([{"extracted": 1}]),
+        ],
+        vec![
+            serde_json::json!([look, look]),
+            serde_json::json!([{"on_target": false}, {"on_target": true}]),
+        ],
+        vec![
+            serde_json::json!([asked("what was done")]),
+            serde_json::json!([{"summary": "All is done."}]),
+        ],
     ];
     assert_eq!(contents, expected, "{}", story.text());
 }

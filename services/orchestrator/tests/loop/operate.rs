@@ -23,6 +23,7 @@ use crate::support::script::{act, click};
 /// The person who takes over, as `Cluster::take_over` calls them.
 const OPERATOR: &str = "the night shift";
 const TYPED: &str = "canary-typed";
+const COPIED: &str = "canary-copied";
 
 /// An open stream of inputs.
 struct Operation {
@@ -55,13 +56,34 @@ impl Operation {
     }
 
     async fn perform(&mut self, action: ActionKind) -> Result<ActionResult, Status> {
-        self.sequence += 1;
         let input = wire::OperatorInput {
-            sequence: self.sequence,
             action: Some(Action {
                 action: Some(action),
             }),
+            ..wire::OperatorInput::default()
         };
+        let outcome = self.send(input).await?;
+        assert_eq!(outcome.clipboard_text, None);
+        Ok(outcome.outcome.unwrap().result())
+    }
+
+    /// Reads the clipboard. Returns the text, or the words of a refusal.
+    async fn copy(&mut self) -> Result<String, String> {
+        let input = wire::OperatorInput {
+            read_clipboard: true,
+            ..wire::OperatorInput::default()
+        };
+        let read = self.send(input).await.unwrap();
+        let outcome = read.outcome.unwrap();
+        read.clipboard_text.ok_or(outcome.detail)
+    }
+
+    async fn send(
+        &mut self,
+        mut input: wire::OperatorInput,
+    ) -> Result<wire::OperatorInputOutcome, Status> {
+        self.sequence += 1;
+        input.sequence = self.sequence;
         let _ = self.inputs.unbounded_send(request(Part::Input(input)));
         let Some(ResponsePart::Outcome(outcome)) =
             self.responses.message().await?.and_then(|it| it.part)
@@ -69,7 +91,7 @@ impl Operation {
             panic!("an input is answered with its outcome");
         };
         assert_eq!(outcome.sequence, self.sequence);
-        Ok(outcome.outcome.unwrap().result())
+        Ok(outcome)
     }
 
     async fn end(mut self) -> Status {
@@ -156,9 +178,50 @@ async fn input_reaches_the_desktop_and_is_reported_without_its_text() {
         .filter(|line| line.contains("OperateDesktop"))
         .collect();
     assert_eq!(periods.len(), 2, "one period: its beginning and its end");
-    let counts = "clicks:1/scrolls:0/keys:1/characters:12/clipboard:0";
+    let counts = "clicks:1/scrolls:0/keys:1/characters:12/clipboard:0/copied:0";
     assert!(periods[1].contains(counts), "{periods:?}");
     assert!(!log.contains(TYPED) && !reports.contains(TYPED));
+}
+
+#[tokio::test]
+async fn clipboard_is_read_for_the_person_who_has_the_desktop_and_by_nothing_else() {
+    let (cluster, name) = taken_over().await;
+    let mut operation = Operation::open(&cluster, &name, OPERATOR).await.unwrap();
+    cluster.world.copy(COPIED, false);
+    operation.perform(click_at(1, 1)).await.unwrap();
+    assert_eq!(cluster.world.count("read_clipboard"), 0, "unasked");
+    assert_eq!(operation.copy().await.unwrap(), COPIED);
+    cluster.world.copy("", true);
+    let refused = operation.copy().await.unwrap_err();
+    assert!(refused.contains("stays on the desktop"), "{refused}");
+    let both = wire::OperatorInput {
+        action: Some(Action {
+            action: Some(click_at(1, 1)),
+        }),
+        read_clipboard: true,
+        ..wire::OperatorInput::default()
+    };
+    let status = operation.send(both).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+
+    cluster.world.copy(COPIED, false);
+    let mut operation = Operation::open(&cluster, &name, OPERATOR).await.unwrap();
+    cluster.world.release("plan");
+    cluster.hand_back(&name).await;
+    let story = cluster.follow(&name).await;
+    let late = wire::OperatorInput {
+        read_clipboard: true,
+        ..wire::OperatorInput::default()
+    };
+    let late = operation.send(late).await.unwrap_err();
+    assert_eq!(late.code(), Code::FailedPrecondition);
+    assert_eq!(cluster.world.count("read_clipboard"), 2);
+    // The text is the person's own: neither the task nor the audit log has it, which counts.
+    assert!(!story.text().contains(COPIED), "{}", story.text());
+    let mut log = Vec::new();
+    audit::export(&cluster.audit_folder(), &mut log).unwrap();
+    let log = String::from_utf8(log).unwrap();
+    assert!(log.contains("/copied:2") && !log.contains(COPIED), "{log}");
 }
 
 #[tokio::test]

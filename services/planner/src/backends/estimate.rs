@@ -169,7 +169,8 @@ impl RequestContent {
     }
 }
 
-fn is_image(text: &str) -> bool {
+/// Returns whether a text of a request is the content of an image.
+pub(crate) fn is_image(text: &str) -> bool {
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     text.starts_with("data:image/")
         || text.len() >= MIN_IMAGE_BASE64_BYTES

@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-use super::call::RequestLimits;
+use super::call::{RequestLimits, exchange};
 use super::degraded_features::DegradedFeatures;
 use super::dialect::{Dialect, ModelRequest, ParsedResponse, RequestError, StepContext};
 use super::estimate::Estimate;
@@ -173,7 +173,8 @@ impl ModelBackend {
             };
             // A feature that the endpoint rejects is rejected again.
             let may_repeat = |failure: &ProviderFailure| degraded(failure).is_none();
-            match self.send(&model_request, call, may_repeat).await {
+            let images = Some(&task.images);
+            match self.send(&model_request, images, call, may_repeat).await {
                 Ok(answer) => {
                     return Ok(Arc::new(Exchange {
                         request: model_request,
@@ -221,19 +222,22 @@ impl ModelBackend {
     async fn send_follow_up(
         &self,
         model_request: ModelRequest,
+        images: &RequestImages,
         call: &CallContext,
     ) -> Result<Arc<Exchange>, BackendError> {
-        let answer = self.send(&model_request, call, |_| true).await?;
+        let images = Some(images);
+        let answer = self.send(&model_request, images, call, |_| true).await?;
         Ok(Arc::new(Exchange {
             request: model_request,
             response: answer,
         }))
     }
 
-    /// Sends a request; after a temporary failure again, if `may_repeat` holds.
+    /// Sends a request; after a temporary failure again, if `may_repeat` holds. `images` are those that it was rendered from.
     async fn send(
         &self,
         model_request: &ModelRequest,
+        images: Option<&RequestImages>,
         call: &CallContext,
         may_repeat: impl Fn(&ProviderFailure) -> bool,
     ) -> Result<Value, ProviderFailure> {
@@ -248,7 +252,9 @@ impl ModelBackend {
             Ok(answer)
         };
         let answer = call.send(post, may_repeat).await?;
-        call.keep_response(&endpoint.masked(&answer));
+        let name_of = |content: &str| images?.name_of(content);
+        let request = exchange::without_images(&model_request.body, &name_of);
+        call.keep(endpoint.masked(&request), endpoint.masked(&answer));
         Ok(answer)
     }
 
@@ -290,7 +296,9 @@ impl ModelBackend {
                 }
             };
             self.check_limits(&model_request, task, call)?;
-            exchange = self.send_follow_up(model_request, call).await?;
+            exchange = self
+                .send_follow_up(model_request, &task.images, call)
+                .await?;
         }
     }
 
@@ -319,7 +327,8 @@ impl ModelBackend {
         question: &Question,
         call: &CallContext,
     ) -> Result<Value, BackendError> {
-        let (mut body, view) = self.runner.question(question).await?;
+        let (mut body, shown) = self.runner.question(question).await?;
+        let (images, view) = shown.unzip();
         let api = self.runner.dialect.api();
         let nothing = CaptureSize::new(0, 0);
         let screen = view.map_or(nothing, |view| view.region().size());
@@ -331,7 +340,9 @@ impl ModelBackend {
                 body,
                 ..ModelRequest::default()
             };
-            let answer = self.send(&model_request, call, |_| true).await?;
+            let answer = self
+                .send(&model_request, images.as_ref(), call, |_| true)
+                .await?;
             let text = match ResponseText::of(api, &answer) {
                 Ok(response) => response.into_text(),
                 Err(ResponseError::Refused { message }) => {
@@ -466,24 +477,24 @@ impl DialectRunner {
         }
     }
 
-    /// Builds the request of a question, and returns the image as sent.
+    /// Builds the request of a question, and returns the image it was rendered from, and as sent.
     async fn question(
         self: &Arc<Self>,
         question: &Question,
-    ) -> Result<(Value, Option<SentImage>), BackendError> {
+    ) -> Result<(Value, Option<(RequestImages, SentImage)>), BackendError> {
         let (asker, question) = (Arc::clone(self), question.clone());
         let rendered = blocking::run(move || {
-            let image = question
-                .image
+            let images = question.image.as_ref().map(RequestImages::of_image);
+            let rendered = images
                 .as_ref()
-                .map(|image| {
-                    RequestImages::of_image(image)
-                        .annotated(asker.model.image_spec, &question.marked)
-                })
+                .map(|images| images.annotated(asker.model.image_spec, &question.marked))
                 .transpose()?;
             let api = asker.dialect.api();
-            let body = question::ask(api, &asker.model, &question, image.as_ref())?;
-            Ok::<_, RequestError>((body, image.map(|image| image.view)))
+            let body = question::ask(api, &asker.model, &question, rendered.as_ref())?;
+            let view = rendered.map(|rendered| rendered.view);
+            // The model takes seconds, and needs no pixels.
+            images.iter().for_each(RequestImages::release);
+            Ok::<_, RequestError>((body, images.zip(view)))
         });
         Ok(rendered.await?)
     }

@@ -88,13 +88,13 @@ impl Backend for PlannerServiceBackend {
             let planned = self.planner.plan(request.clone()).await;
             planned.map_err(|report| {
                 call.usage.add(report.usage());
-                keep_responses(call, &report.model_responses());
+                keep_exchange(call, &[], &report.model_responses());
                 failure(&report)
             })
         };
         let is_unreachable = |failure: &ProviderFailure| failure.rejected.is_none();
         let planned = call.send(ask, is_unreachable).await?;
-        keep_responses(call, &planned.responses);
+        keep_exchange(call, &planned.requests, &planned.responses);
         for attempt in &planned.attempts {
             call.usage.add(attempt.usage);
         }
@@ -112,11 +112,14 @@ impl Backend for PlannerServiceBackend {
     }
 }
 
-/// Keeps the responses that the other service got.
-fn keep_responses(call: &CallContext, responses: &[String]) {
-    for response in responses {
-        let kept = serde_json::from_str(response);
-        call.keep_response(&kept.unwrap_or_else(|_| Value::String(response.clone())));
+/// Keeps the responses that the other service got, with its requests. Errors do not have those, and earlier versions do not
+/// return them.
+fn keep_exchange(call: &CallContext, requests: &[String], responses: &[String]) {
+    let parsed =
+        |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
+    for (index, response) in responses.iter().enumerate() {
+        let request = requests.get(index).map_or(Value::Null, parsed);
+        call.keep(request, parsed(response));
     }
 }
 

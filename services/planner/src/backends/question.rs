@@ -9,6 +9,7 @@ use motorium_proto::domain::element::Element;
 use motorium_proto::domain::frame::Image;
 use serde_json::{Value, json};
 
+use super::call::exchange::ExchangeTexts;
 use crate::models::{Api, Model, Thinking};
 use crate::prompt;
 use crate::screenshot::{RenderedImage, SentImage};
@@ -47,8 +48,8 @@ impl fmt::Debug for Question {
 pub struct QuestionResult {
     pub value: Value,
     pub usage: Usage,
-    /// Responses of the providers, also of backends that failed before.
-    pub responses: Vec<String>,
+    /// Requests and responses, also of backends that failed before.
+    pub exchange: ExchangeTexts,
 }
 
 /// Builds the request of a question.

@@ -19,7 +19,6 @@ use motorium_proto::domain::decision::{Decision, Next, RemainingLimits, Usage};
 use motorium_proto::service::{
     BackendAttempt, BackendInfo, BackendState, PlanRequest, PlannedDecision,
 };
-use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
@@ -27,6 +26,7 @@ use self::circuit_breaker::{CircuitBreaker, CircuitBreakerConfig};
 use self::health::Health;
 use self::stack::{BackendCall, BackendReply, BackendRequest, CallLimits, Stack};
 use crate::backends::call::RequestLimits;
+use crate::backends::call::exchange::ExchangeTexts;
 use crate::backends::call::sleeper::{Sleeper, TokioSleeper};
 use crate::backends::question::{Question, QuestionResult};
 use crate::backends::{Backend, BackendDecision, BackendError, CallContext, estimate};
@@ -251,7 +251,7 @@ impl Router {
     pub async fn plan(&self, request: PlanRequest) -> Result<PlannedDecision, Error> {
         let mut request = Arc::new(request);
         let mut attempts = Vec::new();
-        let mut responses = Vec::new();
+        let mut answered = Vec::new();
         let slots = self.order(&request.backends)?;
         let time = DecisionTime::start(self.config.limits, request.remaining);
         for (index, slot) in slots.iter().enumerate() {
@@ -261,7 +261,7 @@ impl Router {
             let reply = slot
                 .ask(BackendRequest::Plan(asked), context.clone(), share)
                 .await;
-            responses.extend(context.responses());
+            answered.extend(context.answered());
             match reply {
                 Ok((BackendReply::Decision(decided), usage)) => {
                     let BackendDecision {
@@ -270,11 +270,13 @@ impl Router {
                     } = *decided;
                     // A recorded decision contains the usage of its recording.
                     decision.usage = decision.usage.plus(usage);
+                    let exchange = ExchangeTexts::of(&answered);
                     return Ok(PlannedDecision {
                         decision,
                         attempts: attempt_reports(attempts),
                         annotated_image,
-                        responses: texts(&responses),
+                        requests: exchange.requests,
+                        responses: exchange.responses,
                     });
                 }
                 Ok((BackendReply::Answer(_), _)) => unreachable!("a decision was asked for"),
@@ -284,7 +286,7 @@ impl Router {
                 }
             }
         }
-        conclude(attempts, &responses)
+        conclude(attempts, ExchangeTexts::of(&answered))
     }
 
     /// Returns whether any of these backends, or of all if none is named, has a model.
@@ -308,7 +310,7 @@ impl Router {
     ) -> Result<QuestionResult, Error> {
         let mut question = Arc::new(question);
         let mut attempts: Vec<FailedAttempt> = Vec::new();
-        let mut responses = Vec::new();
+        let mut answered = Vec::new();
         let mut slots = self.order(names)?;
         slots.retain(|slot| slot.backend.has_model());
         let time = DecisionTime::start(self.config.limits, question.remaining);
@@ -317,14 +319,14 @@ impl Router {
             let share = time.share(slots.len() - index);
             let context = self.context();
             let reply = slot.ask(asked, context.clone(), share).await;
-            responses.extend(context.responses());
+            answered.extend(context.answered());
             match reply {
                 Ok((BackendReply::Answer(value), usage)) => {
                     let in_vain = attempts.iter().map(|attempt| attempt.usage);
                     return Ok(QuestionResult {
                         value,
                         usage: in_vain.fold(usage, Usage::plus),
-                        responses: texts(&responses),
+                        exchange: ExchangeTexts::of(&answered),
                     });
                 }
                 Ok((BackendReply::Decision(_), _)) => unreachable!("an answer was asked for"),
@@ -341,7 +343,7 @@ impl Router {
         if attempts.is_empty() {
             return Err(Error::NeedsModel { call });
         }
-        Err(all_failed(attempts, &responses))
+        Err(all_failed(attempts, ExchangeTexts::of(&answered)))
     }
 
     /// Returns the backends to try: the named ones, or all.
@@ -395,24 +397,6 @@ fn with_usage_deducted(request: &Arc<PlanRequest>, usage: Usage) -> Arc<PlanRequ
     })
 }
 
-/// Maximum length of all responses of a call together, in bytes: they are kept with the step and must fit a message.
-const MAX_RESPONSES_BYTES: usize = 1 << 20;
-
-/// Returns the responses as JSON. One that would make them too long together is replaced by a note.
-fn texts(responses: &[Value]) -> Vec<String> {
-    let mut left = MAX_RESPONSES_BYTES;
-    let text = |response: &Value| {
-        let text = response.to_string();
-        if let Some(rest) = left.checked_sub(text.len()) {
-            left = rest;
-            return text;
-        }
-        let length = text.len();
-        json!({"left_out": format!("a response of {length} bytes")}).to_string()
-    };
-    responses.iter().map(text).collect()
-}
-
 fn attempt_reports(attempts: Vec<FailedAttempt>) -> Vec<BackendAttempt> {
     let reports = attempts.into_iter().map(|attempt| BackendAttempt {
         reason: attempt.error.reason().to_owned(),
@@ -424,12 +408,15 @@ fn attempt_reports(attempts: Vec<FailedAttempt>) -> Vec<BackendAttempt> {
 }
 
 /// Returns the result when no backend decided.
-fn conclude(attempts: Vec<FailedAttempt>, responses: &[Value]) -> Result<PlannedDecision, Error> {
+fn conclude(
+    attempts: Vec<FailedAttempt>,
+    exchange: ExchangeTexts,
+) -> Result<PlannedDecision, Error> {
     let all_declined = attempts
         .iter()
         .all(|attempt| matches!(attempt.error, BackendError::Declined { .. }));
     let Some(last) = attempts.last().filter(|_| all_declined) else {
-        return Err(all_failed(attempts, responses));
+        return Err(all_failed(attempts, exchange));
     };
     let reason = declined(&attempts);
     let decision = Decision {
@@ -448,11 +435,12 @@ fn conclude(attempts: Vec<FailedAttempt>, responses: &[Value]) -> Result<Planned
         decision,
         attempts: attempt_reports(attempts),
         annotated_image: None,
-        responses: texts(responses),
+        requests: exchange.requests,
+        responses: exchange.responses,
     })
 }
 
-fn all_failed(attempts: Vec<FailedAttempt>, responses: &[Value]) -> Error {
+fn all_failed(attempts: Vec<FailedAttempt>, exchange: ExchangeTexts) -> Error {
     Error::AllBackendsFailed {
         retryable: attempts.iter().any(|attempt| attempt.error.is_retryable()),
         retry_after: attempts
@@ -460,7 +448,7 @@ fn all_failed(attempts: Vec<FailedAttempt>, responses: &[Value]) -> Error {
             .filter_map(|attempt| attempt.retry_after)
             .min(),
         attempts: attempt_reports(attempts),
-        responses: texts(responses),
+        exchange: Box::new(exchange),
     }
 }
 

@@ -12,7 +12,9 @@ mod image_cache;
 pub mod sent;
 pub mod sizes;
 
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
@@ -159,6 +161,8 @@ pub struct RequestImages {
     decoded: Mutex<Option<Arc<RgbaImage>>>,
     /// Pixels as sent, without annotations, until [`RequestImages::cache_current`].
     resized: Mutex<Option<Resized>>,
+    /// Checksums under which the images that were rendered are stored, by a hash of their base64.
+    names: Mutex<HashMap<u64, Checksum>>,
 }
 
 /// Pixels of the screen at the size that was sent.
@@ -192,6 +196,7 @@ impl RequestImages {
             others: past.chain(of_user).flatten().cloned().collect(),
             decoded: Mutex::new(None),
             resized: Mutex::new(None),
+            names: Mutex::default(),
         }
     }
 
@@ -204,6 +209,7 @@ impl RequestImages {
             others: Vec::new(),
             decoded: Mutex::new(None),
             resized: Mutex::new(None),
+            names: Mutex::default(),
         }
     }
 
@@ -246,7 +252,8 @@ impl RequestImages {
         self.check_size(image.width, image.height)?;
         let view = SentImage::whole(self.frame, image_spec.rule, image_spec.convention)?;
         if elements.is_empty() {
-            return plain(image, view, image_spec, || self.decoded());
+            let rendered = plain(image, view, image_spec, || self.decoded())?;
+            return Ok(self.named(rendered, checksum(image)));
         }
         let frame = self.decoded()?;
         let space = view.space()?;
@@ -257,7 +264,23 @@ impl RequestImages {
         }
         marks::draw(&mut pixels, &marks::marks(elements, self.frame, &space));
         let encoded = encoded(&pixels, image_spec)?;
-        Ok(RenderedImage::new(view, checksum(image), &encoded))
+        let rendered = RenderedImage::new(view, checksum(image), &encoded);
+        // With its annotations it is another image, which is stored beside the screenshot.
+        let stored = rendered
+            .to_image()
+            .map_or(rendered.original, |it| checksum(&it));
+        Ok(self.named(rendered, stored))
+    }
+
+    /// Returns the checksum under which an image that was rendered is stored: that of the whole image for a region of it.
+    #[must_use]
+    pub fn name_of(&self, base64: &str) -> Option<Checksum> {
+        lock(&self.names).get(&hash(base64)).copied()
+    }
+
+    fn named(&self, rendered: RenderedImage, stored: Checksum) -> RenderedImage {
+        lock(&self.names).insert(hash(&rendered.base64), stored);
+        rendered
     }
 
     /// Renders a region of the current screen, enlarged as far as the model allows (zoom).
@@ -275,7 +298,8 @@ impl RequestImages {
         let view = SentImage::sent_at(sent, region, image_spec.rule, image_spec.convention)?;
         let pixels = resize::render(&*self.decoded()?, &view.space()?)?;
         let encoded = encoded(&pixels, image_spec)?;
-        Ok(RenderedImage::new(view, checksum(image), &encoded))
+        let rendered = RenderedImage::new(view, checksum(image), &encoded);
+        Ok(self.named(rendered, checksum(image)))
     }
 
     /// Renders a region of an earlier screen.
@@ -296,7 +320,7 @@ impl RequestImages {
         let view = SentImage::sent_at(sent, region, image_spec.rule, image_spec.convention)?;
         let pixels = resize::render(&codec::decode(bytes(image)?)?, &view.space()?)?;
         let encoded = encoded(&pixels, image_spec)?;
-        Ok(RenderedImage::new(view, wanted, &encoded))
+        Ok(self.named(RenderedImage::new(view, wanted, &encoded), wanted))
     }
 
     /// Renders the image with this checksum as a whole, whichever of the request it is.
@@ -307,9 +331,10 @@ impl RequestImages {
         let image = self.find(wanted).ok_or(Error::Unknown(wanted))?;
         let size = CaptureSize::new(side(image.width), side(image.height));
         let view = SentImage::whole(size, image_spec.rule, image_spec.convention)?;
-        plain(image, view, image_spec, || {
+        let rendered = plain(image, view, image_spec, || {
             Ok(Arc::new(codec::decode(bytes(image)?)?))
-        })
+        })?;
+        Ok(self.named(rendered, wanted))
     }
 
     /// Caches the current screen without annotations, as later steps will show it, while it is decoded and resized. An
@@ -389,6 +414,13 @@ fn key(image: &Image, view: SentImage, image_spec: ImageSpec) -> Result<image_ca
         sent: view.sent(),
         max_base64: image_spec.max_base64_bytes,
     })
+}
+
+/// Hashes the base64 of an image. Only the few images of one request are told apart by it.
+fn hash(base64: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    base64.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -54,6 +54,7 @@ async fn another_planner_decides_and_gets_its_own_conversation_back() {
         assert_eq!(planned.decision.model, "claude-opus-4-6");
         assert_eq!(planned.decision.usage.calls, 1, "counted once");
         assert_eq!(planned.responses.len(), 1, "the provider's own words");
+        assert!(planned.requests[0].contains("save the file"));
     }
     let second = &claude.received()[1].body["messages"];
     assert_eq!(second.as_array().unwrap().len(), 3, "it goes on: {second}");

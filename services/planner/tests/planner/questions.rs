@@ -387,6 +387,7 @@ async fn answers_carry_the_responses_of_the_provider() {
     asked.will_say(r#"{"data": 7}"#);
     let extraction = asked.extract(&any).await.unwrap();
     assert_eq!(texts_of(&extraction.responses), ["none", r#"{"data": 7}"#]);
+    assert_eq!(extraction.requests.len(), 2);
 
     asked.will_say("It is done.");
     let request = SummarizeRequest {
@@ -405,18 +406,29 @@ async fn answers_carry_the_responses_of_the_provider() {
     let answer = r#"{"on_target": true, "dx": 0, "dy": 0}"#;
     asked.will_say(answer);
     let pixels = image::RgbaImage::new(1000, 800);
+    let image = motorium_imaging::codec::encode(&pixels, ImageFormat::Png).unwrap();
+    let image_sha256 = image.sha256;
     let request = PointerRequest {
         intent: "click Save".to_owned(),
         target: CapturePoint::new(60, 295),
         target_bounds: None,
         pointer: CapturePoint::new(60, 295),
-        annotated_image: Some(motorium_imaging::codec::encode(&pixels, ImageFormat::Png).unwrap()),
+        annotated_image: Some(image),
         backends: Vec::new(),
         remaining: RemainingLimits::default(),
         tolerance_px: None,
     };
     let check = asked.service.locate_pointer(request).await.unwrap();
     assert_eq!(texts_of(&check.responses), [answer]);
+    let [request] = check.requests.as_slice() else {
+        panic!("one request: {:?}", check.requests);
+    };
+    let shown = motorium_text::hex::encode(&image_sha256);
+    assert!(
+        request.contains(&format!("<image artifacts/{shown}>")),
+        "{request}"
+    );
+    assert!(request.contains("click Save"), "{request}");
 
     let answer = r#"{"candidates": [{"element_id": 9, "confidence": 0.9}]}"#;
     asked.will_say(answer);

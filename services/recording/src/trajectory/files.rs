@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use super::steps::{self, StepFile, Steps};
 use super::{answer, json, runs};
 use motorium_proto::v1::orchestrator as wire;
-use motorium_task::event::{Artifact, Event, RecordedEvent};
+use motorium_task::event::{Artifact, Event, RecordedEvent, StoredExchange};
 use motorium_task::spec::AttachmentContent;
 use motorium_task::{Task, view};
 
@@ -25,7 +25,8 @@ const MAX_NAME_BYTES: usize = 60;
 
 /// Folder of the screenshots that back an event.
 const EVIDENCE: &str = "evidence";
-/// Folder of the responses of models' providers.
+/// Folders of the requests to models and of the responses of their providers.
+const REQUESTS: &str = "requests";
 const RESPONSES: &str = "responses";
 
 /// A file of an export.
@@ -113,11 +114,12 @@ pub fn artifact_files(recorded: &RecordedEvent) -> Vec<(String, &Artifact)> {
         .collect(),
         Event::Decided {
             annotated_image,
-            responses,
+            exchange,
             ..
         } => [
             (StepFile::Annotated, annotated_image),
-            (StepFile::Responses, responses),
+            (StepFile::Requests, &exchange.requests),
+            (StepFile::Responses, &exchange.responses),
         ]
         .into_iter()
         .filter_map(|(place, artifact)| step_file(step, place, artifact.as_ref()))
@@ -132,12 +134,12 @@ pub fn artifact_files(recorded: &RecordedEvent) -> Vec<(String, &Artifact)> {
         Event::EffectJudged { screenshot, .. } => within(EVIDENCE, screenshot.iter()),
         Event::PointerChecked(checked) => [
             within(EVIDENCE, checked.image.iter()),
-            within(RESPONSES, checked.responses.iter()),
+            exchange_files(&checked.exchange),
         ]
         .concat(),
-        Event::BackendSkipped { responses, .. }
-        | Event::Extracted { responses, .. }
-        | Event::Summarized { responses, .. } => within(RESPONSES, responses.iter()),
+        Event::BackendSkipped { exchange, .. }
+        | Event::Extracted { exchange, .. }
+        | Event::Summarized { exchange, .. } => exchange_files(exchange),
         Event::ApprovalRequested(approval) => within(EVIDENCE, approval.evidence.iter()),
         Event::InjectionSuspected {
             evidence: shown, ..
@@ -153,6 +155,15 @@ fn step_file(
     artifact: Option<&Artifact>,
 ) -> Option<(String, &Artifact)> {
     artifact.map(|artifact| (steps::path(step, place, artifact), artifact))
+}
+
+/// Returns the files of a call beside the decision of a step.
+fn exchange_files(exchange: &StoredExchange) -> Vec<(String, &Artifact)> {
+    [
+        within(REQUESTS, exchange.requests.iter()),
+        within(RESPONSES, exchange.responses.iter()),
+    ]
+    .concat()
 }
 
 /// Returns artifacts with their paths in a folder of the export.

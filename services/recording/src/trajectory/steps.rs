@@ -17,7 +17,9 @@ use serde_json::{Map, Value, json};
 
 use super::json as contract;
 use super::timeline::{TimelineEntry, timeline_entry};
-use motorium_task::event::{ActionIntended, Artifact, Event, Observed, RecordedEvent};
+use motorium_task::event::{
+    ActionIntended, Artifact, Event, Observed, RecordedEvent, StoredExchange,
+};
 use motorium_text::rfc3339;
 
 /// Kind of a step's file.
@@ -28,6 +30,7 @@ pub enum StepFile {
     FrameAfter,
     Annotated,
     Scene,
+    Requests,
     Responses,
 }
 
@@ -39,6 +42,7 @@ pub fn path(step: u32, place: StepFile, artifact: &Artifact) -> String {
         StepFile::FrameAfter => format!("frames/step-{step:03}-after.{extension}"),
         StepFile::Annotated => format!("frames/step-{step:03}-annotated.{extension}"),
         StepFile::Scene => format!("scenes/step-{step:03}.json"),
+        StepFile::Requests => format!("requests/step-{step:03}.json"),
         StepFile::Responses => format!("responses/step-{step:03}.json"),
     }
 }
@@ -63,7 +67,8 @@ pub(super) struct ExportedStep {
     /// Screenshot after its actions, if the task ended with them.
     pub(super) image_after: Option<Artifact>,
     pub(super) annotated: Option<Artifact>,
-    responses: Option<Artifact>,
+    /// Requests of its decision, and the responses.
+    exchange: StoredExchange,
     current_url: Option<String>,
     /// Resources used by the step, as in the task's view.
     usage: Usage,
@@ -140,7 +145,7 @@ impl ExportedStep {
             image: observed.image.clone(),
             annotated: None,
             image_after: None,
-            responses: None,
+            exchange: StoredExchange::default(),
             current_url: observed.current_url.clone(),
             usage: Usage::default(),
             scene: observed.scene.clone(),
@@ -158,11 +163,11 @@ impl ExportedStep {
             Event::Decided {
                 decision,
                 annotated_image,
-                responses,
+                exchange,
                 ..
             } => {
                 self.usage = self.usage.plus(decision.usage);
-                self.responses.clone_from(responses);
+                self.exchange.clone_from(exchange);
                 self.decision = Some((**decision).clone());
                 self.annotated.clone_from(annotated_image);
             }
@@ -276,7 +281,8 @@ impl ExportedStep {
             "frame_after": file(StepFile::FrameAfter, &self.image_after),
             "annotated_frame": file(StepFile::Annotated, &self.annotated),
             "scene": file(StepFile::Scene, &self.scene),
-            "responses": file(StepFile::Responses, &self.responses),
+            "requests": file(StepFile::Requests, &self.exchange.requests),
+            "responses": file(StepFile::Responses, &self.exchange.responses),
             "current_url": self.current_url,
             "window": self.frame.active_window().map(|window| window.title.clone()),
             "elements": self.element_count,

@@ -9,7 +9,7 @@ use motorium_proto::service::{BackendAttempt, StageTiming};
 use motorium_proto::v1::{common, orchestrator as wire};
 
 use super::super::approval::approval_name;
-use super::super::artifact::{optional_artifact, required_artifact, wire_artifact};
+use super::super::artifact::{StoredExchange, optional_artifact, required_artifact, wire_artifact};
 use super::super::loop_notice::{LoopNotice, LoopPattern, Mitigation};
 use super::super::retry_strategy::RetryStrategy;
 use super::super::screen::Fingerprint;
@@ -172,13 +172,17 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             decision,
             elapsed,
             annotated_image,
-            responses,
-        } => Kind::Decided(wire::Decided {
-            decision: Some((*decision).into()),
-            elapsed: Some(convert::wire_duration(elapsed)),
-            annotated_image: annotated_image.map(|image| wire_artifact(task, image)),
-            responses: responses.map(|responses| wire_artifact(task, responses)),
-        }),
+            exchange,
+        } => {
+            let (requests, responses) = exchange.into_wire(task);
+            Kind::Decided(wire::Decided {
+                decision: Some((*decision).into()),
+                elapsed: Some(convert::wire_duration(elapsed)),
+                annotated_image: annotated_image.map(|image| wire_artifact(task, image)),
+                responses,
+                requests,
+            })
+        }
         Event::ProgressAdded { text } => Kind::ProgressAdded(wire::ProgressAdded { text }),
         Event::ProgressCorrected { sequence, text } => {
             Kind::ProgressCorrected(wire::ProgressCorrected {
@@ -186,13 +190,15 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
                 text,
             })
         }
-        Event::BackendSkipped { attempt, responses } => {
+        Event::BackendSkipped { attempt, exchange } => {
+            let (requests, responses) = exchange.into_wire(task);
             Kind::BackendSkipped(wire::BackendSkipped {
                 backend: attempt.backend,
                 reason: attempt.reason,
                 message: attempt.message,
                 usage: Some(attempt.usage.into()),
-                responses: responses.map(|responses| wire_artifact(task, responses)),
+                responses,
+                requests,
             })
         }
         Event::ActionIntended(intended) => Kind::ActionIntended(wire::ActionIntended {
@@ -232,18 +238,20 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             reason,
             strategy: wire_strategy(strategy).into(),
         }),
-        Event::PointerChecked(checked) => Kind::PointerChecked(wire::PointerChecked {
-            action_id: checked.action_id.to_string(),
-            target: Some(checked.target.into()),
-            pointer: Some(checked.pointer.into()),
-            on_target: checked.on_target,
-            corrections: checked.corrections,
-            image: checked.image.map(|image| wire_artifact(task, image)),
-            usage: Some(checked.usage.into()),
-            responses: checked
-                .responses
-                .map(|responses| wire_artifact(task, responses)),
-        }),
+        Event::PointerChecked(checked) => {
+            let (requests, responses) = checked.exchange.into_wire(task);
+            Kind::PointerChecked(wire::PointerChecked {
+                action_id: checked.action_id.to_string(),
+                target: Some(checked.target.into()),
+                pointer: Some(checked.pointer.into()),
+                on_target: checked.on_target,
+                corrections: checked.corrections,
+                image: checked.image.map(|image| wire_artifact(task, image)),
+                usage: Some(checked.usage.into()),
+                responses,
+                requests,
+            })
+        }
         Event::TargetNotResolved { message } => {
             Kind::TargetNotResolved(wire::TargetNotResolved { message })
         }
@@ -264,13 +272,17 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             json,
             usage,
             sources,
-            responses,
-        } => Kind::Extracted(wire::Extracted {
-            json,
-            usage: Some(usage.into()),
-            sources: convert::into_messages(sources),
-            responses: responses.map(|responses| wire_artifact(task, responses)),
-        }),
+            exchange,
+        } => {
+            let (requests, responses) = exchange.into_wire(task);
+            Kind::Extracted(wire::Extracted {
+                json,
+                usage: Some(usage.into()),
+                sources: convert::into_messages(sources),
+                responses,
+                requests,
+            })
+        }
         Event::UserAsked(request) => Kind::UserAsked(wire::UserAsked {
             request: Some(wire_request(task, request)),
         }),
@@ -353,13 +365,17 @@ fn wire_kind(task: &TaskName, event: Event) -> Option<wire::event::Kind> {
             text,
             usage,
             by_model,
-            responses,
-        } => Kind::Summarized(wire::TaskSummarized {
-            text,
-            usage: Some(usage.into()),
-            by_model,
-            responses: responses.map(|responses| wire_artifact(task, responses)),
-        }),
+            exchange,
+        } => {
+            let (requests, responses) = exchange.into_wire(task);
+            Kind::Summarized(wire::TaskSummarized {
+                text,
+                usage: Some(usage.into()),
+                by_model,
+                responses,
+                requests,
+            })
+        }
         Event::EndScreenCaptured { image } => Kind::EndScreenCaptured(wire::EndScreenCaptured {
             image: Some(wire_artifact(task, image)),
         }),
@@ -500,7 +516,7 @@ fn pointer_checked(checked: wire::PointerChecked) -> Result<Event, FieldError> {
         corrections: checked.corrections,
         image: optional_artifact("image", checked.image)?,
         usage: optional("usage", checked.usage)?.unwrap_or_default(),
-        responses: optional_artifact("responses", checked.responses)?,
+        exchange: StoredExchange::from_wire(checked.requests, checked.responses)?,
     })))
 }
 
@@ -575,7 +591,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             decision: Box::new(require("decision", event.decision)?),
             elapsed: elapsed(event.elapsed)?,
             annotated_image: optional_artifact("annotated_image", event.annotated_image)?,
-            responses: optional_artifact("responses", event.responses)?,
+            exchange: StoredExchange::from_wire(event.requests, event.responses)?,
         },
         Kind::ProgressAdded(event) => Event::ProgressAdded { text: event.text },
         Kind::ProgressCorrected(event) => Event::ProgressCorrected {
@@ -589,7 +605,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
                 message: event.message,
                 usage: optional("usage", event.usage)?.unwrap_or_default(),
             },
-            responses: optional_artifact("responses", event.responses)?,
+            exchange: StoredExchange::from_wire(event.requests, event.responses)?,
         },
         Kind::ActionIntended(event) => intended(event)?,
         Kind::ActionPerformed(event) => Event::ActionPerformed {
@@ -628,7 +644,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             json: event.json,
             usage: optional("usage", event.usage)?.unwrap_or_default(),
             sources: convert::try_from_messages("sources", event.sources)?,
-            responses: optional_artifact("responses", event.responses)?,
+            exchange: StoredExchange::from_wire(event.requests, event.responses)?,
         },
         Kind::UserAsked(event) => Event::UserAsked(user_request(event.request.unwrap_or_default())),
         Kind::ApprovalRequested(event) => {
@@ -699,7 +715,7 @@ fn domain_event(kind: wire::event::Kind) -> Result<Event, FieldError> {
             text: event.text,
             usage: optional("usage", event.usage)?.unwrap_or_default(),
             by_model: event.by_model,
-            responses: optional_artifact("responses", event.responses)?,
+            exchange: StoredExchange::from_wire(event.requests, event.responses)?,
         },
         Kind::EndScreenCaptured(event) => Event::EndScreenCaptured {
             image: required_artifact("image", event.image)?,

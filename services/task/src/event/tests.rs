@@ -70,7 +70,7 @@ fn examples() -> Vec<Event> {
                 message: text("no answer"),
                 usage: usage(),
             },
-            responses: Some(artifact()),
+            exchange: exchange(),
         },
         intended(),
         Event::ActionPerformed {
@@ -99,7 +99,7 @@ fn examples() -> Vec<Event> {
             corrections: 1,
             image: Some(artifact()),
             usage: usage(),
-            responses: Some(artifact()),
+            exchange: exchange(),
         })),
         Event::TargetNotResolved { message: text("m") },
         Event::StepFinished {
@@ -124,7 +124,7 @@ fn examples() -> Vec<Event> {
         Event::Extracted {
             json: text("{}"),
             usage: usage(),
-            responses: Some(artifact()),
+            exchange: exchange(),
             sources: vec![ValueSource {
                 json_pointer: text("/total"),
                 element: ElementId(7),
@@ -196,13 +196,20 @@ fn examples() -> Vec<Event> {
             text: text("half"),
             usage: usage(),
             by_model: true,
-            responses: Some(artifact()),
+            exchange: exchange(),
         },
         Event::EndScreenCaptured { image: artifact() },
         Event::Succeeded { answer: text("a") },
         Event::Failed(Failure::new("STEP_LIMIT", "too long")),
         Event::Cancelled { reason: text("r") },
     ]
+}
+
+fn exchange() -> StoredExchange {
+    StoredExchange {
+        requests: Some(artifact()),
+        responses: Some(artifact()),
+    }
 }
 
 fn artifact() -> Artifact {
@@ -329,7 +336,7 @@ fn decided() -> Event {
         decision,
         elapsed: Duration::from_millis(9),
         annotated_image: Some(artifact()),
-        responses: Some(artifact()),
+        exchange: exchange(),
     }
 }
 

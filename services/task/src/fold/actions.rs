@@ -8,7 +8,7 @@ use motorium_proto::domain::id::ActionId;
 use motorium_proto::domain::key::Key;
 
 use super::Task;
-use crate::artifact::Artifact;
+use crate::artifact::{Artifact, StoredExchange};
 use crate::event::ActionIntended;
 use crate::record::{ActionRecord, expects_effect};
 use crate::retry_strategy::RetryStrategy;
@@ -19,7 +19,7 @@ impl Task {
         &mut self,
         decision: &Decision,
         annotated_image: Option<&Artifact>,
-        responses: Option<&Artifact>,
+        exchange: &StoredExchange,
     ) {
         self.count(decision.usage);
         self.conversation = decision.conversation.clone();
@@ -32,7 +32,7 @@ impl Task {
         }
         if let Some(step) = self.open_step_mut() {
             step.decision = Some(decision.clone());
-            step.responses = responses.cloned();
+            step.exchange = exchange.clone();
             step.annotated_image = annotated_image.cloned();
         }
     }

@@ -200,7 +200,7 @@ fn decision(next: Next) -> Event {
         decision: Box::new(decision),
         elapsed: Duration::ZERO,
         annotated_image: None,
-        responses: None,
+        exchange: motorium_task::event::StoredExchange::default(),
     }
 }
 

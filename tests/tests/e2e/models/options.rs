@@ -109,7 +109,8 @@ async fn check_options(
     task["name"].as_str().unwrap().to_owned()
 }
 
-/// Exports the task: the responses to each step and to other calls are among its files as the provider sent them, without its key.
+/// Exports the task: the requests of each step and of other calls are among its files, and the responses as the provider sent
+/// them, without its key.
 async fn check_export(up: &AllInOne, task: &str) {
     let folder = up.setup.data().join("exported");
     let to = folder.to_string_lossy();
@@ -123,7 +124,14 @@ async fn check_export(up: &AllInOne, task: &str) {
     }
     let of_pointer = responses.keys().filter(|name| name.contains("pointer"));
     assert!(of_pointer.count() >= 2, "{responses:?}");
-    let all = texts(&folder).into_iter().chain(responses);
+    let requests = texts(&folder.join("requests"));
+    assert_eq!(requests.len(), responses.len());
+    let first = &requests["step-001.json"];
+    for part in ["\"messages\"", "Use the full name", "<image artifacts/"] {
+        assert!(first.contains(part), "{part} is not in {first}");
+    }
+    let exchanges = requests.into_iter().chain(responses);
+    let all = texts(&folder).into_iter().chain(exchanges);
     for (name, text) in all {
         assert!(!text.contains(KEY), "{name} has the key: {text}");
     }

@@ -37,6 +37,7 @@ fn watch_pointer(stage: &Testbed, nudge: PointerDisturbance) -> Arc<PointerDistu
                     dx: off.x,
                     dy: off.y,
                     usage: Usage::default(),
+                    requests: Vec::new(),
                     responses: Vec::new(),
                 }
             })

@@ -16,7 +16,7 @@ const PURPOSES: Record<ModelCallPurpose, Key> = {
   summary: "call.summary",
 };
 
-/** The model calls of a step: what was asked for, what it cost, the image that was sent, and the responses as they came. */
+/** The model calls of a step: what was asked for, what it cost, the image and the requests that were sent, and the responses. */
 export function ModelCalls({ calls }: { readonly calls: readonly ModelCall[] }): ReactNode {
   return <ul className="space-y-2">{calls.map((call) => <Call key={String(call.sequence)} call={call} />)}</ul>;
 }
@@ -32,14 +32,15 @@ function Call({ call }: { readonly call: ModelCall }): ReactNode {
         <span className="text-muted-foreground tabular-nums sm:ml-auto">{usage}</span>
       </p>
       {call.note !== "" && <p className="mt-1 text-muted-foreground wrap-anywhere">{call.note}</p>}
-      {(call.image ?? call.responses) !== undefined && (
+      {(call.image ?? call.requests ?? call.responses) !== undefined && (
         <div className="mt-2 space-y-1.5">
           {call.image !== undefined && (
             <Fold label={t("call.image")}>
               <img src={artifactUrl(call.image)} alt={t("call.image")} className="max-h-96 w-full rounded-lg border bg-screen object-contain" />
             </Fold>
           )}
-          {call.responses !== undefined && <Fold label={t("call.responses")}><Responses artifact={call.responses} /></Fold>}
+          {call.requests !== undefined && <Fold label={t("call.requests")}><Messages artifact={call.requests} /></Fold>}
+          {call.responses !== undefined && <Fold label={t("call.responses")}><Messages artifact={call.responses} /></Fold>}
         </div>
       )}
     </li>
@@ -57,16 +58,17 @@ function Fold({ label, children }: { readonly label: string; readonly children: 
   );
 }
 
-// A browser lays longer texts out slowly; the whole response is in the artifact.
+// A browser lays longer texts out slowly; the whole of it is in the artifact.
 const MAX_SHOWN_CHARS = 60_000;
 
-function Responses({ artifact }: { readonly artifact: string }): ReactNode {
+/** The requests to a model, or the responses of its provider, as they were sent. */
+function Messages({ artifact }: { readonly artifact: string }): ReactNode {
   const t = useText();
   const [text, setText] = useState<string>();
   const [problem, setProblem] = useState<Problem>();
   const load = useCallback(() => {
     setProblem(undefined);
-    readResponses(artifact).then(setText, (error: unknown) => setProblem(problemOf(error)));
+    readMessages(artifact).then(setText, (error: unknown) => setProblem(problemOf(error)));
   }, [artifact]);
   useEffect(load, [load]);
   if (problem) return <ProblemNotice problem={problem} onRetry={load} />;
@@ -74,22 +76,38 @@ function Responses({ artifact }: { readonly artifact: string }): ReactNode {
   return (
     <>
       <pre tabIndex={0} className="max-h-80 overflow-auto rounded-lg border bg-muted p-2.5 font-mono text-[0.6875rem] leading-4.5 whitespace-pre-wrap wrap-anywhere">
-        {text.slice(0, MAX_SHOWN_CHARS)}{text.length > MAX_SHOWN_CHARS && "…"}
+        <WithImageLinks text={text.slice(0, MAX_SHOWN_CHARS)} artifact={artifact} />{text.length > MAX_SHOWN_CHARS && "…"}
       </pre>
       <a className="mt-1.5 inline-block text-primary hover:underline" href={`${artifactUrl(artifact)}?download`} download>{t("call.download")}</a>
     </>
   );
 }
 
-async function readResponses(artifact: string): Promise<string> {
+/** A text with a link for each stored image that it names. */
+function WithImageLinks({ text, artifact }: { readonly text: string; readonly artifact: string }): ReactNode {
+  const task = artifact.slice(0, artifact.indexOf("/artifacts/"));
+  return text.split(IMAGE_NAME).map((part, index) => (index % 2 === 0
+    ? part
+    : <a key={String(index)} className="text-primary hover:underline" href={artifactUrl(`${task}/${part}`)} target="_blank" rel="noreferrer">{part}</a>));
+}
+
+// The form in which a request names an image instead of having its content.
+const IMAGE_NAME = /(?<=<image )(artifacts\/[0-9a-f]{64})(?=>)/;
+
+async function readMessages(artifact: string): Promise<string> {
   const response = await fetch(artifactUrl(artifact), { credentials: "same-origin" });
   if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
   const text = await response.text();
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return withLineBreaks(JSON.stringify(JSON.parse(text), null, 2));
   } catch {
     return text;
   }
+}
+
+/** Prompts have many lines, which JSON writes as one. The download is the JSON as it is. */
+function withLineBreaks(json: string): string {
+  return json.replace(/\\(.)/g, (escaped, letter) => (letter === "n" ? "\n" : escaped));
 }
 
 /** Usage in one line, without the parts that are zero or unknown. */

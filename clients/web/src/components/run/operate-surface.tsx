@@ -1,12 +1,15 @@
 import { useEffect, useRef, useState, type ClipboardEvent, type CompositionEvent, type FormEvent, type KeyboardEvent, type PointerEvent, type ReactNode, type WheelEvent } from "react";
 import { Button as MouseButton, ScrollUnit } from "@gen/common/v1/action_pb.ts";
 import { operate, pointAt, type Operation, type OperationState } from "@/api/operate.ts";
+import { useOperation } from "@/store/operation.ts";
 import { useSettings } from "@/store/settings.ts";
 import { useText } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
-import { meaningOf } from "@/model/keyboard.ts";
+import { copyFromDesktop, type CopyResult } from "@/lib/copy-from-desktop.ts";
+import { isCopyChord, meaningOf } from "@/model/keyboard.ts";
 import { clickOrDrag, modifiersOf } from "@/model/modified-press.ts";
 import { PressCounter } from "@/model/presses.ts";
+import { COPY_WORDS } from "./copy-words.ts";
 
 interface OperateSurfaceProps {
   readonly task: string;
@@ -28,7 +31,9 @@ const BUTTONS = [MouseButton.LEFT, MouseButton.MIDDLE, MouseButton.RIGHT, MouseB
 // The desktop scrolls in notches of 120 pixels; a touchpad sends a few pixels at a time.
 const SCROLL_STEP_PIXELS = 60;
 const LINE_PIXELS = 40;
-const FAILURE_SHOWN_MS = 4_000;
+const NOTE_SHOWN_MS = 4_000;
+// Applications take some hundredths of a second to offer what they have copied.
+const COPYING_MS = 200;
 
 /** Lies over the live screen of a desktop that the user has taken over, and passes mouse and keyboard on to it. */
 export function OperateSurface({ task, width, height }: OperateSurfaceProps): ReactNode {
@@ -42,18 +47,26 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
   const [state, setState] = useState<OperationState>({ kind: "connecting" });
   const [latency, setLatency] = useState<number>();
   const [failure, setFailure] = useState("");
+  const [copied, setCopied] = useState<CopyResult>();
   const [focused, setFocused] = useState(false);
 
   useEffect(() => {
     const opened = operate(task, { onState: setState, onLatency: setLatency, onFailure: setFailure });
     operation.current = opened;
-    return () => opened.close();
+    useOperation.setState({ operation: opened });
+    return () => {
+      opened.close();
+      useOperation.setState({ operation: undefined });
+    };
   }, [task]);
   useEffect(() => {
-    if (failure === "") return;
-    const timer = setTimeout(() => setFailure(""), FAILURE_SHOWN_MS);
+    if (failure === "" && copied === undefined) return;
+    const timer = setTimeout(() => {
+      setFailure("");
+      setCopied(undefined);
+    }, NOTE_SHOWN_MS);
     return () => clearTimeout(timer);
-  }, [failure]);
+  }, [failure, copied]);
 
   if (state.kind === "refused") {
     return (
@@ -124,7 +137,15 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
     event.preventDefault();
     if (meaning.kind === "leave") event.currentTarget.blur();
     if (event.repeat && operation.current?.isBehind()) return;
-    if (meaning.kind === "chord") operation.current?.send({ case: "keyChord", value: { keys: [...meaning.keys], repeat: 1 } });
+    if (meaning.kind !== "chord") return;
+    operation.current?.send({ case: "keyChord", value: { keys: [...meaning.keys], repeat: 1 } });
+    if (isCopyChord(meaning.keys) && !event.repeat) void copy();
+  };
+  /** Copies what the press copies on the desktop. In a terminal it may interrupt a program instead, which is worth no word. */
+  const copy = async (): Promise<void> => {
+    const text = new Promise((resolve) => setTimeout(resolve, COPYING_MS)).then(() => operation.current?.copiedText() ?? "");
+    const result = await copyFromDesktop(text);
+    setCopied(result === "nothing" ? undefined : result);
   };
   /** Sends what the browser has entered, and empties the field. */
   const sendText = (field: HTMLTextAreaElement): void => {
@@ -139,6 +160,11 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
     event.preventDefault();
     const text = event.clipboardData.getData("text/plain");
     if (text !== "") operation.current?.send({ case: "paste", value: { text: { source: { case: "literal", value: text } } } });
+  };
+
+  const noteOf = (): string | undefined => {
+    if (failure !== "") return language === "en" ? t("operate.failed", { detail: failure }) : t("operate.notTaken");
+    return copied && t(COPY_WORDS[copied]);
   };
 
   return (
@@ -165,7 +191,7 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
         onPaste={onPaste}
       />
       <span role="status" className="pointer-events-none absolute right-2 bottom-2 rounded-full bg-card/90 px-3 py-1 text-xs text-muted-foreground tabular-nums shadow-card">
-        {failure !== "" ? (language === "en" ? t("operate.failed", { detail: failure }) : t("operate.notTaken")) : statusOf(t, state, focused, latency)}
+        {noteOf() ?? statusOf(t, state, focused, latency)}
       </span>
     </div>
   );

@@ -1,4 +1,4 @@
-import { Hand, Pause, Play, Square } from "lucide-react";
+import { ClipboardCopy, Hand, Pause, Play, Square } from "lucide-react";
 import { useState, type FormEvent, type ReactNode } from "react";
 import { Button } from "@/components/ui/button.tsx";
 import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
@@ -7,8 +7,11 @@ import { formatClock } from "@/lib/format.ts";
 import { useCommand } from "@/lib/use-command.ts";
 import { useNow } from "@/lib/use-now.ts";
 import { TaskState, type TaskView } from "@/model/task.ts";
+import { copyFromDesktop, type CopyResult } from "@/lib/copy-from-desktop.ts";
 import { useActor } from "@/store/actor.ts";
 import { handBack, pause, resume, stop, takeOver } from "@/store/commands.ts";
+import { useOperation } from "@/store/operation.ts";
+import { COPY_WORDS } from "./copy-words.ts";
 import { DetailsButton } from "./run-details.tsx";
 import { useActorLine } from "./use-actor-line.ts";
 
@@ -86,9 +89,26 @@ function HandBackForm({ task }: { readonly task: TaskView }): ReactNode {
           aria-label={t("takeOver.note")}
           className="h-9 min-w-40 flex-1 rounded-lg border border-input bg-card px-3 text-sm placeholder:text-muted-foreground"
         />
+        <CopyButton />
         <Button type="submit" variant="primary" disabled={handing.busy}>{t("handBack")}</Button>
       </div>
       {handing.problem && <ProblemNotice problem={handing.problem} className="mt-2.5" />}
     </form>
+  );
+}
+
+/** Brings the text that was copied on the desktop to the clipboard of this browser. */
+function CopyButton(): ReactNode {
+  const t = useText();
+  const operation = useOperation((state) => state.operation);
+  const [result, setResult] = useState<CopyResult>();
+  const copy = async (): Promise<void> => {
+    if (operation !== undefined) setResult(await copyFromDesktop(operation.copiedText()));
+  };
+  return (
+    <>
+      <Button disabled={operation === undefined} onClick={() => void copy()} title={t("copy.hint")}><ClipboardCopy />{t("copy")}</Button>
+      {result && <p role="status" className="order-last basis-full text-[0.8125rem] text-muted-foreground">{t(COPY_WORDS[result])}</p>}
+    </>
   );
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use motorium_proto::domain::action::Action;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
-use motorium_proto::service::PageText;
+use motorium_proto::service::{ClipboardText, PageText};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -210,6 +210,10 @@ impl Driver for BrowserDriver {
         pages::read_front(&connection, max_characters)
             .await
             .map(Some)
+    }
+
+    async fn read_clipboard(&self) -> Result<Option<ClipboardText>, Error> {
+        self.input.read_clipboard().await
     }
 
     async fn remaining_clipboard(&self) -> Result<ClipboardContent, Error> {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use motorium_proto::domain::action::{Action, ActionKind};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureSize};
+use motorium_proto::service::ClipboardText;
 use tokio_util::sync::CancellationToken;
 
 use super::clipboard_content::ClipboardContent;
@@ -168,6 +169,13 @@ impl Driver for X11Driver {
             &self.own,
         )
         .await
+    }
+
+    async fn read_clipboard(&self) -> Result<Option<ClipboardText>, Error> {
+        self.injector
+            .call(|injector| injector.with_session(|session| session.clipboard_text()))
+            .await?
+            .map(Some)
     }
 
     async fn remaining_clipboard(&self) -> Result<ClipboardContent, Error> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::key::Key;
+use motorium_proto::service::ClipboardText;
 use motorium_x11::Connection;
 use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
@@ -394,6 +395,11 @@ impl Session {
         let entered = self.input.type_characters(text, recipient, stop);
         self.remaps.used();
         entered
+    }
+
+    /// Returns the text of the clipboard, as a program on the desktop would paste it.
+    pub(super) fn clipboard_text(&self) -> Result<ClipboardText, Error> {
+        self.clipboard.read_text()
     }
 
     /// Restores the clipboard, and returns the content that would be lost with this process.

@@ -10,7 +10,7 @@ use crate::error::reason;
 use crate::hooks::event::{ModelCall, ModelCallPurpose, ModelResponse};
 use crate::hooks::{HookEvent, HookPoint};
 use crate::run::context::RunContext;
-use motorium_task::event::Artifact;
+use motorium_task::event::StoredExchange;
 
 /// Numbers of images that a model may be sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -106,13 +106,13 @@ pub(in crate::run) async fn after_usage(run: &mut RunContext, added: Usage) {
     run.after_usage(added).await;
 }
 
-/// Records the usage of a call whose response was rejected, and the response.
+/// Records the usage of a call whose response was rejected, and its exchange.
 pub(in crate::run) fn count_rejected(
     run: &mut RunContext,
     what: &str,
     message: &str,
     usage: Usage,
-    responses: Option<Artifact>,
+    exchange: StoredExchange,
 ) {
-    run.count_without_result(what, reason::HOOK_DENIED, message, usage, responses);
+    run.count_without_result(what, reason::HOOK_DENIED, message, usage, exchange);
 }

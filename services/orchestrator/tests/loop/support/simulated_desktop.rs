@@ -30,13 +30,14 @@ use motorium_proto::domain::id::{ActionId, DesktopEpoch, DisplayId, ElementId, F
 use motorium_proto::error::ErrorReport;
 use motorium_proto::service::{
     AcquireRequest, ActionProgress, BackendAttempt, BackendInfo, BackendState, Capabilities,
-    CaptureArea, CaptureRequest, CapturedFrame, CompareRequest, Comparison, DeleteFilesRequest,
-    DownloadedFile, Executor, ExtractRequest, Extraction, FenceRequest, FileInfo, FileRequest,
-    FrameTile, FrameUpdate, HumanInput, HumanInputKind, IdleReport, ImageFormat, LookUpRequest,
-    MarkInputRequest, Observation, ObserveRequest, PageText, Perception, PerformRequest,
-    PlanRequest, PlannedDecision, Planner, PointerCheck, PointerRequest, PutFile, ReadPageRequest,
-    ReleaseRequest, RenewRequest, ResolveRequest, ResolvedTarget, Result, ResultStream,
-    StreamRequest, SummarizeRequest, Summary, TargetQuery, WaitForIdleRequest, not_served,
+    CaptureArea, CaptureRequest, CapturedFrame, ClipboardText, CompareRequest, Comparison,
+    DeleteFilesRequest, DownloadedFile, Executor, ExtractRequest, Extraction, FenceRequest,
+    FileInfo, FileRequest, FrameTile, FrameUpdate, HumanInput, HumanInputKind, IdleReport,
+    ImageFormat, LookUpRequest, MarkInputRequest, Observation, ObserveRequest, PageText,
+    Perception, PerformRequest, PlanRequest, PlannedDecision, Planner, PointerCheck,
+    PointerRequest, PutFile, ReadClipboardRequest, ReadPageRequest, ReleaseRequest, RenewRequest,
+    ResolveRequest, ResolvedTarget, Result, ResultStream, StreamRequest, SummarizeRequest, Summary,
+    TargetQuery, WaitForIdleRequest, not_served,
 };
 use motorium_proto::v1::common as wire;
 use sha2::{Digest as _, Sha256};
@@ -103,6 +104,7 @@ struct DesktopState {
     /// URL of the page, if the window is a browser.
     page: Option<String>,
     page_text: &'static str,
+    clipboard: ClipboardText,
     /// Requests for extractions.
     extracted_from: Vec<ExtractRequest>,
 
@@ -305,6 +307,14 @@ impl SimulatedDesktop {
         self.state().page = Some(url.to_owned());
     }
 
+    /// Sets what the clipboard has.
+    pub(crate) fn copy(&self, text: &str, withheld: bool) {
+        self.state().clipboard = ClipboardText {
+            text: text.to_owned(),
+            withheld,
+        };
+    }
+
     /// Sets the text of the page.
     pub(crate) fn write_on_page(&self, text: &'static str) {
         self.state().page_text = text;
@@ -328,6 +338,7 @@ impl SimulatedDesktop {
     /// Sets the answers to pointer checks, in order.
     pub(crate) fn locate<const N: usize>(&self, answers: [(bool, i32, i32); N]) {
         let answer = |(on_target, dx, dy)| PointerCheck {
+            requests: vec![r#"{"messages":["where is the pointer"]}"#.to_owned()],
             responses: vec![format!(r#"{{"on_target":{on_target}}}"#)],
             on_target,
             dx,
@@ -1182,6 +1193,7 @@ impl Planner for FakeServices {
                 decision: decided.expect("the phrasebook takes the goal").decision,
                 attempts: Vec::new(),
                 annotated_image: None,
+                requests: Vec::new(),
                 responses: Vec::new(),
             });
         }
@@ -1210,6 +1222,7 @@ impl Planner for FakeServices {
             decision,
             attempts: state.attempts.clone(),
             annotated_image,
+            requests: vec![format!(r#"{{"messages":["step {position}"]}}"#)],
             responses: vec![format!(r#"{{"thought":{position}}}"#)],
         })
     }
@@ -1226,6 +1239,10 @@ impl Planner for FakeServices {
                 calls: u32::from(written.is_some()),
                 ..Usage::default()
             },
+            requests: written
+                .iter()
+                .map(|_| r#"{"messages":["what was done"]}"#.to_owned())
+                .collect(),
             responses: written
                 .map(|text| format!(r#"{{"summary":"{text}"}}"#))
                 .into_iter()
@@ -1248,6 +1265,7 @@ impl Planner for FakeServices {
                     calls: 1,
                     ..Usage::default()
                 },
+                requests: vec![r#"{"messages":["read it"]}"#.to_owned()],
                 responses: vec![r#"{"extracted":1}"#.to_owned()],
             }),
         }
@@ -1277,6 +1295,7 @@ impl Planner for FakeServices {
             element: Some(element.id),
             candidates: Vec::new(),
             usage: Usage::default(),
+            requests: Vec::new(),
             responses: Vec::new(),
         })
     }
@@ -1324,6 +1343,11 @@ fn stopped() -> ActionOutcome {
 
 #[async_trait]
 impl Executor for FakeServices {
+    async fn read_clipboard(&self, _: ReadClipboardRequest) -> Result<ClipboardText> {
+        self.0.enter("read_clipboard").await?;
+        Ok(self.0.state().clipboard.clone())
+    }
+
     async fn read_page(&self, _: ReadPageRequest) -> Result<PageText> {
         self.0.enter("read_page").await?;
         let state = self.0.state();

@@ -1,5 +1,6 @@
 //! A call of a backend in progress: what it has used, how often it may still ask its provider again, and until when.
 //!
+//! - [`exchange`]: requests and responses, as they are kept
 //! - [`retry`]: number and backoff of retries
 //! - [`sleeper`]: waits between attempts, injected
 //! - [`usage_meter`]: usage, counted while the call runs
@@ -7,6 +8,7 @@
 //! Invariant: this is the only place that retries a provider. A retry repeats the one request that failed, and the
 //! requests of a decision share one number of retries, so that they do not multiply.
 
+pub mod exchange;
 pub mod retry;
 pub mod sleeper;
 pub mod usage_meter;
@@ -19,6 +21,7 @@ use motorium_proto::domain::decision::Usage;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use self::exchange::AnsweredRequest;
 use self::retry::RetryPolicy;
 use self::sleeper::{Sleeper, TokioSleeper};
 use self::usage_meter::UsageMeter;
@@ -59,7 +62,7 @@ pub struct CallContext {
     /// End of the time for the call; `None` for no limit.
     deadline: Option<Instant>,
     retries: Arc<AtomicU32>,
-    responses: Arc<Mutex<Vec<Value>>>,
+    answered: Arc<Mutex<Vec<AnsweredRequest>>>,
 }
 
 impl Default for CallContext {
@@ -78,7 +81,7 @@ impl CallContext {
             sleeper,
             deadline: None,
             retries: Arc::default(),
-            responses: Arc::default(),
+            answered: Arc::default(),
         }
     }
 
@@ -97,22 +100,16 @@ impl CallContext {
         self.limits.max_repairs
     }
 
-    /// Keeps a provider's response for the record of the task.
-    pub(super) fn keep_response(&self, response: &Value) {
-        let mut kept = self
-            .responses
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        kept.push(response.clone());
+    /// Keeps a request and the provider's response for the record of the task.
+    pub(super) fn keep(&self, request: Value, response: Value) {
+        let mut kept = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(AnsweredRequest { request, response });
     }
 
-    /// Returns the provider's responses so far, in order.
+    /// Returns the requests so far with the provider's responses, in order.
     #[must_use]
-    pub fn responses(&self) -> Vec<Value> {
-        let kept = self
-            .responses
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+    pub fn answered(&self) -> Vec<AnsweredRequest> {
+        let kept = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         kept.clone()
     }
 

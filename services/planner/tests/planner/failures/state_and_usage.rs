@@ -198,6 +198,29 @@ async fn every_response_is_kept_as_it_was_sent() {
         .collect();
     assert_eq!(texts.len(), 2, "also the one that was no decision");
     assert_eq!(texts[0], "no");
+    let requests: Vec<Value> = planned
+        .requests
+        .iter()
+        .map(|request| serde_json::from_str(request).unwrap())
+        .collect();
+    let received = stage.claude.received();
+    let shown = planned.annotated_image.as_ref().unwrap().sha256;
+    let name = format!("<image artifacts/{}>", motorium_text::hex::encode(&shown));
+    // The provider was overloaded at first when it was sent the second one.
+    let answered = [&received[0], &received[2]];
+    assert_eq!(requests.len(), 2);
+    for (kept, sent) in requests.iter().zip(answered) {
+        assert_eq!(kept["system"], sent["system"]);
+        assert_eq!(kept["tools"], sent["tools"]);
+        let text = kept.to_string();
+        assert!(text.contains(&name), "{text}");
+        assert!(!text.contains("base64,") && !text.contains("characters of base64"));
+    }
+    let repair = requests[1].to_string();
+    assert!(
+        repair.contains(r#""text":"no""#),
+        "the repair shows the response: {repair}"
+    );
     assert!(texts[1].contains("\"click\""), "{texts:?}");
 
     // Also those of a backend before.
@@ -205,6 +228,7 @@ async fn every_response_is_kept_as_it_was_sent() {
     let planned = stage.plan().await.unwrap();
     assert_eq!(planned.decision.backend, "operator");
     assert_eq!(planned.responses.len(), 3);
+    assert_eq!(planned.requests.len(), 3);
 
     let long = "x".repeat(600_000);
     let stage = Setup::with(vec![says(&long), good()]).await;

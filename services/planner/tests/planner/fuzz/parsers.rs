@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use motorium_planner::backends::call::exchange::ExchangeTexts;
 use motorium_planner::backends::chat_som::ChatSom;
 use motorium_planner::backends::claude_computer::ClaudeComputer;
 use motorium_planner::backends::claude_som::ClaudeSom;
@@ -295,11 +296,11 @@ impl ParserFixture {
     fn answer(&self, question: &Question, text: &str) -> Option<QuestionResult> {
         let value = (question.check)(text, Some(&self.view)).ok()?;
         let usage = Usage::default();
-        let responses = Vec::new();
+        let exchange = ExchangeTexts::default();
         Some(QuestionResult {
             value,
             usage,
-            responses,
+            exchange,
         })
     }
 

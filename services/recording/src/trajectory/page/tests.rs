@@ -20,7 +20,7 @@ use super::*;
 use crate::trajectory::check_page;
 use motorium_task::event::{
     ActionIntended, Artifact, Event, Failure, Observed, PointerChecked, RecordedEvent, ResultFile,
-    UserRequest, UserRequestKind,
+    StoredExchange, UserRequest, UserRequestKind,
 };
 use motorium_task::owner::Owner;
 use motorium_task::screen::Fingerprint;
@@ -79,7 +79,7 @@ fn decided(progress: &str, thought: &str, next: Next) -> Event {
         }),
         elapsed: Duration::from_millis(2300),
         annotated_image: None,
-        responses: None,
+        exchange: StoredExchange::default(),
     }
 }
 
@@ -223,7 +223,7 @@ fn beside(say: impl Fn(&str, &str) -> String) -> Vec<Event> {
         corrections: 1,
         image: None,
         usage: Usage::default(),
-        responses: None,
+        exchange: StoredExchange::default(),
     };
     let off_target = PointerChecked {
         on_target: false,
@@ -281,7 +281,7 @@ fn beside(say: impl Fn(&str, &str) -> String) -> Vec<Event> {
             json: "1".into(),
             usage: Usage::default(),
             sources: vec![],
-            responses: None,
+            exchange: StoredExchange::default(),
         },
     ]
 }

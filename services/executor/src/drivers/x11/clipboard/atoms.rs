@@ -19,6 +19,8 @@ x11rb::atom_manager! {
         UTF8_STRING,
         TEXT,
         PLAIN_UTF8: b"text/plain;charset=utf-8",
+        // Password managers offer it beside a password, so that clipboard managers keep no copy.
+        PASSWORD_HINT: b"x-kde-passwordManagerHint",
         _MOTORIUM_SELECTION,
         _MOTORIUM_TIME,
     }

@@ -25,6 +25,7 @@ use super::connection;
 use crate::drivers::Error;
 use crate::drivers::clipboard_content::ClipboardContent;
 use crate::drivers::pause::pause;
+use motorium_proto::service::ClipboardText;
 
 mod atoms;
 mod content;
@@ -124,6 +125,11 @@ impl Clipboard {
     /// Restores the content from before the last paste, if that has not happened yet.
     pub(super) fn restore(&self) -> Result<(), Error> {
         self.call(Owner::restore)
+    }
+
+    /// Returns the text, as a program would paste it that knows nothing of temporary offers.
+    pub(super) fn read_text(&self) -> Result<ClipboardText, Error> {
+        self.call(Owner::read_text)
     }
 
     /// Restores the content from before the last paste, and returns everything that would be lost with this process.

@@ -8,6 +8,7 @@ use std::os::fd::AsFd as _;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
+use motorium_proto::service::ClipboardText;
 use motorium_x11::{Connection, Waker, ignore_gone};
 use tokio::time::Instant;
 use x11rb::connection::Connection as _;
@@ -610,6 +611,36 @@ impl Owner {
         Ok(Content::of_forms(forms))
     }
 
+    /// Returns the text of the clipboard. That of a temporary offer is not what the user has copied, so the content before it
+    /// counts.
+    pub(super) fn read_text(&mut self) -> Result<ClipboardText, Error> {
+        let slot = self.slot(Selection::Clipboard);
+        let (held, target) = (&self.held[slot], self.atoms.UTF8_STRING);
+        let offered = held.offered.as_ref().map(|offer| &offer.content);
+        if let Some(content) = held.previous.as_ref().or(offered) {
+            return Ok(text_of(content.form(target)));
+        }
+        let selection = held.atom;
+        if self.owner_of(selection)? == x11rb::NONE {
+            return Ok(ClipboardText::default());
+        }
+        let targets = self.fetch(selection, self.atoms.TARGETS)?;
+        let targets = targets.map(|form| atoms_of(&form.data)).unwrap_or_default();
+        if targets.contains(&self.atoms.PASSWORD_HINT) {
+            return Ok(ClipboardText {
+                withheld: true,
+                ..ClipboardText::default()
+            });
+        }
+        // Some programs answer a request for a text with an image.
+        let is_text = targets.is_empty() || targets.contains(&target);
+        let form = match is_text {
+            true => self.fetch(selection, target)?,
+            false => None,
+        };
+        Ok(text_of(form.as_ref()))
+    }
+
     /// Reads one representation from the current owner; `None` if it does not have it or does not respond.
     fn fetch(&mut self, selection: Atom, target: Atom) -> Result<Option<Representation>, Error> {
         let property = self.atoms._MOTORIUM_SELECTION;
@@ -760,6 +791,15 @@ fn put(
         )
         .or_display_error(link)?;
     Ok(())
+}
+
+/// Returns the text of a representation; empty without one.
+fn text_of(form: Option<&Representation>) -> ClipboardText {
+    let text = form.map(|form| String::from_utf8_lossy(&form.data).into_owned());
+    ClipboardText {
+        text: text.unwrap_or_default(),
+        withheld: false,
+    }
 }
 
 fn atoms_of(data: &[u8]) -> Vec<Atom> {
