@@ -4,6 +4,8 @@
 
 #![expect(clippy::print_stdout, reason = "prints the table with --nocapture")]
 
+mod screens;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::SystemTime;
