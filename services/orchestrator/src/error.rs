@@ -14,6 +14,8 @@ pub mod reason {
     pub const DESKTOP_ADDRESS_DENIED: &str = "DESKTOP_ADDRESS_DENIED";
     pub const RUNS_ELSEWHERE: &str = "RUNS_ELSEWHERE";
     pub const NOT_DEPLOYMENT_ADMIN: &str = "NOT_DEPLOYMENT_ADMIN";
+    pub const TOO_MANY_EXPORTS: &str = "TOO_MANY_EXPORTS";
+    pub const EXPORT_STALLED: &str = "EXPORT_STALLED";
     pub const TOO_MANY_UPLOADS: &str = "TOO_MANY_UPLOADS";
     pub const TOO_MANY_WATCHES: &str = "TOO_MANY_WATCHES";
     pub const UPLOAD_STALLED: &str = "UPLOAD_STALLED";
@@ -89,6 +91,10 @@ pub enum Error {
     CorruptLog { detail: String },
     #[error("the trajectory cannot be exported: {detail}")]
     ExportFailed { detail: String },
+    #[error("too many exports are being made; repeat the call when others have ended")]
+    TooManyExports,
+    #[error("the export has stalled: nothing of it was received for 30 s; export again")]
+    ExportStalled,
     #[error("too many files are being uploaded; repeat the call when others have ended")]
     TooManyUploads,
     #[error(
@@ -216,6 +222,12 @@ impl Error {
             }
             Error::ExportFailed { .. } => {
                 ErrorReport::new(Code::Internal, reason::EXPORT_FAILED, message)
+            }
+            Error::TooManyExports => {
+                ErrorReport::new(Code::ResourceExhausted, reason::TOO_MANY_EXPORTS, message)
+            }
+            Error::ExportStalled => {
+                ErrorReport::new(Code::DeadlineExceeded, reason::EXPORT_STALLED, message)
             }
             Error::TooManyUploads => {
                 ErrorReport::new(Code::ResourceExhausted, reason::TOO_MANY_UPLOADS, message)

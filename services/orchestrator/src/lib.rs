@@ -55,7 +55,7 @@ use tokio::task::JoinHandle;
 pub use config::{Config, Settings};
 use desktops::task_files::TaskFiles;
 use desktops::{DesktopPool, probe};
-use edge::{Edge, PolicySettings, UploadSlots, WatchSlots};
+use edge::{CallSlots, Edge, PolicySettings, WatchSlots};
 pub use error::{Error, reason};
 use instance::Instance;
 use motorium_proto::domain::id::TaskName;
@@ -168,7 +168,8 @@ impl Orchestrator {
             heartbeat: HEARTBEAT_INTERVAL,
             scope: TaskScope::All,
             audit: audit.clone(),
-            uploads: UploadSlots::default(),
+            uploads: CallSlots::for_uploads(),
+            exports: CallSlots::for_exports(),
             watches: WatchSlots::default(),
             operators: operators.clone(),
             screens: screens.clone(),

@@ -105,6 +105,66 @@ async fn the_log_of_many_labels_is_moved_into_the_database() {
     check_log_is_moved((0..170).map(labelled)).await;
 }
 
+fn log_of(database: &Path) -> u64 {
+    let log = database.with_extension("db-wal");
+    fs::metadata(log).map_or(0, |log| log.len())
+}
+
+/// Bytes of a task of the tests of the log's limit, and the limit with one such write.
+const TASK_BYTES: usize = 8 << 20;
+const MAX_LOG: u64 = (256 << 20) + 2 * TASK_BYTES as u64;
+
+#[tokio::test]
+async fn the_log_of_writes_without_a_pause_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("motorium.db");
+    let store = open(&file).await.unwrap();
+    let mut longest = 0;
+    // Eight callers, so that the next write waits already when one ends.
+    for round in 0..8 {
+        let creations =
+            (0..8).map(|number| store.create_task(task(&format!("t{round}-{number}"), TASK_BYTES)));
+        for created in futures::future::join_all(creations).await {
+            created.unwrap();
+        }
+        longest = longest.max(log_of(&file));
+    }
+    assert!(longest <= MAX_LOG, "the log has {} MiB", longest >> 20);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_reader_that_keeps_the_log_does_not_let_it_grow_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("motorium.db");
+    let store = open(&file).await.unwrap();
+    let options = SqliteConnectOptions::new().filename(&file);
+    let mut reader = SqliteConnection::connect_with(&options).await.unwrap();
+    let mut reading = reader.begin().await.unwrap();
+    sqlx::query("SELECT count(*) FROM task")
+        .fetch_one(&mut *reading)
+        .await
+        .unwrap();
+    // Twice what the log may have.
+    let mut refused = None;
+    for number in 0..128 {
+        let created = store
+            .create_task(task(&format!("t{number}"), TASK_BYTES))
+            .await;
+        if let Err(error) = created {
+            refused = Some((number, error));
+            break;
+        }
+    }
+    let (number, refused) = refused.expect("a write beyond the limit");
+    assert!(matches!(refused, Error::Busy { .. }), "{refused}");
+    assert!(log_of(&file) <= 2 * MAX_LOG, "{number} tasks");
+    reading.rollback().await.unwrap();
+    store.create_task(task("again", TASK_BYTES)).await.unwrap();
+    assert!(log_of(&file) <= MAX_LOG, "the log is emptied");
+    store.close().await;
+}
+
 #[tokio::test]
 async fn two_stores_can_share_one_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -26,6 +26,9 @@ pub const DELETE: &str = "delete";
 /// Meaning of texts that cost money.
 pub const PAY: &str = "pay";
 
+/// Entry of `[icons]` for icons that control what is shown or played.
+const CONTROL_ICON: &str = "control";
+
 /// Minimum length of a word that is recognised in pieces, in characters. Shorter ones arise from ordinary adjacent words.
 const MIN_SPLIT_CHARS: usize = 6;
 /// Minimum length if one piece is a single letter, which is rarely a word of its own.
@@ -182,6 +185,12 @@ impl Lexicon {
     pub fn meanings_of_icon(&self, name: &str) -> Meanings {
         let plain = NormalisedText::of(name);
         matching(&self.icons, |list| list.contains(&plain))
+    }
+
+    /// Returns true for the name of an icon that controls what is shown or played, and confirms nothing.
+    #[must_use]
+    pub fn is_control_icon(&self, name: &str) -> bool {
+        self.meanings_of_icon(name).contains(CONTROL_ICON)
     }
 
     /// Returns the meanings of a function's name. A word may be a prefix there, as in `deletefile`.

@@ -10,13 +10,18 @@ use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::serve_application;
 use motorium_tests::services::{AllInOne, TestSetup};
 
-const NAMES: &str = "--host-resolver-rules=MAP *.test 127.0.0.1";
-const DENIED: &str = "--set=executor.rules.denied_url_hosts=[\"pay.test\"]";
+const NAMES: &str = "--host-resolver-rules=MAP *.test 127.0.0.1, MAP *.com:80 127.0.0.1:PORT, MAP *.com:443 127.0.0.1:PORT";
+const DENIED: &str = "--set=executor.rules.denied_url_hosts=[\"pay.test\", \"www.pay.com\"]";
 
-/// Ways to open an address, of which `PORT` is the port: in one text, and in two.
-const ATTEMPTS: [&str; 2] = [
-    "type \"pay.test:PORT/typed\", press Enter",
-    "type \"pay.te\", type \"st:PORT/pieces\", press Enter",
+/// Ways to open an address, of which `PORT` is the port, and the host that is denied: in one text, in two, and a name that the browser
+/// completes.
+const ATTEMPTS: [(&str, &str); 3] = [
+    ("type \"pay.test:PORT/typed\", press Enter", "pay.test"),
+    (
+        "type \"pay.te\", type \"st:PORT/pieces\", press Enter",
+        "pay.test",
+    ),
+    ("type \"pay\", press ctrl+Enter", "www.pay.com"),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -31,7 +36,7 @@ async fn a_denied_host_is_not_opened_by_typing_its_address() {
     let (address, _serving) = serve_application(application).await;
     let port = address.rsplit(':').next().unwrap();
     let mut desktop = TestDesktop::start().await;
-    desktop.open_browser(&[NAMES], "about:blank");
+    desktop.open_browser(&[&NAMES.replace("PORT", port)], "about:blank");
     let up = AllInOne::start(TestSetup::on(&desktop), &[DENIED]).await;
     let run = async |attempt: &str| {
         let attempt = attempt.replace("PORT", port);
@@ -48,13 +53,23 @@ async fn a_denied_host_is_not_opened_by_typing_its_address() {
         asked.lock().unwrap().iter().any(is_shown).then_some(())
     })
     .await;
-    for attempt in ATTEMPTS {
+    let completed = run("type \"shop\", press ctrl+Enter").await;
+    assert_eq!(completed.code, Some(0), "{completed:?}");
+    motorium_tests::until("the completed name", async || {
+        let is_shown = |one: &String| one.starts_with("www.shop.com");
+        asked.lock().unwrap().iter().any(is_shown).then_some(())
+    })
+    .await;
+    for (attempt, denied) in ATTEMPTS {
         let refused = run(attempt).await;
         assert_ne!(refused.code, Some(0), "{attempt}: {refused:?}");
         let output = format!("{}{}", refused.stdout, refused.stderr);
-        assert!(output.contains("pay.test is denied"), "{output}");
+        assert!(output.contains(&format!("{denied} is denied")), "{output}");
     }
     let asked = asked.lock().unwrap();
-    let reached: Vec<_> = asked.iter().filter(|one| one.starts_with("pay.")).collect();
+    let reached: Vec<_> = asked
+        .iter()
+        .filter(|one| one.starts_with("pay.") || one.starts_with("www.pay."))
+        .collect();
     assert!(reached.is_empty(), "{reached:?}");
 }

@@ -8,9 +8,11 @@
 mod approvals;
 mod artifacts;
 mod audited;
+mod call_slots;
 mod commands;
 mod deletion;
 mod desktops;
+mod exports;
 mod operate;
 mod ownership;
 mod policy;
@@ -19,7 +21,6 @@ mod screen;
 mod session_watch;
 mod sessions;
 mod trajectory;
-mod upload_slots;
 mod uploads;
 mod watch;
 mod watch_slots;
@@ -55,12 +56,12 @@ use crate::functions::Tools;
 use crate::operators::Operators;
 use crate::queue::{self, TaskScope};
 use crate::screens::Screens;
+pub use call_slots::CallSlots;
 use motorium_recording::log;
 use motorium_task::Task;
 use motorium_task::spec::LimitRules;
 use motorium_task::view::{self, UNFINISHED_STATES};
 pub use policy::PolicySettings;
-pub use upload_slots::UploadSlots;
 pub use watch_slots::WatchSlots;
 
 type RpcResult<T> = Result<Response<T>, Status>;
@@ -94,7 +95,9 @@ pub struct Edge {
     /// Records the calls that change something.
     pub audit: AuditLog,
     /// Limits the uploads at a time.
-    pub uploads: UploadSlots,
+    pub uploads: CallSlots,
+    /// Limits the exports at a time.
+    pub exports: CallSlots,
     /// Limits the watches at a time.
     pub watches: WatchSlots,
     /// Ways for the input of people who have taken tasks over.

@@ -15,6 +15,7 @@ use tonic::Status;
 use uuid::Uuid;
 
 use super::commands::request_id;
+use super::exports::deliver;
 use super::{Edge, ResponseStream, ownership, page_size, resource_id};
 use crate::error::Error;
 
@@ -109,12 +110,13 @@ impl Edge {
                 return Err(FieldError::new("format", description).into());
             }
         };
+        let slot = self.export_slot().await?;
         let pieces = transcript(self.store.clone(), &name, format).await?;
         let pieces = pieces.map(|piece| match piece {
             Ok(chunk) => Ok(wire::ExportSessionResponse { chunk }),
             Err(error) => Err(Status::from(Error::from(error))),
         });
-        Ok(pieces.boxed())
+        Ok(deliver(pieces, slot))
     }
 }
 

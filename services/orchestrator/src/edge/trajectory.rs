@@ -6,6 +6,7 @@ use futures::StreamExt as _;
 use motorium_proto::v1::orchestrator as wire;
 use tonic::Status;
 
+use super::exports::deliver;
 use super::{Edge, ResponseStream};
 use crate::error::Error;
 use motorium_recording::trajectory::Trajectory;
@@ -16,11 +17,12 @@ impl Edge {
         request: wire::ExportTrajectoryRequest,
     ) -> Result<ResponseStream<wire::ExportTrajectoryResponse>, Error> {
         let name = self.visible_task("name", &request.name).await?;
+        let slot = self.export_slot().await?;
         let gathered = Trajectory::gather(self.store.as_ref(), self.blobs.clone(), &name).await?;
         let pieces = gathered.archive().map(|piece| match piece {
             Ok(chunk) => Ok(wire::ExportTrajectoryResponse { chunk }),
             Err(error) => Err(Status::from(Error::from(error))),
         });
-        Ok(pieces.boxed())
+        Ok(deliver(pieces, slot))
     }
 }

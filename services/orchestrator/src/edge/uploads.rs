@@ -32,7 +32,8 @@ impl Edge {
     ) -> Result<wire::UploadFileResponse, Status> {
         let caller = ownership::caller()?;
         let tenant = caller.tenant().to_owned();
-        let _slot = self.uploads.take(caller.name()).await?;
+        let slot = self.uploads.take(caller.name()).await;
+        let _slot = slot.map_err(|_| Error::TooManyUploads)?;
         let mut content = BytesMut::new();
         while let Some(message) = next_chunk(&mut chunks).await? {
             if content.len() + message.chunk.len() > MAX_FILE_BYTES {

@@ -12,6 +12,7 @@ mod deletion;
 mod desktops;
 mod end_screen;
 mod end_to_end;
+mod exports;
 mod extraction;
 mod functions;
 mod graceful_shutdown;

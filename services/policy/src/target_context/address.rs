@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::TargetContext;
-use super::typed_address::{typed_addresses, unwrapped};
+use super::typed_address::{completed, completing_suffixes, typed_addresses, unwrapped};
 use crate::action::{ActionCategory, category, pastes, pastes_selection};
 use motorium_text::lexicon::{GRANT, Lexicon, Meanings};
 
@@ -33,7 +33,9 @@ impl TargetContext<'_> {
                 ActionCategory::TextEntry => self.addresses_entered(applications, argument),
                 // Text that was entered key by key is judged when it is opened.
                 ActionCategory::KeyPress if self.opens_the_line() => {
-                    self.addresses_entered(applications, "")
+                    let mut found = self.addresses_entered(applications, "");
+                    found.extend(self.completed_addresses(applications));
+                    found
                 }
                 ActionCategory::KeyPress
                 | ActionCategory::ReadOnly
@@ -61,6 +63,19 @@ impl TargetContext<'_> {
     fn opens_the_line(&self) -> bool {
         let keys = self.inputs.action.keys();
         keys.iter().any(|key| key.in_main_block() == Key::Enter)
+    }
+
+    /// Returns the addresses to which a browser completes the line, if Enter is pressed with keys for it.
+    fn completed_addresses(&self, applications: &BTreeSet<String>) -> Vec<Url> {
+        let keys = self.inputs.action.keys();
+        let holds = |key: Key| keys.iter().any(|held| held.in_main_block() == key);
+        let suffixes = completing_suffixes(holds(Key::Control), holds(Key::Shift));
+        if suffixes.is_empty() || !self.may_be_in_address_bar(applications) {
+            return Vec::new();
+        }
+        let line = &self.inputs.keyboard.line;
+        let completed = suffixes.iter().filter_map(|suffix| completed(line, suffix));
+        completed.collect()
     }
 
     fn addresses_entered(&self, applications: &BTreeSet<String>, argument: &str) -> Vec<Url> {

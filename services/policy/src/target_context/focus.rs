@@ -1,7 +1,8 @@
-//! The part of the planner's intent that a press on a text field carries out.
+//! The part of the planner's intent that a press carries out.
 //!
-//! A press there only moves the focus. Planners write the whole plan as the intent (`Click the field to enter the name and press
-//! Submit`), and the rest of it is judged when it is done. It does not decide what a text field is: perception does.
+//! A press on a text field only moves the focus, and one on another control is the first step of the plan. Planners write the
+//! whole plan as the intent (`Click the field to enter the name and press Submit`), and the rest of it is judged when it is done.
+//! It does not decide what a text field is: perception does.
 
 /// Words that name a text field, or entering text into it.
 const ENTRY_WORDS: [&str; 17] = [
@@ -31,6 +32,29 @@ const CLAUSE_WORDS: [&str; 9] = [
 ];
 const CLAUSE_PHRASES: [&str; 8] = ["然后", "之后", "接着", "以便", "再", "并", "然後", "之後"];
 const CLAUSE_SIGNS: [char; 9] = [',', ';', ':', '.', '，', '；', '：', '。', '、'];
+
+/// Words that begin a later step of a plan. `and` and `to` may name what the press itself does.
+const LATER_WORDS: [&str; 5] = ["then", "afterwards", "later", "before", "after"];
+const LATER_PHRASES: [&str; 10] = [
+    "然后", "之后", "接着", "随后", "最后", "，再", "然後", "之後", "接著", "隨後",
+];
+
+/// Returns an intent up to its second step. An intent that begins with a later step counts completely.
+pub(super) fn first_step(intent: &str) -> &str {
+    let mut starts = intent.char_indices().map(|(index, _)| index);
+    let end = starts.find(|index| {
+        let (before, rest) = intent.split_at(*index);
+        before.contains(char::is_alphanumeric) && begins_later_step(before, rest)
+    });
+    end.map_or(intent, |end| &intent[..end])
+}
+
+fn begins_later_step(before: &str, rest: &str) -> bool {
+    let word = rest.split(|letter: char| !letter.is_alphanumeric()).next();
+    let word = word.unwrap_or_default().to_lowercase();
+    let is_word = before.ends_with(char::is_whitespace) && LATER_WORDS.contains(&word.as_str());
+    is_word || LATER_PHRASES.iter().any(|phrase| rest.starts_with(phrase))
+}
 
 /// Returns the intent of a press on a text field up to the part that names the field. An intent that names none, or another
 /// target, counts completely.
@@ -113,6 +137,27 @@ mod tests {
             "Type Ann in the field and press Submit",
             "Type Ann in the field",
         );
+    }
+
+    #[test]
+    fn the_first_step_ends_before_the_second() {
+        let check = |intent: &str, expected: &str| {
+            assert_eq!(first_step(intent).trim(), expected, "{intent}");
+        };
+        check("Read the log, then erase the job", "Read the log,");
+        check("Copy the file before deleting it", "Copy the file");
+        check("点击编辑，然后删除旧的号码", "点击编辑，");
+        check("打开详情，再决定是否删除", "打开详情");
+        for whole in [
+            "Click Edit and delete it",
+            "Press it to delete the file",
+            "Then delete it",
+            "然后删除它",
+            "Authentication is removed",
+            "再次删除",
+        ] {
+            check(whole, whole);
+        }
     }
 
     #[test]

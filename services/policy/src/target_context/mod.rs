@@ -1,6 +1,7 @@
 //! The target of an action on the screen, its label and its surroundings.
 //!
-//! - `focus`: what a press on a text field carries out of the planner's intent
+//! - `content`: names of content, which are no orders
+//! - `focus`: what a press carries out of the planner's intent
 //! - `keyboard`: the target of keys and text, and what they press or fill in
 //! - `terminal`: the question that a submitted terminal line answers
 //! - `address`: address bars of browsers, and the meaning of addresses
@@ -12,6 +13,7 @@
 //! It does not decide: `engine` does.
 
 mod address;
+mod content;
 mod focus;
 mod keyboard;
 mod terminal;
@@ -25,7 +27,8 @@ use url::Url;
 
 use self::address::meanings_of_address;
 pub(super) use self::address::{hosts, origins, schemes};
-use self::focus::intent_of_focusing;
+use self::content::{is_entry, is_titled, shows_content, without_name};
+use self::focus::{first_step, intent_of_focusing};
 use super::action::{ActionCategory, ActionInputs, category};
 use motorium_task::approval_context::is_dialog;
 use motorium_task::screen::{bounds_on_display, without_time_digits};
@@ -45,6 +48,10 @@ const ICON_KINDS: [ElementKind; 3] = [ElementKind::Icon, ElementKind::Button, El
 const MIN_SENTENCE_WORDS: usize = 2;
 /// Minimum number of characters of a sentence in scripts without spaces.
 const MIN_SENTENCE_CHARS: usize = 5;
+
+/// Minimum length of a link that may be a sentence, in words and in ideographs.
+const MIN_LONG_LINK_WORDS: usize = 5;
+const MIN_LONG_LINK_IDEOGRAPHS: usize = 9;
 
 /// The target of an action and the screen around it.
 pub(super) struct TargetContext<'a> {
@@ -101,7 +108,7 @@ impl<'a> TargetContext<'a> {
             .elements()
             .map(|(other, bounds)| (bounds, other))
             .filter(|(bounds, other)| {
-                touches(own, *bounds) && !are_two_buttons(element, own, other, *bounds)
+                touches(own, *bounds) && !are_two_controls(element, own, other, *bounds)
             })
             .collect();
         row.sort_by_key(|(bounds, _)| bounds.min.x);
@@ -133,14 +140,7 @@ impl<'a> TargetContext<'a> {
         match category {
             ActionCategory::ReadOnly => Meanings::new(),
             ActionCategory::Press => self.meanings_of_press(words),
-            ActionCategory::Drop => {
-                let mut meanings = words.meanings_of_drop(&self.text());
-                meanings.extend(words.meanings_of_sentence(&self.inputs.planned.intent));
-                if self.drags_within_element() {
-                    meanings.extend(self.meanings_of_press(words));
-                }
-                meanings
-            }
+            ActionCategory::Drop => self.meanings_of_drop(words),
             ActionCategory::KeyPress => self.of_keys(words, applications),
             ActionCategory::TextEntry => self.meanings_of_entry(words, applications, argument),
             ActionCategory::Navigation => {
@@ -149,6 +149,31 @@ impl<'a> TargetContext<'a> {
                 meanings
             }
         }
+    }
+
+    fn meanings_of_drop(&self, words: &Lexicon) -> Meanings {
+        let onto_entry = self.element.filter(|element| is_entry(element));
+        let mut meanings = match onto_entry {
+            // It says where something is put in a list.
+            Some(entry) if is_titled(entry) => Meanings::new(),
+            _ => words.meanings_of_drop(&self.text()),
+        };
+        let mut intent = self.inputs.planned.intent.clone();
+        for entry in self.dragged().into_iter().chain(onto_entry) {
+            intent = without_name(&intent, &entry.content);
+        }
+        meanings.extend(words.meanings_of_sentence(&intent));
+        if self.drags_within_element() {
+            meanings.extend(self.meanings_of_press(words));
+        }
+        meanings
+    }
+
+    /// Returns the element at which a drag starts.
+    fn dragged(&self) -> Option<&'a Element> {
+        let from = *self.inputs.action.targets().next()?;
+        let start = CaptureRect::new(from, CapturePoint::new(from.x + 1, from.y + 1));
+        element_at(self.inputs, start)
     }
 
     /// Returns true if a drag starts and ends on the same element. This presses it or moves a slider.
@@ -174,8 +199,16 @@ impl<'a> TargetContext<'a> {
 
     fn meanings_of_press(&self, words: &Lexicon) -> Meanings {
         let text = self.text();
+        if let Some(intent) = self.intent_of_viewing(&text) {
+            return words.meanings_of_sentence(&intent);
+        }
         let mut meanings = self.meanings_of_text(words, &text);
-        meanings.extend(words.meanings_of_sentence(self.intent_of_press()));
+        let says_what_it_does = !has_no_words(&text) && !meanings.contains(AFFIRM);
+        let intent = match says_what_it_does {
+            true => first_step(self.intent_of_press()),
+            false => self.intent_of_press(),
+        };
+        meanings.extend(words.meanings_of_sentence(intent));
         if self.has_no_label(&text) || meanings.contains(AFFIRM) {
             meanings.extend(self.surroundings(words));
         }
@@ -198,6 +231,14 @@ impl<'a> TargetContext<'a> {
         leave_question(elements.map(|element| element.content.as_str())).is_some()
     }
 
+    /// Returns the intent without the name of the content that the target shows; `None` if it may be more than a name. In a
+    /// dialog, an entry of a list may be an answer.
+    fn intent_of_viewing(&self, text: &str) -> Option<String> {
+        let intent = self.intent_of_press();
+        let element = self.element.filter(|_| self.title().is_none())?;
+        shows_content(element, text, intent).then(|| without_name(intent, text))
+    }
+
     /// Returns the part of the intent that a press carries out. In a dialog, a field may be a button that looks like one.
     fn intent_of_press(&self) -> &str {
         let intent = &self.inputs.planned.intent;
@@ -208,15 +249,26 @@ impl<'a> TargetContext<'a> {
         }
     }
 
-    fn is_field(&self) -> bool {
-        self.element
-            .is_some_and(|element| element.kind == ElementKind::TextField)
+    /// Returns true if the target is a text field, or a text in one.
+    pub(super) fn is_field(&self) -> bool {
+        let Some(element) = self.element else {
+            return false;
+        };
+        let centre = self.bounds_of(element).center();
+        let is_in_field = || {
+            self.elements()
+                .any(|(other, bounds)| is_text_field(other) && bounds.contains(centre))
+        };
+        is_text_field(element) || (element.kind == ElementKind::Label && is_in_field())
     }
 
     /// Returns the meanings of a label or icon name. A label that is only a price is a buy button.
     fn meanings_of_text(&self, words: &Lexicon, text: &str) -> Meanings {
-        let mut meanings = words.meanings_of_label(text);
         let kind = self.element.map(|element| element.kind);
+        if kind == Some(ElementKind::Icon) && words.is_control_icon(text) {
+            return Meanings::new();
+        }
+        let mut meanings = words.meanings_of_label(text);
         if kind.is_some_and(|kind| ICON_KINDS.contains(&kind)) {
             meanings.extend(words.meanings_of_icon(text));
         }
@@ -228,9 +280,9 @@ impl<'a> TargetContext<'a> {
 
     /// Returns the meanings of the surroundings: nearby sentences, headings above, and the title of a dialog.
     fn surroundings(&self, words: &Lexicon) -> Meanings {
-        let near = self
-            .near()
-            .filter(|(element, bounds)| !self.is_other_button(element, *bounds));
+        let near = self.near().filter(|(element, bounds)| {
+            !self.is_other_button(element, *bounds) && !self.explains_button_below(words, *bounds)
+        });
         let texts = near
             .filter(|(element, bounds)| is_sentence(&element.content) || self.is_headed_by(*bounds))
             .map(|(element, _)| element.content.as_str());
@@ -242,12 +294,30 @@ impl<'a> TargetContext<'a> {
         meanings
     }
 
-    /// Returns true for another button than the target: its label says what it does itself, and asks nothing. A question is not
-    /// taken for one, however it was detected.
+    /// Returns true for another button or link than the target: its label says what it does itself, and asks nothing. A question is
+    /// not taken for one, however it was detected.
     fn is_other_button(&self, element: &Element, bounds: CaptureRect) -> bool {
         let is_target = self.bounds.is_some_and(|own| own.intersects(&bounds));
         let is_question = element.content.trim_end().ends_with(['?', '？']);
-        is_button(element) && !is_target && !is_question
+        (is_button(element) || is_short_link(element)) && !is_target && !is_question
+    }
+
+    /// Returns true for a text below the target that is closer to a risky button below it, and so tells what that one does.
+    fn explains_button_below(&self, words: &Lexicon, text: CaptureRect) -> bool {
+        let below = |upper: CaptureRect, lower: CaptureRect| {
+            let overlaps = upper.min.x < lower.max.x && lower.min.x < upper.max.x;
+            (overlaps && lower.min.y >= upper.max.y).then(|| lower.min.y - upper.max.y)
+        };
+        let Some(own) = self.bounds.filter(|own| text.min.y >= own.max.y) else {
+            return false;
+        };
+        let distance = text.min.y - own.max.y;
+        self.in_window().any(|(button, bounds)| {
+            let is_closer = below(text, bounds).is_some_and(|gap| gap < distance);
+            let mut meanings = words.meanings_of_label(&button.content);
+            meanings.remove(AFFIRM);
+            is_button(button) && is_closer && !meanings.is_empty()
+        })
     }
 
     /// Returns the elements around the target, in the active window.
@@ -327,8 +397,10 @@ fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<String> {
 /// Returns true if a text has no words, only a symbol or a letter such as `✓` or `Y`.
 fn has_no_words(text: &str) -> bool {
     let plain = NormalisedText::of(text);
-    // A single letter is a symbol or a mnemonic. One ideograph may be a word, such as `删`.
-    plain.characters.is_empty() && plain.words.iter().map(String::len).sum::<usize>() < 2
+    let is_number = plain.words.iter().all(|word| word.parse::<u64>().is_ok());
+    // A single letter is a symbol or a mnemonic. One ideograph may be a word, such as `删`, and a digit is a page or a day.
+    let is_short = plain.words.iter().map(String::len).sum::<usize>() < 2;
+    plain.characters.is_empty() && is_short && (plain.words.is_empty() || !is_number)
 }
 
 /// Returns the smallest element that contains the centre of a box, or whose centre is in the box.
@@ -357,19 +429,59 @@ fn is_button(element: &Element) -> bool {
     element.kind == ElementKind::Button && element.interactable
 }
 
+fn is_text_field(element: &Element) -> bool {
+    element.kind == ElementKind::TextField
+}
+
+/// Returns true for a link that is named like a button. A longer one may be a sentence that is to be agreed to.
+fn is_short_link(element: &Element) -> bool {
+    let plain = NormalisedText::of(&element.content);
+    let is_short = plain.words.len() < MIN_LONG_LINK_WORDS
+        && plain.characters.chars().count() < MIN_LONG_LINK_IDEOGRAPHS;
+    element.kind == ElementKind::Link && element.interactable && is_short
+}
+
+/// Returns true for a control whose label is a text of its own.
+fn is_control(element: &Element) -> bool {
+    let kinds = [
+        ElementKind::Button,
+        ElementKind::Link,
+        ElementKind::Tab,
+        ElementKind::MenuItem,
+        ElementKind::ListItem,
+    ];
+    kinds.contains(&element.kind) && element.interactable
+}
+
 /// Minimum distance of two buttons with a label each, in pixels. The space between two words of HTML is wider, and a label that was
 /// cut in two has none.
 const MIN_BUTTON_GAP: i32 = 3;
 
-/// Returns true for two buttons beside each other, as in a toolbar: they have a label each.
-fn are_two_buttons(
+/// Returns true for two controls beside each other, as in a toolbar or a row of a table: they have a label each.
+fn are_two_controls(
     element: &Element,
     own: CaptureRect,
     other: &Element,
     bounds: CaptureRect,
 ) -> bool {
     let gap = own.min.x.max(bounds.min.x) - own.max.x.min(bounds.max.x);
-    is_button(element) && is_button(other) && gap >= MIN_BUTTON_GAP
+    let are_buttons = is_button(element) && is_button(other);
+    let are_controls = is_control(element) && is_control(other);
+    // Chinese has no spaces within a label.
+    let are_chinese = is_chinese_word(&element.content) && is_chinese_word(&other.content);
+    // A quarter of the height is wider than a space. A link may be found in several pieces, with a space between them.
+    let wide_gap = (own.height().min(bounds.height()) / 4).max(MIN_BUTTON_GAP);
+    let min_gap = match are_buttons || are_chinese {
+        true => MIN_BUTTON_GAP,
+        false => wide_gap,
+    };
+    are_controls && gap >= min_gap
+}
+
+/// Returns true for a text of two ideographs or more, and nothing else. A single one may be a part of a label that is written apart.
+fn is_chinese_word(text: &str) -> bool {
+    let plain = NormalisedText::of(text);
+    plain.words.is_empty() && plain.characters.chars().count() >= 2
 }
 
 /// Returns the area around a target whose texts may count, for a display scale.

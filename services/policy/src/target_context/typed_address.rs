@@ -114,6 +114,31 @@ pub(crate) fn typed_addresses(text: &str) -> Vec<Url> {
     readings.into_iter().flatten().collect()
 }
 
+/// Returns the top-level domains with which browsers complete a name if Enter is pressed with these keys. Chromium knows ctrl
+/// alone, Firefox has had one for each of the three.
+pub(super) fn completing_suffixes(ctrl: bool, shift: bool) -> &'static [&'static str] {
+    match (ctrl, shift) {
+        (true, false) => &["com"],
+        (false, true) => &["net"],
+        (true, true) => &["com", "org"],
+        (false, false) => &[],
+    }
+}
+
+/// Returns the address to which browsers complete a text: `www.pay.com` for `pay`. A text with a space is a search.
+pub(super) fn completed(text: &str, suffix: &str) -> Option<Url> {
+    let text = text.trim();
+    if text.is_empty() || text.contains(char::is_whitespace) {
+        return None;
+    }
+    let (scheme, name) = text.split_once("://").unwrap_or(("https", text));
+    let end = name.find([':', '/', '\\', '?', '#']);
+    let (host, rest) = name.split_at(end.unwrap_or(name.len()));
+    let www = if host.starts_with("www.") { "" } else { "www." };
+    let address = Url::parse(&format!("{scheme}://{www}{host}.{suffix}{rest}"));
+    address.ok().filter(|_| !host.is_empty())
+}
+
 /// Returns an address and the addresses that it wraps: `view-source:file:///x` and `file:///x`.
 pub(super) fn unwrapped(address: Url) -> Vec<Url> {
     let mut found = vec![address];
@@ -269,6 +294,24 @@ fn before_path(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_completed_as_browsers_do() {
+        let check = |typed: &str, expected: Option<&str>| {
+            let address = completed(typed, "com").map(String::from);
+            assert_eq!(address.as_deref(), expected, "{typed}");
+        };
+        check("pay", Some("https://www.pay.com/"));
+        check("www.pay", Some("https://www.pay.com/"));
+        check(
+            "pay:8443/login?a=b",
+            Some("https://www.pay.com:8443/login?a=b"),
+        );
+        check("http://pay/x", Some("http://www.pay.com/x"));
+        check("how to pay", None);
+        check("", None);
+        check("/etc/passwd", None);
+    }
 
     fn readings(typed: &str) -> Vec<String> {
         let found = typed_addresses(typed).into_iter();

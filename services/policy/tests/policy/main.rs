@@ -4,6 +4,8 @@
 
 #![expect(clippy::print_stdout, reason = "prints the table with --nocapture")]
 
+mod screens;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::SystemTime;
@@ -633,7 +635,7 @@ fn an_own_policy_judges_typed_addresses_like_opened_ones() {
         @id("all") permit (principal, action, resource);
         @id("inside") forbid (principal, action == Action::"perform", resource)
         when {
-          resource.address_hosts.containsAny(["127.0.0.1", "[::1]", "localhost", "intranet"]) ||
+          resource.address_hosts.containsAny(["127.0.0.1", "[::1]", "localhost", "intranet", "www.intranet.com"]) ||
           resource.address_schemes.contains("file")
         };
     "#;
@@ -719,6 +721,28 @@ fn an_own_policy_judges_typed_addresses_like_opened_ones() {
         "view-source:file:a@b/etc/passwd",
     ] {
         check(address, "refused");
+    }
+    for (keys, name, expected) in [
+        ("ctrl+Return", "intranet", "refused"),
+        ("Return", "intranet", "allowed"),
+        ("shift+ctrl+KP_Enter", "intranet", "refused"),
+        ("ctrl+Return", "www.intranet", "refused"),
+        ("ctrl+Return", "example", "allowed"),
+        ("ctrl+Return", "the intranet", "allowed"),
+    ] {
+        let completed = Case {
+            keys: Some(keys.to_owned()),
+            before: name.to_owned(),
+            in_bar: true,
+            app: Some("chromium".to_owned()),
+            ..Case::default()
+        };
+        assert_eq!(
+            verdict_of(&completed),
+            expected,
+            "{}",
+            completed.described()
+        );
     }
     for address in [
         "https://example.org",

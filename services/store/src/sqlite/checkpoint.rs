@@ -5,9 +5,12 @@
 //! a separate connection does it without blocking writes.
 //!
 //! Under continuous writes, a passive checkpoint never resets the log, which keeps growing. Once the log is long, a
-//! blocking checkpoint pauses writes for its small remainder.
+//! blocking checkpoint pauses writes for its small remainder. It does not get the lock between writes that follow each other
+//! without a pause, and so [`LogLimit`] has the writing thread itself wait for one before the log grows further.
+//!
+//! Invariant: the file of the log has at most `MAX_LOG_BYTES` and one batch of writes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sqlx::SqlitePool;
@@ -26,6 +29,85 @@ const BYTES_PER_CHECKPOINT: usize = 256 * 1024 * 1024;
 /// Number of pages, of 4 KiB each, from which the log is reset.
 // 64 MiB: bounds the size of the log file and the time to recover it after a crash.
 const MAX_LOG_PAGES: i64 = 16_384;
+
+/// Length of the log from which a write waits for a checkpoint, in bytes.
+// Above what usual writes reach between two checkpoints, so that these never wait.
+const LOG_BYTES_TO_PAUSE: u64 = 256 * 1024 * 1024;
+/// Length of the log from which writes are refused while a reader keeps it from being emptied, in bytes.
+const MAX_LOG_BYTES: u64 = 2 * LOG_BYTES_TO_PAUSE;
+/// Growth of the log between two attempts to empty it while a reader keeps it from being, in bytes.
+// Each attempt waits for the reader, so that writes slow down and do not stop.
+const LOG_BYTES_BETWEEN_ATTEMPTS: u64 = 16 * 1024 * 1024;
+/// Maximum number of attempts before a write is refused. Each waits for readers for 100 ms: 2 s together.
+const MAX_ATTEMPTS: usize = 20;
+
+/// Limits the log: writes wait until it is moved into the database, or are refused.
+#[derive(Debug)]
+pub(super) struct LogLimit {
+    pool: SqlitePool,
+    database: Arc<Path>,
+    log: PathBuf,
+    /// Length of the log from which it is to be emptied.
+    next_attempt: u64,
+    /// True if the last write was refused, so that those behind it do not wait as long again.
+    is_refusing: bool,
+}
+
+impl LogLimit {
+    pub(super) fn new(pool: SqlitePool, database: Arc<Path>) -> Self {
+        let mut log = database.as_os_str().to_owned();
+        log.push("-wal");
+        Self {
+            pool,
+            database,
+            log: log.into(),
+            next_attempt: LOG_BYTES_TO_PAUSE,
+            is_refusing: false,
+        }
+    }
+
+    /// Waits until the log has room for a write.
+    ///
+    /// # Errors
+    /// `Busy` if a reader has kept the log from being emptied until it is full; an error of the disk.
+    pub(super) async fn make_room(&mut self) -> Result<(), Error> {
+        // Without a log there is nothing to empty.
+        let length = std::fs::metadata(&self.log).map_or(0, |log| log.len());
+        if length < self.next_attempt {
+            return Ok(());
+        }
+        let is_full = length >= MAX_LOG_BYTES;
+        let attempts = match is_full && !self.is_refusing {
+            true => MAX_ATTEMPTS,
+            false => 1,
+        };
+        let emptied = self.empty(attempts).await;
+        self.is_refusing = is_full && !matches!(emptied, Ok(true));
+        self.next_attempt = match emptied {
+            Ok(true) => LOG_BYTES_TO_PAUSE,
+            _ => (length + LOG_BYTES_BETWEEN_ATTEMPTS).min(MAX_LOG_BYTES),
+        };
+        match emptied {
+            Ok(false) if is_full => Err(Error::Busy {
+                path: self.database.to_path_buf(),
+            }),
+            Err(error) if is_full => Err(failure(&self.database, error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves the log into the database and empties its file. Returns false if readers kept it from being emptied.
+    async fn empty(&self, attempts: usize) -> sqlx::Result<bool> {
+        for _ in 0..attempts {
+            // Not RESTART: the length of the file tells how full the log is only if the file is emptied.
+            let (is_blocked, ..) = run(&self.pool, "PRAGMA wal_checkpoint(TRUNCATE)").await?;
+            if is_blocked == 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
 
 /// Counts writes and signals when a checkpoint is due.
 #[derive(Debug, Default)]

@@ -18,7 +18,7 @@ use sqlx::SqlitePool;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 
-use super::checkpoint::{WriteCounter, checkpoint_when_due};
+use super::checkpoint::{LogLimit, WriteCounter, checkpoint_when_due};
 use super::{Connection, StatementError, WriteTransaction, append, failure, tasks};
 use crate::{Append, Appended, Error};
 
@@ -31,7 +31,8 @@ enum WriteJob {
     Other {
         /// Size that the write has in the log, in bytes.
         bytes: usize,
-        write: BoxFuture<'static, ()>,
+        /// Writes, or answers with the error for which there can be no write.
+        write: Box<dyn FnOnce(Result<(), Error>) -> BoxFuture<'static, ()> + Send>,
     },
 }
 
@@ -81,8 +82,9 @@ impl Writer {
             .spawn(move || {
                 let count = WriteCounter::default();
                 let due = count.is_due();
+                let limit = LogLimit::new(checkpoints.clone(), Arc::clone(&file));
                 runtime.spawn(checkpoint_when_due(checkpoints, Arc::clone(&file), due));
-                runtime.block_on(work(&pool, &file, jobs, count));
+                runtime.block_on(work(&pool, &file, jobs, count, limit));
             })
             .map_err(|error| Error::Failed(Box::new(error)))?;
         Ok(Self(sender))
@@ -106,11 +108,18 @@ impl Writer {
         write: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> Result<T, Error> {
         let (outcome, answer) = oneshot::channel();
-        let write = write.map(|done| {
-            // Ignored: the caller may have dropped the future.
-            let _ = outcome.send(done);
-        });
-        let write = write.boxed();
+        let write = move |room: Result<(), Error>| {
+            let done = async {
+                room?;
+                write.await
+            };
+            let answered = done.map(|done| {
+                // Ignored: the caller may have dropped the future.
+                let _ = outcome.send(done);
+            });
+            answered.boxed()
+        };
+        let write = Box::new(write);
         let _ = self.0.send(WriteJob::Other { bytes, write });
         answer.await.unwrap_or_else(|_| Err(writer_ended()))
     }
@@ -125,6 +134,7 @@ async fn work(
     file: &Path,
     mut jobs: mpsc::UnboundedReceiver<WriteJob>,
     mut count: WriteCounter,
+    mut limit: LogLimit,
 ) {
     let mut gathered = Vec::with_capacity(MAX_BATCH_APPENDS);
     while jobs.recv_many(&mut gathered, MAX_BATCH_APPENDS).await > 0 {
@@ -134,10 +144,17 @@ async fn work(
             match job {
                 WriteJob::Append(waiting) => appends.push(*waiting),
                 // In a task of its own, so that a panic ends only this write and its caller gets an error.
-                WriteJob::Other { write, .. } => drop(tokio::spawn(write).await),
+                WriteJob::Other { write, .. } => {
+                    let room = limit.make_room().await;
+                    drop(tokio::spawn(write(room)).await);
+                }
             }
         }
-        append_all(pool, file, appends).await;
+        match limit.make_room().await {
+            Ok(()) => append_all(pool, file, appends).await,
+            // Each append is refused or fails alone.
+            Err(error) => fail_all(pool, file, appends, error).await,
+        }
     }
 }
 

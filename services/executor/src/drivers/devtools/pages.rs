@@ -528,3 +528,51 @@ pub(super) async fn open(connection: &DevToolsConnection, url: &str) -> Result<(
     page.bring_to_front().await?;
     page.navigate(url).await
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn navigated() -> Error {
+        let cause = "Inspected target navigated or closed".to_owned();
+        Error::BrowserRefused { cause }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_is_repeated_on_the_next_page() {
+        let asked = Cell::new(0);
+        let answer = retry_until_stable(|| async {
+            asked.set(asked.get() + 1);
+            match asked.get() {
+                1..4 => Err(navigated()),
+                _ => Ok("here"),
+            }
+        });
+        assert_eq!(answer.await.unwrap(), "here");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_that_never_stays_is_unstable() {
+        let began = Instant::now();
+        let answer = retry_until_stable(|| async { Err::<(), _>(navigated()) }).await;
+        assert!(
+            matches!(answer, Err(Error::PageUnstable { .. })),
+            "{answer:?}"
+        );
+        assert!(
+            began.elapsed() < STABLE_PAGE_TIMEOUT * 2,
+            "{:?}",
+            began.elapsed()
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn other_errors_are_not_retried() {
+        let began = Instant::now();
+        let answer = retry_until_stable(|| async { Err::<(), _>(Error::NoPage) }).await;
+        assert_eq!(answer, Err(Error::NoPage));
+        assert_eq!(began.elapsed(), Duration::ZERO);
+    }
+}
