@@ -162,9 +162,9 @@ async fn a_text_is_read_again_before_what_follows_it_in_its_step() {
         let name = cluster.create().await;
         cluster.follow(&name).await;
         assert_eq!(cluster.world.done().len(), performed, "{shown}");
-        let told = cluster.world.plans()[1].history[0].actions[1].clone();
-        let is_told = told.effect.unwrap().verdict == Verdict::TextDiffers;
-        assert_eq!(is_told, performed == 2, "{shown}");
+        let typed = cluster.world.plans()[1].history[0].actions[1].clone();
+        let differs = typed.effect.unwrap().verdict == Verdict::TextDiffers;
+        assert_eq!(differs, performed == 2, "{shown}");
         replay::check(&cluster, &name).await;
     }
 }
