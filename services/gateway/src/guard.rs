@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::uri::Authority;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 
 use crate::config::{Config, Origin, is_local_host};
 use crate::error::Error;
@@ -162,12 +162,23 @@ pub(crate) async fn check_request(
             request.extensions_mut().insert(entrance);
             next.run(request).await
         }
-        Err(error) => error.into_response(),
+        Err(error) => refused(&request, error),
     };
     for (name, value) in &SECURITY_HEADERS {
         let headers = response.headers_mut();
         let entry = headers.entry(name);
         entry.or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Returns the answer to a refused request. Its body was not read, so that its connection cannot be used again.
+fn refused(request: &Request, error: Error) -> Response {
+    let mut response = error.into_response();
+    // In HTTP/2, a request is a stream of its own.
+    if request.version() < Version::HTTP_2 {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
     }
     response
 }

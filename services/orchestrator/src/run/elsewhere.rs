@@ -30,6 +30,8 @@ use super::{RunResult, capture};
 const PASSING_TIME: Duration = Duration::from_secs(1);
 /// Shortest wait that is counted, so that a series of empty ones ends.
 const MIN_WAIT: Duration = Duration::from_millis(50);
+/// Width of a clock of which only the end was read as one, in pixels.
+const CLOCK_WIDTH_PX: i32 = 80;
 /// Maximum number of texts that are named, and of their characters: one line of a terminal.
 const MAX_TEXTS: usize = 3;
 const MAX_TEXT_CHARS: usize = 40;
@@ -140,6 +142,21 @@ pub(super) async fn look_again(
     let texts = screen
         .observation()
         .map(|now| changed_texts(&acted.observation, now, &areas));
+    let now = screen.observation();
+    let clocks = [Some(&acted.observation), now].into_iter().flatten();
+    let clocks: Vec<CaptureRect> = clocks
+        .flat_map(|seen| effect::clocks(&seen.scene, &seen.frame, &[]))
+        .map(|clock| clock.inflate(CLOCK_WIDTH_PX, 0))
+        .collect();
+    let is_of_clock = |area: &CaptureRect| {
+        effect::is_small(*area) && clocks.iter().any(|clock| clock.intersects(area))
+    };
+    if judged.verdict == Verdict::ChangedElsewhere && areas.iter().all(is_of_clock) {
+        let language = run.task().spec.message_language();
+        return Ok(SecondLook::Passed(Box::new(effect::only_clock(
+            judged, language,
+        ))));
+    }
     // What changed there is the look of the target under the pointer: its effect is elsewhere.
     let target = record.target.map(effect::near_area);
     let moving = screen.background_motion_areas();

@@ -110,7 +110,7 @@ fn empty_field(task: &Task, before: &Observation, seen: &Observation) -> Option<
     let shows_nothing = |screen: &Observation| {
         let screen = ScreenIndex::new(&screen.frame, &screen.scene);
         let shown = screen.text_in_field(field);
-        shown.is_some_and(|shown| shown.value().trim().is_empty())
+        shown.is_some_and(|shown| shown.is_blank() && !shown.holds(text))
     };
     let is_entry = is_effect(judged) && shows_nothing(before) && shows_nothing(seen);
     is_entry.then(|| EmptyEntry {

@@ -321,14 +321,29 @@ impl ScreenIndex<'_> {
                 .map(|gap| (gap, weighted(gap, left_weight)));
             let right = distance(Relation::RightOf, item.bounds, label.bounds)
                 .map(|gap| (gap, weighted(gap, right_weight)));
-            let (gap, cost) = left.or(right)?;
-            (geometry::on_one_row(item.bounds, label.bounds) && gap <= reach)
-                .then_some((cost, item))
+            let (gap, cost) = left.or(right).or_else(|| {
+                // A row that is taken for one element has its switch at its end.
+                let is_in = label.bounds.contains(centre(item.bounds));
+                is_in.then_some((0.0, 0.0))
+            })?;
+            let is_near = gap <= reach || right.is_some() && self.ends_row(label, item);
+            (geometry::on_one_row(item.bounds, label.bounds) && is_near).then_some((cost, item))
         });
         let (_, item) = beside.min_by(|a, b| a.0.total_cmp(&b.0))?;
         let mut found = element_match(item, Some(item.kind()), label.score, None);
         (found.rank, found.content) = (label.rank, label.content.clone());
         Some(found)
+    }
+
+    /// Returns whether a toggle stands alone at the end of a label's row, as in a list of settings.
+    fn ends_row(&self, label: &ElementMatch, toggle: &IndexedElement<'_>) -> bool {
+        let is_between = |item: &&IndexedElement<'_>| {
+            let bounds = item.bounds;
+            geometry::on_one_row(bounds, label.bounds)
+                && bounds.min.x >= label.bounds.max.x
+                && bounds.max.x <= toggle.bounds.min.x
+        };
+        self.items.iter().find(is_between).is_none() && label.container == toggle.container
     }
 
     /// Returns whether the row of several toggles begins with a text and ends with a toggle: their labels are on the left.

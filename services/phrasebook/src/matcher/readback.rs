@@ -20,6 +20,8 @@ const MIN_SHARED_RUNS: f64 = 0.4;
 const MIN_FORMER_RESEMBLANCE: f64 = 0.8;
 /// Minimum number of characters that are a part of a former text, unless they are all of it.
 const MIN_LEFT_CHARS: usize = 3;
+/// Minimum number of characters that a field has left out. Reading loses a single one now and then.
+const MIN_LOST_CHARS: usize = 2;
 /// Maximum number of characters of a unit that a field shows behind its number: `km/h`, `USD`.
 const MAX_UNIT_CHARS: usize = 4;
 /// Resemblance below which a shown text cannot be a misreading of the entered one. Text recognition at 11 px still reads
@@ -55,6 +57,12 @@ impl<'a> TextAtField<'a> {
         self.value
     }
 
+    /// Returns whether the field shows no letter and no digit, but for what may be a caret.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        without_caret(self.value).any(|shown| plain(shown).is_empty())
+    }
+
     /// Returns whether the field shows the text, formatted or in part.
     #[must_use]
     pub fn holds(&self, text: &str) -> bool {
@@ -62,7 +70,7 @@ impl<'a> TextAtField<'a> {
         if entered.is_empty() {
             return self.value.contains(text.trim());
         }
-        if self.is_completed(text) || self.is_longer_number(text) {
+        if self.is_completed(text) || self.is_longer_number(text) || self.has_lost_point(text) {
             return false;
         }
         let is_part = entered.contains(&shown) && shown.chars().count() >= MIN_VISIBLE_PART_CHARS;
@@ -95,7 +103,10 @@ impl<'a> TextAtField<'a> {
                 || has_empty_part(self.value)
                 || !numbers.iter().all(|one| is_part_of(*one, &date));
         }
-        if self.is_cut_off(&shown, &entered) || self.lacks_refused(&shown, &entered) {
+        if self.has_lost_point(text)
+            || self.is_cut_off(&shown, &entered)
+            || self.lacks_refused(&shown, &entered)
+        {
             return true;
         }
         if number(text).is_some() && number(self.value).is_some() {
@@ -201,13 +212,38 @@ impl<'a> TextAtField<'a> {
         entered.starts_with(shown) && length < entered.chars().count() && length < self.room
     }
 
-    /// Returns whether the field, which has room for more, has taken only the digits, or all but them. Reading loses single characters,
-    /// and not all those of one kind.
+    /// Returns whether the field, which has room for more, has left characters out. Reading loses single ones, and not several, or all
+    /// those of one kind.
     fn lacks_refused(&self, shown: &str, entered: &str) -> bool {
         let length = shown.chars().count();
+        let missing = entered.chars().count().saturating_sub(length);
+        let mut rest = entered.chars();
+        let is_in_order = shown
+            .chars()
+            .all(|wanted| rest.any(|found| found == wanted));
         let (digits, others): (String, String) = entered.chars().partition(char::is_ascii_digit);
-        let is_rest = |kept: &str| kept == shown && kept != entered;
-        (MIN_LEFT_CHARS..self.room).contains(&length) && (is_rest(&digits) || is_rest(&others))
+        let is_of_a_kind = shown == digits || shown == others;
+        let has_lost = missing >= MIN_LOST_CHARS && is_in_order || missing > 0 && is_of_a_kind;
+        (MIN_LEFT_CHARS..self.room).contains(&length) && has_lost
+    }
+
+    /// Returns whether the digits of an entered decimal number are there without its point: 1,250 for 12.50.
+    fn has_lost_point(&self, text: &str) -> bool {
+        let digits = |text: &str| {
+            text.chars()
+                .filter(char::is_ascii_digit)
+                .collect::<String>()
+        };
+        let is_number = |text: &str| text.chars().all(|c| c.is_ascii_digit() || ".,".contains(c));
+        let shown = self.value.trim();
+        let after_point = text.trim().rsplit_once(['.', ',']).map(|(_, after)| after);
+        let Some(after) = after_point.filter(|after| (1..=2).contains(&after.len())) else {
+            return false;
+        };
+        let has_point = shown
+            .rsplit_once(['.', ','])
+            .is_some_and(|(_, rest)| rest.len() == after.len());
+        is_number(text.trim()) && is_number(shown) && digits(text) == digits(shown) && !has_point
     }
 
     fn is_same_number(&self, text: &str) -> bool {
@@ -386,7 +422,11 @@ fn joins(shown: &str, former: &str, text: &str) -> bool {
         let (left, right) = (compared.get(at.wrapping_sub(1)), compared.get(at));
         left.zip(right).is_some_and(|(left, right)| {
             // A short text after a number may be its unit: `12kg`.
-            let touches = right.0 == left.0 + 1 && former.chars().count() > MAX_UNIT_CHARS;
+            let is_adjacent = right.0 == left.0 + 1;
+            // No unit begins with a digit.
+            let may_be_unit = former.chars().count() <= MAX_UNIT_CHARS
+                && !former.starts_with(|c: char| c.is_ascii_digit());
+            let touches = is_adjacent && !may_be_unit;
             touches || is_seamless(&characters, left.0, right.0)
         })
     };
@@ -499,6 +539,24 @@ mod tests {
     }
 
     #[test]
+    fn a_caret_alone_is_blank() {
+        for (value, expected) in [
+            ("", true),
+            ("-", true),
+            ("l", true),
+            ("| ", true),
+            ("l1", false),
+            ("a", false),
+        ] {
+            assert_eq!(
+                TextAtField { value, room: 10 }.is_blank(),
+                expected,
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
     fn differing_text_is_reported_but_unreadable_text_is_not() {
         check("", "forty", false, false);
         check("Berlin", "Hamburg-Altona", false, true);
@@ -525,6 +583,15 @@ mod tests {
         check("555", "call 555", false, true);
         check("Agent", "Agent 007", false, true);
         check("77", "7pm7", false, false);
+        check("bnn", "banana", false, true);
+        check("Berln", "Berlin", false, false);
+        // A field without a decimal point.
+        check("1,250", "12.50", false, true);
+        check("375", "3.75", false, true);
+        check("12.50", "12.50", true, false);
+        check("12,50", "12.50", true, false);
+        check("1,234.50", "1234.50", true, false);
+        check("1,000", "1000", true, false);
         // A date that went into one part of its field, or not into all of them; months may be words.
         check("mm/dd/900517", "1990-05-17", false, true);
         check("05/dd/yyyy", "1990-05-17", false, true);
@@ -554,6 +621,7 @@ mod tests {
         check_kept("AdaEva Langerl", "Ada", "Eva Langer", true);
         check_kept("AdaEva Langer", "Ada|", "Eva Langer", true);
         check_kept("AdaEva Langer", "AdaI", "Eva Langer", true);
+        check_kept("212B101", "101", "212B", true);
         check_kept("new", "old", "new", false);
         // A label, a unit or a currency stands in the field.
         check_kept("City Lisbon", "City", "Lisbon", false);

@@ -515,6 +515,42 @@ fn a_box_is_found_by_the_text_beside_it() {
     );
 }
 
+/// Settings as phones and web pages list them: the switch is at the end of the row, far from its words.
+#[test]
+fn a_switch_at_the_end_of_a_row_belongs_to_its_words() {
+    let seen = screen(
+        r#"
+        text 40,100 80x20 "Location"
+        switch 404,98 44x22 checked
+        text 40,145 70x20 "Camera"
+        switch 404,143 44x22 unchecked
+        text_field 30,180 430x40 "Contacts"
+        switch 404,188 44x22 checked
+        text 40,240 80x20 "Alerts"
+        text 200,240 60x20 "Weekly"
+        switch 404,238 44x22 checked
+        "#,
+    );
+    for (words, y, checked) in [
+        ("Location", 109, true),
+        ("Camera", 154, false),
+        ("Contacts", 199, true),
+        ("Weekly", 249, true),
+    ] {
+        let found = one(&seen, &text(words), Interaction::Toggle);
+        assert_eq!(found.checked, Some(checked), "{words}");
+        assert!(
+            (found.point.x - 426).abs() <= 2 && (found.point.y - y).abs() <= 2,
+            "{words}"
+        );
+    }
+    // Other words stand between.
+    assert_eq!(
+        one(&seen, &text("Alerts"), Interaction::Toggle).checked,
+        None
+    );
+}
+
 #[test]
 fn the_content_below_a_label_locates_its_field() {
     // Labels above their fields, fields with padding, as a browser draws them and text recognition reads them.

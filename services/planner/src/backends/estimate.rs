@@ -7,6 +7,7 @@ use motorium_proto::domain::geometry::CaptureSize;
 use serde_json::Value;
 
 use super::dialect::ModelRequest;
+use super::embedded_image::is_image;
 use super::{BackendError, UsageMeter};
 use crate::models::Model;
 use crate::models::TokenUsage;
@@ -17,8 +18,6 @@ use crate::screenshot::sizes::{claude_tokens, openai_patches};
 const BYTES_PER_TOKEN: u64 = 3;
 /// Tokens of a typical response to one step, including reasoning.
 const TYPICAL_OUTPUT_TOKENS: u64 = 800;
-/// Minimum length of a base64 string that counts as an image: long enough that prose or JSON is not mistaken for one.
-const MIN_IMAGE_BASE64_BYTES: usize = 2048;
 
 /// Estimated usage of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,14 +166,6 @@ impl RequestContent {
             Value::Null | Value::Bool(_) | Value::Number(_) => self.text_bytes += 3,
         }
     }
-}
-
-/// Returns whether a text of a request is the content of an image.
-pub(crate) fn is_image(text: &str) -> bool {
-    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
-    text.starts_with("data:image/")
-        || text.len() >= MIN_IMAGE_BASE64_BYTES
-            && text.bytes().take(MIN_IMAGE_BASE64_BYTES).all(is_base64)
 }
 
 #[cfg(test)]

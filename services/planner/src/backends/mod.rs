@@ -7,6 +7,7 @@ pub mod claude_computer;
 pub mod claude_som;
 pub mod degraded_features;
 pub mod dialect;
+mod embedded_image;
 pub mod error;
 pub mod estimate;
 pub mod model;

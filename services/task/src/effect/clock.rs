@@ -18,6 +18,8 @@ const MAX_CLOCK_TEXT_CHARS: usize = 32;
 const TIME_ZONE_STEP_MINUTES: u64 = 15;
 /// Maximum difference between the frame's time and the desktop's clock, in minutes: a minute may turn between them.
 const TOLERANCE_MINUTES: u64 = 1;
+/// Maximum difference in seconds of the frame's time and a clock without hours, which another text may resemble.
+const TOLERANCE_SECONDS: u64 = 2;
 
 /// Returns the boxes of the clocks on a screen, in display pixels: texts that match the current time, and texts that show any
 /// time and overlap `background_motion`. An overlap is enough, because often only the last digit has changed so far.
@@ -29,6 +31,7 @@ pub fn clocks(scene: &Scene, frame: &Frame, background_motion: &[CaptureRect]) -
             && element.content.chars().count() <= MAX_CLOCK_TEXT_CHARS;
         shows_current_time(&element.content, frame.captured_at)
             || is_cut_clock(&element.content)
+            || shows_current_second(&element.content, frame.captured_at)
             || (says_time && background_motion.iter().any(moves))
     };
     let clocks = scene.elements.iter().filter(is_clock);
@@ -44,6 +47,23 @@ fn is_cut_clock(text: &str) -> bool {
         let is_time = digits.chars().all(|c| c.is_ascii_digit() || c == ':');
         is_time && digits.len() <= "52:00".len() && digits.starts_with(|c: char| c.is_ascii_digit())
     })
+}
+
+/// Returns true for the end of a clock without its hours that shows the current minute and second: `28:25` of `17:28:25`.
+fn shows_current_second(text: &str, now: SystemTime) -> bool {
+    let pair = text.trim().split_once(':');
+    let numbers = pair.filter(|(minute, second)| minute.len() == 2 && second.len() == 2);
+    let numbers = numbers.and_then(|(minute, second)| {
+        Some((minute.parse::<u64>().ok()?, second.parse::<u64>().ok()?))
+    });
+    let Some((minute, second)) = numbers.filter(|(minute, second)| *minute < 60 && *second < 60)
+    else {
+        return false;
+    };
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let quarter = TIME_ZONE_STEP_MINUTES * 60;
+    let apart = (minute * 60 + second + quarter - now % quarter) % quarter;
+    apart <= TOLERANCE_SECONDS || apart >= quarter - TOLERANCE_SECONDS
 }
 
 fn shows_current_time(text: &str, now: SystemTime) -> bool {
@@ -71,6 +91,18 @@ mod tests {
         assert!(is_cut_clock(":52:00") && is_cut_clock(":48"));
         for text in [":", "::", ":a", "52:00", ":52:00:10", ":1234567"] {
             assert!(!is_cut_clock(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn minute_and_second_of_now_are_a_clock() {
+        // 2026-11-22 14:03:27 UTC.
+        let now = UNIX_EPOCH + Duration::from_secs(1_795_356_207);
+        assert!(shows_current_second("03:27", now) && shows_current_second("48:26", now));
+        for text in [
+            "03:20", "04:27", "3:27", "03:27:00", "00:01", "99:99", "03:2a",
+        ] {
+            assert!(!shows_current_second(text, now), "{text}");
         }
     }
 

@@ -270,6 +270,16 @@ pub fn only_own_look(effect: Effect, language: Language) -> Effect {
     }
 }
 
+/// Returns the effect of an action beside which only a clock went on.
+#[must_use]
+pub fn only_clock(effect: Effect, language: Language) -> Effect {
+    Effect {
+        verdict: Verdict::NoEffect,
+        explanation: Message::EffectNone.text(language),
+        ..effect
+    }
+}
+
 /// Returns the effect of an action of which only something elsewhere changed, if all is as before again. `change` is what differs
 /// between the frames now.
 #[must_use]

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use crate::backends::estimate::is_image;
+use crate::backends::embedded_image::is_image;
 use crate::screenshot::Checksum;
 
 /// Maximum length of all responses of a call together, and of all requests, in bytes: they are kept with the step and must fit a

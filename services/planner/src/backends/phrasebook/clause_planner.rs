@@ -654,6 +654,11 @@ impl ClausePlanner<'_> {
         if states.contains(&Some(!on)) {
             return self.missing(cursor, || self.voice.not_toggled(self.words, on));
         }
+        // Of what is not seen to be a toggle, only the effect tells.
+        let last = self.effects().last().map(|effect| effect.verdict);
+        if self.is_last && states.contains(&None) && last == Some(Verdict::Unknown) {
+            return Ok(Some(ClauseDecision::AskWhetherDone));
+        }
         Ok(Some(ClauseDecision::Done))
     }
 
@@ -957,7 +962,8 @@ impl ClausePlanner<'_> {
             return self.entered_without_field();
         };
         let not_taken = || {
-            let value = first.map_or("", |shown| shown.value());
+            let readable = first.filter(|shown| !shown.is_blank());
+            let value = readable.map_or("", |shown| shown.value());
             self.fail(self.voice.not_taken(self.words, value))
         };
         // The Orchestrator knows what the field showed before, and finds that beside the text.
@@ -1020,7 +1026,7 @@ impl ClausePlanner<'_> {
         let shows_former = || {
             let mut readable = shown.iter().flatten();
             readable.any(|shown| {
-                let is_empty = is_told && shown.value().is_empty();
+                let is_empty = is_told && shown.is_blank();
                 is_empty || shown.is_unrelated_to(content) || shown.may_end_in_caret(content)
             })
         };
