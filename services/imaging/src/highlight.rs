@@ -16,6 +16,8 @@ use motorium_proto::domain::geometry::CapturePoint;
 const MAX_SHADE_DIFFERENCE: u8 = 32;
 /// Width of the rim of the area in which anything may change: a focus ring or a border, and no sign that a person reads.
 const RIM_PX: u32 = 2;
+/// Width of the edge of the area in which a border may become another one: a detected box is a pixel or so off its control.
+const EDGE_PX: usize = 3;
 /// Minimum share of the width and of the height of the area that a highlight takes, in percent. The dot of a radio button and the
 /// tick of a check box take half of them and less.
 const MIN_SPAN_PERCENT: usize = 60;
@@ -199,8 +201,13 @@ impl Area {
         // A button that is styled under the pointer gets a border of another width. A small one is a sign itself.
         let takes = |length: usize, whole: usize| 100 * length >= MIN_SPAN_PERCENT * whole;
         let has_border = takes(control.width(), self.width) && takes(control.height(), self.height);
-        let is_border =
-            |x: usize, y: usize| has_border && control.has_in_rim(x, y, RIM_PX as usize);
+        let is_edge = |x: usize, y: usize| {
+            let (right, bottom) = (self.width - 1 - x, self.height - 1 - y);
+            x.min(y).min(right).min(bottom) < EDGE_PX
+        };
+        let is_border = |x: usize, y: usize| {
+            is_edge(x, y) || has_border && control.has_in_rim(x, y, RIM_PX as usize)
+        };
         let inside = |x: usize, y: usize| {
             let index = y * self.width + x;
             (span.left..=span.right).contains(&x)

@@ -229,21 +229,23 @@ impl<'a> TextAtField<'a> {
 
     /// Returns whether the digits of an entered decimal number are there without its point: 1,250 for 12.50.
     fn has_lost_point(&self, text: &str) -> bool {
+        let text = text.trim();
+        let decimals = text.rsplit_once(['.', ',']).map(|(_, after)| after.len());
+        let Some(decimals) = decimals.filter(|decimals| (1..=2).contains(decimals)) else {
+            return false;
+        };
         let digits = |text: &str| {
             text.chars()
                 .filter(char::is_ascii_digit)
                 .collect::<String>()
         };
         let is_number = |text: &str| text.chars().all(|c| c.is_ascii_digit() || ".,".contains(c));
-        let shown = self.value.trim();
-        let after_point = text.trim().rsplit_once(['.', ',']).map(|(_, after)| after);
-        let Some(after) = after_point.filter(|after| (1..=2).contains(&after.len())) else {
-            return false;
-        };
-        let has_point = shown
-            .rsplit_once(['.', ','])
-            .is_some_and(|(_, rest)| rest.len() == after.len());
-        is_number(text.trim()) && is_number(shown) && digits(text) == digits(shown) && !has_point
+        is_number(text)
+            && without_caret(self.value.trim()).any(|shown| {
+                let point = shown.rsplit_once(['.', ',']);
+                let has_point = point.is_some_and(|(_, after)| after.len() == decimals);
+                is_number(shown) && digits(shown) == digits(text) && !has_point
+            })
     }
 
     fn is_same_number(&self, text: &str) -> bool {
@@ -587,7 +589,9 @@ mod tests {
         check("Berln", "Berlin", false, false);
         // A field without a decimal point.
         check("1,250", "12.50", false, true);
+        check("1,250|", "12.50", false, true);
         check("375", "3.75", false, true);
+        check("12.50|", "12.50", true, false);
         check("12.50", "12.50", true, false);
         check("12,50", "12.50", true, false);
         check("1,234.50", "1234.50", true, false);
