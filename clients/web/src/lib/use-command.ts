@@ -7,19 +7,27 @@ export interface Command<Arguments extends unknown[]> {
   readonly problem: Problem | undefined;
 }
 
-/** Runs a call for a control: says whether it is under way, and keeps its failure to be shown beside the control. */
-export function useCommand<Arguments extends unknown[]>(call: (...values: Arguments) => Promise<void>): Command<Arguments> {
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem>();
+interface Progress {
+  readonly scope: string | undefined;
+  readonly busy: boolean;
+  readonly problem?: Problem;
+}
+
+/**
+ * Runs a call for a control: says whether it is under way, and keeps its failure to be shown beside the control. A control that stays
+ * while it comes to stand for another thing names that as `scope`: the call of one says nothing about the other.
+ */
+export function useCommand<Arguments extends unknown[]>(call: (...values: Arguments) => Promise<void>, scope?: string): Command<Arguments> {
+  const [progress, setProgress] = useState<Progress>({ scope, busy: false });
   const run = useCallback(
     (...values: Arguments) => {
-      setBusy(true);
-      setProblem(undefined);
-      call(...values)
-        .catch((error: unknown) => setProblem(problemOf(error)))
-        .finally(() => setBusy(false));
+      const finish = (problem?: Problem): void =>
+        setProgress((now) => (now.scope === scope ? { scope, busy: false, ...(problem && { problem }) } : now));
+      setProgress({ scope, busy: true });
+      call(...values).then(() => finish(), (error: unknown) => finish(problemOf(error)));
     },
-    [call],
+    [call, scope],
   );
+  const { busy, problem } = progress.scope === scope ? progress : { busy: false, problem: undefined };
   return { run, busy, problem };
 }

@@ -124,6 +124,14 @@ async fn clipboard_text_is_read_as_a_program_would_paste_it() {
     copy(&display, "x-kde-passwordManagerHint", b"secret").await;
     let of_password_manager = read().await;
     assert!(of_password_manager.withheld && of_password_manager.text.is_empty());
+    // While a text is entered, and once it is offered again.
+    perform(&driver, type_text(&chinese())).await.unwrap();
+    assert!(read().await.withheld);
+    wait_for("the password to be offered again", || {
+        (paste(&display, "x-kde-passwordManagerHint")? == b"secret").then_some(())
+    })
+    .await;
+    assert!(read().await.withheld);
 }
 
 async fn check_restored(target: &str, content: &[u8]) {

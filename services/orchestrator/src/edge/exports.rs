@@ -36,27 +36,26 @@ pub(super) fn deliver<T: Send + 'static>(
 ) -> ResponseStream<T> {
     // One piece ahead keeps the receiver busy.
     let (sender, receiver) = mpsc::channel(1);
-    let (stalled, cut) = oneshot::channel();
+    let (whole, ended) = oneshot::channel();
     tokio::spawn(async move {
         let _slot = slot;
         let mut pieces = pin!(pieces);
         while let Some(piece) = pieces.next().await {
             match sender.send_timeout(piece, PIECE_TIMEOUT).await {
                 Ok(()) => {}
-                Err(SendTimeoutError::Closed(_)) => return,
-                Err(SendTimeoutError::Timeout(_)) => {
-                    // Ignored: the receiver may go away at the same time.
-                    let _ = stalled.send(Status::from(Error::ExportStalled));
-                    return;
-                }
+                Err(SendTimeoutError::Closed(_) | SendTimeoutError::Timeout(_)) => return,
             }
         }
+        // Ignored: the receiver may go away at the same time.
+        let _ = whole.send(());
     });
     let received = futures::stream::unfold(receiver, |mut receiver| async move {
         receiver.recv().await.map(|piece| (piece, receiver))
     });
-    // The sender is dropped without an error at the end of a whole export.
-    let end = futures::stream::once(cut).filter_map(|cut| async move { cut.ok().map(Err) });
+    // Whatever ends the export early drops the sender without a word.
+    let end = futures::stream::once(ended).filter_map(|ended| async move {
+        ended.err().map(|_| Err(Status::from(Error::ExportStalled)))
+    });
     received.chain(end).boxed()
 }
 

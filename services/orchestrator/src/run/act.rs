@@ -163,14 +163,12 @@ impl Runner {
             return Ok(());
         }
         self.screen.refresh_if_stale(&mut self.run).await?;
-        let before = self
-            .screen
-            .acted_on(action)
-            .map(|acted| acted.observation.clone());
-        let Some(seen) = self.screen.observation().cloned() else {
+        let before = self.screen.acted_on(action);
+        let before = before.map(|acted| &acted.observation);
+        let Some(seen) = self.screen.observation() else {
             return Ok(());
         };
-        let found = readback::differing_text(&mut self.run, before.as_ref(), &seen).await?;
+        let found = readback::differing_text(&mut self.run, before, seen).await?;
         let Some((action_id, effect)) = found else {
             return Ok(());
         };

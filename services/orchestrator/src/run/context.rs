@@ -116,9 +116,7 @@ impl RunContext {
             .task()
             .actions()
             .any(|record| record.action.entered_secret().is_some());
-        let is_redacted = has_secret
-            || !self.task().secret_fields.boxes().is_empty()
-            || self.wants(HookPoint::BeforeScreenshot);
+        let is_redacted = has_secret || self.wants(HookPoint::BeforeScreenshot);
         let Some(display) = self.display().filter(|_| !is_redacted) else {
             return;
         };

@@ -143,15 +143,17 @@ pub(super) async fn look_again(
         .observation()
         .map(|now| changed_texts(&acted.observation, now, &areas));
     let now = screen.observation();
-    let clocks = [Some(&acted.observation), now].into_iter().flatten();
-    let clocks: Vec<CaptureRect> = clocks
+    let screens = [Some(&acted.observation), now].into_iter().flatten();
+    let clocks: Vec<CaptureRect> = screens
         .flat_map(|seen| effect::clocks(&seen.scene, &seen.frame, &[]))
         .map(|clock| clock.inflate(CLOCK_WIDTH_PX, 0))
         .collect();
     let is_of_clock = |area: &CaptureRect| {
         effect::is_small(*area) && clocks.iter().any(|clock| clock.intersects(area))
     };
-    if judged.verdict == Verdict::ChangedElsewhere && areas.iter().all(is_of_clock) {
+    let is_only_clock =
+        !judged.change.size_differs && !areas.is_empty() && areas.iter().all(is_of_clock);
+    if judged.verdict == Verdict::ChangedElsewhere && is_only_clock {
         let language = run.task().spec.message_language();
         return Ok(SecondLook::Passed(Box::new(effect::only_clock(
             judged, language,

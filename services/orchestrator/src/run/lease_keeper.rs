@@ -107,8 +107,11 @@ async fn keep_desktop(
         ttl: AcquireRequest::DEFAULT_TTL,
     };
     let mut renewed = Instant::now();
+    let mut pause = request.ttl / 3;
     loop {
-        tokio::time::sleep(request.ttl / 3).await;
+        tokio::time::sleep(pause).await;
+        // The lease counts from some time after this.
+        let asked = Instant::now();
         // A call may hang, or fail for a moment: the lease is unsure only when little of its time is left.
         let renewal = ports.executor.renew_lease(request.clone());
         tokio::pin!(renewal);
@@ -120,7 +123,10 @@ async fn keep_desktop(
             }
         };
         match answer {
-            Ok(_) => renewed = Instant::now(),
+            Ok(_) => {
+                renewed = asked;
+                pause = request.ttl / 3;
+            }
             Err(report) if report.code == Code::FailedPrecondition => {
                 unsure.cancel();
                 stop.request(StopReason::LeaseLost(report.message));
@@ -128,6 +134,8 @@ async fn keep_desktop(
             }
             Err(report) => {
                 tracing::warn!(%report, "renewing the desktop's lease failed; retrying");
+                // Several attempts fit into what is left before it is unsure.
+                pause = request.ttl / 12;
             }
         }
     }

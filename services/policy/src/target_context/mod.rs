@@ -314,9 +314,12 @@ impl<'a> TargetContext<'a> {
         let distance = text.min.y - own.max.y;
         self.in_window().any(|(button, bounds)| {
             let is_closer = below(text, bounds).is_some_and(|gap| gap < distance);
-            let mut meanings = words.meanings_of_label(&button.content);
-            meanings.remove(AFFIRM);
-            is_button(button) && is_closer && !meanings.is_empty()
+            let is_risky = || {
+                let mut meanings = words.meanings_of_label(&button.content);
+                meanings.remove(AFFIRM);
+                !meanings.is_empty()
+            };
+            is_button(button) && is_closer && is_risky()
         })
     }
 

@@ -27,7 +27,7 @@ interface PromptBoxProps {
 
 export const PROMPT_ID = "prompt";
 /** The button that the key for stopping presses. */
-export const STOP_ID = "stop";
+export const STOP_ID = "stop-task";
 
 /** The input of a message, with files: chosen, dropped or pasted. Enter sends, Shift+Enter makes a new line. */
 export function PromptBox({ conversation, placeholder, disabled = false, running, onSend }: PromptBoxProps): ReactNode {
@@ -38,7 +38,7 @@ export function PromptBox({ conversation, placeholder, disabled = false, running
   const [refused, setRefused] = useState<string>();
   const area = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
-  const stopping = useCommand(stop);
+  const stopping = useCommand(stop, running?.name);
   useGrowing(area, text);
   useEffect(() => setRefused(undefined), [conversation]);
 

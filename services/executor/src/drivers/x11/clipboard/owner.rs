@@ -618,7 +618,10 @@ impl Owner {
         let (held, target) = (&self.held[slot], self.atoms.UTF8_STRING);
         let offered = held.offered.as_ref().map(|offer| &offer.content);
         if let Some(content) = held.previous.as_ref().or(offered) {
-            return Ok(text_of(content.form(target)));
+            return Ok(match content.form(self.atoms.PASSWORD_HINT) {
+                Some(_) => withheld(),
+                None => text_of(content.form(target)),
+            });
         }
         let selection = held.atom;
         if self.owner_of(selection)? == x11rb::NONE {
@@ -627,10 +630,7 @@ impl Owner {
         let targets = self.fetch(selection, self.atoms.TARGETS)?;
         let targets = targets.map(|form| atoms_of(&form.data)).unwrap_or_default();
         if targets.contains(&self.atoms.PASSWORD_HINT) {
-            return Ok(ClipboardText {
-                withheld: true,
-                ..ClipboardText::default()
-            });
+            return Ok(withheld());
         }
         // Some programs answer a request for a text with an image.
         let is_text = targets.is_empty() || targets.contains(&target);
@@ -791,6 +791,14 @@ fn put(
         )
         .or_display_error(link)?;
     Ok(())
+}
+
+/// Returns the answer to a text that stays on the desktop, such as one that a password manager has marked.
+fn withheld() -> ClipboardText {
+    ClipboardText {
+        withheld: true,
+        ..ClipboardText::default()
+    }
 }
 
 /// Returns the text of a representation; empty without one.
