@@ -11,6 +11,20 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
   let stack: Stack;
   const { open } = tabsOf(async () => (stack = await Stack.start()));
 
+  /** Sends a goal in one tab, and opens its conversation in another one, over a network that can be cut. */
+  async function followed(goal: string) {
+    const network = await Network.to(stack.address);
+    onTestFinished(() => network.cut());
+    const writer = await open();
+    await writer.send(goal);
+    await writer.page.getByRole("button", { name: /wait 4 seconds/ }).waitFor();
+    const { page } = await open({}, BLANK);
+    await page.goto(`${network.address}/${new URL(writer.page.url()).hash}`);
+    // On a slow machine the task has gone on until this tab is open.
+    await page.getByRole("button", { name: /wait [146] seconds?|press ctrl\+a/ }).waitFor();
+    return { network, writer, page };
+  }
+
   test("a reload in mid-task and a second tab show the same task", async () => {
     const { page, send } = bound(await open());
     await send('Open editor, type "two tabs", then wait 20 seconds');
@@ -78,15 +92,8 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
   });
 
   test("a network that is cut for 20 seconds in mid-task loses nothing, and nothing is sent twice", { timeout: 60_000 }, async () => {
-    const network = await Network.to(stack.address);
-    onTestFinished(() => network.cut());
-    const writer = await open();
-    await writer.send("wait 4 seconds, then press ctrl+a, then wait 6 seconds, then press ctrl+a, then wait 60 seconds");
-    await writer.page.getByRole("button", { name: /wait 4 seconds/ }).waitFor();
-    const { page } = await open({}, BLANK);
-    await page.goto(`${network.address}/${new URL(writer.page.url()).hash}`);
-    // On a slow machine the task has gone on until this tab is open.
-    await page.getByRole("button", { name: /wait [46] seconds|press ctrl\+a/ }).waitFor();
+    const goal = "wait 4 seconds, then press ctrl+a, then wait 6 seconds, then press ctrl+a, then wait 60 seconds";
+    const { network, writer, page } = await followed(goal);
 
     const cutAt = Date.now();
     await network.cut();
@@ -115,14 +122,8 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
   });
 
   test("a page that slept with its laptop shows what it missed", { timeout: 60_000 }, async () => {
-    const network = await Network.to(stack.address);
-    onTestFinished(() => network.cut());
-    const writer = await open();
-    await writer.send("wait 4 seconds, then press ctrl+a, then wait 1 second, then press ctrl+a, then wait 60 seconds");
-    await writer.page.getByRole("button", { name: /wait 4 seconds/ }).waitFor();
-    const { page } = await open({}, BLANK);
-    await page.goto(`${network.address}/${new URL(writer.page.url()).hash}`);
-    await page.getByRole("button", { name: /wait [14] seconds?|press ctrl\+a/ }).waitFor();
+    const goal = "wait 4 seconds, then press ctrl+a, then wait 1 second, then press ctrl+a, then wait 60 seconds";
+    const { network, writer, page } = await followed(goal);
     const seen = Number(await page.getByRole("slider").getAttribute("aria-valuemax"));
 
     // Asleep, the page runs nothing and is told nothing: its program stands still, and its connections end without a word.
