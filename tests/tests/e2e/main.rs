@@ -6,6 +6,7 @@ mod callers;
 mod canaries;
 mod cancellation;
 mod chaos;
+mod claiming_model;
 mod command_line;
 mod crashes;
 mod deploy_files;

@@ -58,6 +58,13 @@ const KINDS: &[(&str, &str)] = &[
     ("evading", "click \"Lantern\""),
     ("inner", "scroll to the bottom"),
     ("row", "click \"Room 2\""),
+    ("unnumbered", "set the \"Volume\" slider to 80"),
+    (
+        "leaving",
+        "type \"12ab\" into \"Code\" then type \"Ann\" into \"Name\"",
+    ),
+    ("longer", "click \"Add\" in the row of \"Washer\""),
+    ("links", "click \"Terms of use\""),
     (
         "renamed",
         "change \"Full name\" to \"Eva Langer\" then click \"Save\"",
@@ -80,6 +87,8 @@ const REACHABLE: &[&str] = &[
     "suggesting",
     "inner",
     "row",
+    "longer",
+    "links",
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -146,7 +155,7 @@ async fn a_page_that_does_not_come_is_no_success() {
 }
 
 /// Returns whether the page has reached its goal. Its reports arrive after its reactions, so a claimed success is waited for.
-async fn is_reached(site: &PageServer, is_claimed: bool) -> bool {
+pub(crate) async fn is_reached(site: &PageServer, is_claimed: bool) -> bool {
     let is_last = || {
         let inputs = site.inputs();
         inputs.last().is_some_and(|event| event.kind == "reached")

@@ -84,7 +84,7 @@ async fn answer(State(record): State<Arc<Mutex<Record>>>, body: Bytes) -> Respon
     }
 }
 
-fn says(text: &str) -> Response {
+pub(crate) fn says(text: &str) -> Response {
     Json(
         json!({"choices": [{"finish_reason": "stop", "message": {"content": text}}],
         "usage": {"prompt_tokens": 100, "completion_tokens": 10}}),
@@ -92,10 +92,16 @@ fn says(text: &str) -> Response {
     .into_response()
 }
 
-/// Returns the number of the element with this text in the list that the request has.
-fn element_called(body: &str, label: &str) -> u32 {
+/// Returns the text with the list of elements that a request has.
+pub(crate) fn elements_of(body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap();
     let text = body["messages"][1]["content"][0]["text"].as_str().unwrap();
+    text.to_owned()
+}
+
+/// Returns the number of the element with this text in the list that the request has.
+pub(crate) fn element_called(body: &str, label: &str) -> u32 {
+    let text = elements_of(body);
     let quoted = format!("\"{label}\"");
     let line = text
         .lines()

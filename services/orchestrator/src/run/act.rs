@@ -165,11 +165,12 @@ impl Runner {
         self.screen.refresh_if_stale(&mut self.run).await?;
         let before = self.screen.acted_on(action);
         let before = before.map(|acted| &acted.observation);
-        let Some(seen) = self.screen.observation() else {
+        let Some(seen) = self.screen.observation().cloned() else {
             return Ok(());
         };
-        let found = readback::differing_text(&mut self.run, before, seen).await?;
+        let found = readback::differing_text(&mut self.run, before, &seen).await?;
         let Some((action_id, effect)) = found else {
+            self.screen.note_held_text(self.run.task(), &seen);
             return Ok(());
         };
         let explanation = effect.explanation.clone();

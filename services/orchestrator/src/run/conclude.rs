@@ -15,6 +15,7 @@ use tonic::Code;
 use super::approvals::expire;
 use super::context::RunContext;
 use super::elsewhere::{self, SecondLook};
+use super::held_texts::LostText;
 use super::interrupts::Interrupts;
 use super::recorder::PendingArtifact;
 use super::screen::Screen;
@@ -46,6 +47,10 @@ impl Runner {
         };
         if is_refused(&missing) && has_late_change(&mut self.run, &self.screen).await? {
             missing = unmet_expectations(&mut self.run, &self.screen).await?;
+        }
+        let lost = lost_texts(&self.run, &self.screen);
+        if !lost.is_empty() {
+            missing.get_or_insert_default().extend(lost);
         }
         let is_supported = match missing {
             Some(missing) if !missing.is_empty() => {
@@ -197,6 +202,18 @@ impl Runner {
         let left = limits::remaining(task, self.run.now()).time;
         left.unwrap_or(Duration::MAX)
     }
+}
+
+/// Describes the texts that their fields have lost since they were entered.
+fn lost_texts(run: &RunContext, screen: &Screen) -> Vec<String> {
+    let task = run.task();
+    let is_on = run.config.features.read_left_fields;
+    let lost = screen.lost_texts(task).into_iter().filter(|_| is_on);
+    let described = lost.map(|LostText { entered, shown }| {
+        let (entered, shown) = (&entered, &shown);
+        task.text(Message::EffectTextDiffers { entered, shown })
+    });
+    described.collect()
 }
 
 /// Returns whether the screen changes after the claim. A window's content may appear before its title (a browser

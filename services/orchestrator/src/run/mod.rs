@@ -44,6 +44,7 @@ mod features;
 mod functions;
 mod gate;
 mod halt;
+mod held_texts;
 mod hooks;
 mod hover;
 mod injection;

@@ -65,6 +65,7 @@ impl Runner {
             None => readback::differing_text(&mut self.run, before, observation).await?,
         };
         let Some((action_id, effect)) = found else {
+            self.screen.note_held_text(self.run.task(), observation);
             return Ok(());
         };
         let explanation = effect.explanation.clone();

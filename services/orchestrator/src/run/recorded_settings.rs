@@ -256,6 +256,7 @@ mod tests {
                     config.features.name_own_look,
                     config.features.read_empty_fields,
                     config.features.read_each_text,
+                    config.features.read_left_fields,
                 ),
             )
         };
@@ -279,7 +280,7 @@ mod tests {
                 true,
             ),
             (
-                true, true, true, true, true, true, true, true, true, true, true,
+                true, true, true, true, true, true, true, true, true, true, true, true,
             ),
         );
         assert_eq!(read(&json), now);
@@ -313,6 +314,7 @@ mod tests {
         members.remove("read_cells_back");
         members.remove("name_own_look");
         members.remove("read_empty_fields");
+        members.remove("read_left_fields");
         members.remove("read_each_text");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
@@ -337,7 +339,7 @@ mod tests {
                 false,
             ),
             (
-                false, false, false, false, false, false, false, false, false, false, false,
+                false, false, false, false, false, false, false, false, false, false, false, false,
             ),
         );
         assert_eq!(read(&json), before);

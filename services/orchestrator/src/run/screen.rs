@@ -17,6 +17,7 @@ use tonic::Code;
 use super::capture;
 use super::context::RunContext;
 use super::failed_looks::FailedLooks;
+use super::held_texts::{HeldTexts, LostText};
 use super::motion_monitor::{MotionMonitor, MotionMonitorTarget, ObservedMotion};
 use super::run_hooks::with_redactions;
 use super::{RunResult, hooks};
@@ -39,6 +40,7 @@ pub(super) struct Screen {
     next_observation: Option<AbortOnDropHandle<Result<Observation>>>,
     /// The screen that the last judged action met.
     acted_on: Option<ActedOn>,
+    held_texts: HeldTexts,
     /// Number of interruptions of the task when the screen was last observed.
     interruptions: u32,
 }
@@ -109,6 +111,18 @@ impl Screen {
             .filter(|acted| acted.action == *action)
     }
 
+    /// Remembers the text of the task's last action if its field holds it on this screen.
+    pub(super) fn note_held_text(&mut self, task: &Task, seen: &Observation) {
+        self.held_texts.note(task, seen);
+    }
+
+    /// Returns the texts of the form filled last that their fields do not hold any more.
+    pub(super) fn lost_texts(&self, task: &Task) -> Vec<LostText> {
+        let seen = self.observation();
+        seen.map(|seen| self.held_texts.lost(task, seen))
+            .unwrap_or_default()
+    }
+
     /// Makes a frame the baseline of the next comparisons.
     pub(super) fn set_latest_frame(&mut self, frame: Frame) {
         if let Some(view) = &mut self.view {
@@ -141,6 +155,7 @@ impl Screen {
         self.view = None;
         self.next_observation = None;
         self.motion_monitor = None;
+        self.held_texts = HeldTexts::default();
     }
 
     /// Observes the screen if this run has not: the step was started by another one.

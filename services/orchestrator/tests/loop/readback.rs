@@ -168,3 +168,26 @@ async fn a_text_is_read_again_before_what_follows_it_in_its_step() {
         replay::check(&cluster, &name).await;
     }
 }
+
+#[tokio::test]
+async fn a_text_that_is_lost_when_its_field_is_left_is_no_success() {
+    for (later, is_lost) in [("SPRING10", false), ("", true), ("Members only", true)] {
+        let script = vec![
+            act([click(FIELD), typing("SPRING10")]),
+            act([click(2), typing("Ann")]),
+            done("ok"),
+            done("ok"),
+        ];
+        let cluster = Cluster::start(script).await;
+        cluster.world.make_text_field(FIELD);
+        cluster.world.say(FIELD, "SPRING10");
+        cluster.world.rename_from(FIELD, 3, later);
+        let name = cluster.create().await;
+        let events = cluster.follow(&name).await;
+        match is_lost {
+            true => events.check_failure("EXPECTATION_NOT_MET", "SPRING10"),
+            false => assert_eq!(events.answer(), "ok"),
+        }
+        replay::check(&cluster, &name).await;
+    }
+}

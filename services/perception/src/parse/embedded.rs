@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::detect::{Detection, Detector};
 use super::incremental::{self, IncrementalResult, Located};
 use super::read::{Reader, ScanResolution, TextLine};
-use super::{Parse, ParseStats, Parser, backdrop};
+use super::{Parse, ParseStats, Parser, backdrop, field_text};
 use crate::error::Error;
 
 /// Maximum number of cached images: those that an application switches between, or that several callers parse. Their
@@ -155,6 +155,33 @@ impl EmbeddedParser {
         Ok((kept.chain(found).collect(), detail))
     }
 
+    /// Reads the regions again that the border of a field divides, each part by itself.
+    fn cut_at_fields(
+        &self,
+        pixels: &RgbaImage,
+        text: Vec<TextRegion>,
+        detections: &[Detection],
+        cancel: &CancellationToken,
+    ) -> Result<Vec<TextRegion>, Error> {
+        let fields = field_text::fields(detections);
+        let mut whole = Vec::with_capacity(text.len());
+        let mut parts = Vec::new();
+        for region in text {
+            let cut = field_text::cut(region.bounds, region.line.as_ref(), &fields);
+            match cut.is_empty() {
+                true => whole.push(region),
+                false => parts.extend(cut),
+            }
+        }
+        if parts.is_empty() {
+            return Ok(whole);
+        }
+        let (_, lines) = self.reader.recognise(pixels, &parts, cancel)?;
+        let read = parts.into_iter().zip(lines);
+        whole.extend(read.map(|(bounds, line)| TextRegion { bounds, line }));
+        Ok(whole)
+    }
+
     fn detect(
         &self,
         pixels: &RgbaImage,
@@ -254,6 +281,7 @@ impl Parser for EmbeddedParser {
             detections.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         effort.detection = took;
         let (detections, in_reach) = detections?;
+        let text = self.cut_at_fields(pixels, text, &in_reach, cancel)?;
         let latest = ParsedImage::new(Arc::clone(pixels), detections, in_reach, text, detail);
         let parse = latest.parse(effort);
         self.remember(latest);

@@ -4,7 +4,8 @@
 //! Detector and reader are traits with exchangeable implementations. [`embedded`] combines them and scans only what
 //! changed ([`incremental`]); [`backdrop`] finds controls that a modal dialog blocks; [`precomputed`] post-processes
 //! detector outputs of another program; [`remote`] and [`omniparser`] delegate to another server; [`queue`] limits
-//! concurrency, and [`fair_semaphore`] orders the callers; [`magnify`] parses small content enlarged. Merging, ordering, ids and prompt lines belong to `marks`.
+//! concurrency, and [`fair_semaphore`] orders the callers; [`magnify`] parses small content enlarged; [`field_text`] tells a label
+//! from the text of the field beside it. Merging, ordering, ids and prompt lines belong to `marks`.
 
 mod backdrop;
 mod cpu;
@@ -12,6 +13,7 @@ pub mod describe;
 pub mod detect;
 pub mod embedded;
 mod fair_semaphore;
+mod field_text;
 mod incremental;
 pub mod magnify;
 pub mod omniparser;

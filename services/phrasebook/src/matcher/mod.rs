@@ -181,7 +181,7 @@ impl ScreenIndex<'_> {
         let hits = hits.into_iter().filter(is_meant).collect();
         let hits = self.related(hits, description);
         let hits = self.placed(hits, description.place);
-        let hits = deduplicated(best_tier(hits));
+        let hits = deduplicated(best_tier(without_longer_names(hits)));
         match description.ordinal {
             Some(ordinal) => nth(hits, ordinal).into_iter().collect(),
             None => hits,
@@ -435,10 +435,8 @@ impl ScreenIndex<'_> {
                 hit.bounds
             }
         };
-        best_tier(self.related(self.candidates(other), other))
-            .iter()
-            .map(region)
-            .collect()
+        let named = without_longer_names(self.related(self.candidates(other), other));
+        best_tier(named).iter().map(region).collect()
     }
 
     /// Returns the matches nearest to the place, on the screen or in their window.
@@ -577,8 +575,9 @@ fn matches_in(
             } else {
                 0.0
             };
-            // A control is one target, whichever of its words match; a text line may contain several targets.
-            let is_part = likeness.range != whole && item.is_only_text();
+            // A control is one target, whichever of its words match; a text line may contain several targets, and links
+            // of one line are often detected as one.
+            let is_part = likeness.range != whole && (item.is_only_text() || item.may_be_several());
             let part = is_part.then(|| {
                 word_bounds::part_bounds(item.text.graphemes(), likeness.range, item.bounds)
             });
@@ -648,6 +647,36 @@ fn best_tier(hits: Vec<ElementMatch>) -> Vec<ElementMatch> {
     good.into_iter()
         .filter(|hit| Some(hit.layer) == top)
         .collect()
+}
+
+/// Minimum score of a match of an element's whole text; that of the tier `LookAlike`.
+const WHOLE_TEXT: f64 = 0.92;
+/// Maximum ratio of the heights of two entries of one list, in tenths.
+// A button is higher than the text of a heading above it by more than half: it may be meant although the heading's words match
+// better.
+const MAX_HEIGHT_RATIO_TENTHS: i32 = 14;
+
+/// Removes matches whose text only contains the searched words, where another entry of the same row or column has exactly
+/// them: `Washer XL` is not meant beside `Washer`, whichever of them was recognised as the wanted kind.
+fn without_longer_names(mut hits: Vec<ElementMatch>) -> Vec<ElementMatch> {
+    let exact: Vec<CaptureRect> = hits
+        .iter()
+        .filter(|hit| hit.score >= WHOLE_TEXT)
+        .map(|hit| hit.bounds)
+        .collect();
+    let is_longer = |hit: &ElementMatch| {
+        hit.score < WHOLE_TEXT && exact.iter().any(|other| are_entries(*other, hit.bounds))
+    };
+    hits.retain(|hit| !is_longer(hit));
+    hits
+}
+
+/// Returns whether two boxes are entries of one list: about equally high, and in one row or with one left edge.
+fn are_entries(one: CaptureRect, other: CaptureRect) -> bool {
+    let heights = (one.height().max(1), other.height().max(1));
+    let (low, high) = (heights.0.min(heights.1), heights.0.max(heights.1));
+    let is_column = (one.min.x - other.min.x).abs() * 2 <= low;
+    high * 10 <= low * MAX_HEIGHT_RATIO_TENTHS && (is_column || geometry::on_one_row(one, other))
 }
 
 /// Returns the matches of the highest rank.

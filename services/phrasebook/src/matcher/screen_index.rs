@@ -14,6 +14,7 @@ use motorium_text::browser_words::{
 use super::geometry::{centre, on_one_row};
 use super::row_split::{self, LinePart};
 use super::text_match::FoldedText;
+use super::word_bounds;
 
 /// Minimum ratio of width to height of a control that may be a field. Table cells and calendar days are narrower.
 const MIN_FIELD_ASPECT_RATIO: i32 = 4;
@@ -66,6 +67,16 @@ impl<'a> IndexedElement<'a> {
     /// Returns whether only its text is known: it was recognised but not detected.
     pub(super) fn is_only_text(&self) -> bool {
         self.element.source == ElementSource::Ocr || self.element.kind == ElementKind::Label
+    }
+
+    /// Returns whether it may be several targets that were detected as one: links of one line, whose words fill it. The words
+    /// of a wider control are not known well enough to click one of them.
+    pub(super) fn may_be_several(&self) -> bool {
+        let content = self.content();
+        let has_words = content.split_whitespace().nth(1).is_some();
+        matches!(self.kind(), ElementKind::Link | ElementKind::Control)
+            && has_words
+            && word_bounds::fills(content, self.bounds)
     }
 
     /// Returns whether its text is on the screen. That of an icon is only its meaning.

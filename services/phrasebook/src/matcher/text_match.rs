@@ -211,6 +211,15 @@ impl FoldedText {
             || right - left == 2 && characters[right..].iter().take_while(|c| c.is_ascii_digit()).count() == 3
     }
 
+    /// Returns whether the characters before and after `at` are digits: `Step 1` does not begin `Step 12`.
+    fn is_number_at(&self, at: usize) -> bool {
+        let is_digit = |at: usize| {
+            let character = self.characters.get(at);
+            character.is_some_and(|(_, grapheme)| self.is_digit(*grapheme))
+        };
+        is_digit(at) && at.checked_sub(1).is_some_and(is_digit)
+    }
+
     fn is_digit(&self, grapheme: usize) -> bool {
         let grapheme = self.graphemes.get(grapheme);
         grapheme.is_some_and(|grapheme| grapheme.chars().all(|c| c.is_ascii_digit()))
@@ -232,6 +241,11 @@ impl FoldedText {
                     .all(|mark| matches!(mark.as_str(), "." | "," | ":"))
         });
         if is_fraction && self.is_digit(before_index) && self.is_digit(*index) {
+            return false;
+        }
+        // The mark itself: `Version 1` does not end before the point of `Version 1.5`.
+        let is_mark = matches!(next, '.' | ',' | ':') && *index == before_index + 1;
+        if is_mark && self.is_digit(before_index) && self.is_digit(index + 1) {
             return false;
         }
         let has_space = index - before_index > 1;
@@ -363,7 +377,7 @@ fn prefix(wanted: &FoldedText, line: &FoldedText) -> Vec<TextMatch> {
         && line
             .occurrences(wanted)
             .first()
-            .is_some_and(|range| range.start == 0);
+            .is_some_and(|range| range.start == 0 && !line.is_number_at(range.end));
     // The score of the tier `Prefix`; see `MatchTier`.
     let score = 0.70 + 0.08 * share(wanted.len(), line.len());
     let range = line.graphemes_of(0..line.len());
@@ -636,6 +650,8 @@ mod tests {
     fn different_words_do_not_match() {
         for (wanted, line) in [
             ("Tab 2", "Tab 3"),
+            ("Step 1", "Step 12"),
+            ("Version 1", "Version 1.5"),
             ("Section #12", "Section #13"),
             ("Undo", "Redo"),
             ("Next", "Text"),

@@ -42,6 +42,16 @@ pub(super) fn text_width(text: &str) -> f64 {
     text.graphemes(true).map(advance).sum()
 }
 
+/// Maximum ratio of a line's width to its text's for its words to be found in it.
+// Gaps between the links of a footer add up to a third.
+const MAX_LOOSE_RATIO: f64 = 1.5;
+
+/// Returns whether a text of one line fills a box but for gaps between its words.
+pub(super) fn fills(text: &str, bounds: CaptureRect) -> bool {
+    let em = f64::from(bounds.height()) / BOX_HEIGHT_PER_EM;
+    f64::from(bounds.width()) <= text_width(text) * em * MAX_LOOSE_RATIO
+}
+
 /// Estimates the box of the graphemes `part` of a line with the box `bounds`, in capture pixels.
 pub(super) fn part_bounds(
     graphemes: &[String],

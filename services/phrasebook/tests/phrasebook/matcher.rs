@@ -705,3 +705,66 @@ fn a_placeholder_below_a_label_is_the_inside_of_its_field() {
         (505, 549),
     );
 }
+
+#[test]
+fn a_longer_name_is_not_meant_beside_the_exact_one() {
+    let seen = screen(
+        r#"
+        text 20,100 60x20 "Washer"
+        button 300,95 60x30 "Add"
+        link 20,140 90x20 "Washer XL"
+        button 300,135 60x30 "Add"
+        label 20,300 40x18 "Save"
+        button 20,330 90x32 "Save file"
+        "#,
+    );
+    let washer = kind("Washer", ElementKind::Link);
+    check(&seen, &washer, Interaction::Click, (20, 80), (100, 120));
+    let in_row = ElementQuery {
+        relation: Some((Relation::RowOf, Box::new(text("Washer")))),
+        ..kind("Add", ElementKind::Button)
+    };
+    check(&seen, &in_row, Interaction::Click, (300, 360), (95, 125));
+    // A heading is no entry of the list of buttons below it.
+    let save = kind("Save", ElementKind::Button);
+    check(&seen, &save, Interaction::Click, (20, 110), (330, 362));
+}
+
+#[test]
+fn a_number_that_goes_on_is_another_one() {
+    let seen = screen(r#"button 20,100 80x30 "Step 12""#);
+    let found = find(&seen, &text("Step 1"), Interaction::Click);
+    assert!(matches!(found, MatchResult::NotFound { .. }), "{found:?}");
+}
+
+#[test]
+fn links_of_one_line_are_clicked_at_their_words() {
+    let seen = screen(
+        r#"
+        link 100,700 260x18 "Privacy  Terms of use  Contact us"
+        link 100,100 900x40 "Read the terms"
+        "#,
+    );
+    check(
+        &seen,
+        &text("Privacy"),
+        Interaction::Click,
+        (100, 155),
+        (700, 718),
+    );
+    check(
+        &seen,
+        &text("Contact us"),
+        Interaction::Click,
+        (270, 360),
+        (700, 718),
+    );
+    // A link as wide as its page is one target.
+    check(
+        &seen,
+        &text("terms"),
+        Interaction::Click,
+        (540, 560),
+        (100, 140),
+    );
+}

@@ -865,10 +865,21 @@ impl ClausePlanner<'_> {
         let Some(shown) = self.screen.number_beside(bounds) else {
             return match self.nothing_changed() {
                 true => self.fail(self.voice.nothing_changed(self.words)),
-                false => Ok(ClauseDecision::Done),
+                false if self.has_moved_to(bounds, value) => Ok(ClauseDecision::Done),
+                // Keys move it by a step of its own, and stop at its end.
+                false => Ok(ClauseDecision::AskWhetherDone),
             };
         };
         self.slid(&mut cursor.work.slider, i64::from(value), shown)
+    }
+
+    /// Returns whether the last action moved the thumb of a slider without a number to this value of a hundred.
+    fn has_moved_to(&self, slider: CaptureRect, value: u32) -> bool {
+        let moved = self.effects().last();
+        let share = moved.and_then(|effect| values::thumb_share(slider, &effect.change));
+        share.is_some_and(|share| {
+            (share - f64::from(value) / 100.0).abs() <= values::MAX_THUMB_ERROR
+        })
     }
 
     /// Decides what follows the number that a slider shows: if its keys do not move it by one, its step is measured, and it is set by

@@ -2,8 +2,9 @@
 
 use motorium_proto::domain::action::{Action, Target, Text};
 use motorium_proto::domain::decision::PlannedAction;
+use motorium_proto::domain::effect::ChangeMap;
 use motorium_proto::domain::element::ElementKind;
-use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::key::Key;
 
 use super::actions;
@@ -11,6 +12,10 @@ use motorium_phrasebook::matcher::ElementMatch;
 
 /// Maximum value of a slider that is set by keys: each step is a key press.
 const MAX_SLIDER_VALUE: u32 = 500;
+
+/// Maximum error of [`thumb_share`] for a value to be the slider's.
+// Boxes of sliders and of changes are off by up to 3 px each, and the shortest usual track has 100 px.
+pub(super) const MAX_THUMB_ERROR: f64 = 0.06;
 
 /// A part of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,6 +185,18 @@ pub(super) fn set_slider(slider: &ElementMatch, value: u32, words: &str) -> Vec<
     ];
     actions.extend(move_slider(i64::from(value), words));
     actions
+}
+
+/// Returns the place of a slider's thumb on its track, 0 to 1, after it was moved from the track's beginning; `None` if nothing
+/// changed there. What changed ends with the thumb, which is about as wide as the slider is high.
+pub(super) fn thumb_share(slider: CaptureRect, change: &ChangeMap) -> Option<f64> {
+    let thumb = slider.height();
+    let around = slider.inflate(thumb / 2, thumb / 2);
+    let regions = change.regions.iter().map(|region| region.bounds);
+    let on_track = regions.filter(|bounds| bounds.intersects(&around));
+    let end = on_track.map(|bounds| bounds.max.x).max()?;
+    let length = f64::from((slider.width() - thumb).max(1));
+    Some((f64::from(end - thumb - slider.min.x) / length).clamp(0.0, 1.0))
 }
 
 /// Moves the focused slider by steps.
