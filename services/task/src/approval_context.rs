@@ -3,6 +3,7 @@
 //! - `area`: the areas around a target that count
 //! - `read`: reads the surroundings from a screen
 //! - `motion`: motion in which nothing counts
+//! - `tooltip`: the tooltip of the pointer
 //! - `difference`: what has changed, and the words for it
 //! - `wire`: the API message
 //!
@@ -17,6 +18,7 @@ mod area;
 mod difference;
 mod motion;
 mod read;
+mod tooltip;
 mod wire;
 
 use motorium_proto::domain::geometry::CaptureRect;
@@ -24,6 +26,7 @@ use motorium_proto::domain::geometry::CaptureRect;
 pub use area::{dialog_area, evidence_area, is_dialog};
 pub use difference::{Comparison, ContextChange};
 pub use motion::harmless_motion;
+pub use tooltip::tooltip;
 
 /// Maximum difference of the sides of two boxes of one target, in pixels.
 // Detected boxes of one control are off by a pixel or two; two controls are farther apart than 4 px.

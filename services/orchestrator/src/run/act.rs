@@ -76,7 +76,7 @@ impl Runner {
         let (run, screen) = (&mut self.run, &mut self.screen);
         let permission = self
             .gate
-            .permission(run, screen, attempt, &resolved)
+            .permission(run, screen, attempt, &resolved, true)
             .await?;
         Ok(match permission {
             // The target was found anew after the last check of the pointer, perhaps elsewhere, or it became another one in each round.
@@ -89,7 +89,7 @@ impl Runner {
             ActionPermission::Granted(grant) => {
                 AttemptStage::Permitted(resolved.permitted(grant.is_risky, grant.addresses))
             }
-            ActionPermission::Refused => AttemptStage::Ended,
+            ActionPermission::Refused | ActionPermission::ApprovalDue => AttemptStage::Ended,
         })
     }
 

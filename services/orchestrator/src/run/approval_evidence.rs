@@ -29,6 +29,13 @@ use motorium_task::{Approval, ApprovalContext, ApprovalSubject};
 /// Maximum number of captures until two agree.
 // An area that differs three times in a row is animated and cannot be approved reliably.
 const MAX_CAPTURES: u32 = 3;
+/// Distance of the text of a tooltip from the edge of its shadow, in pixels.
+const TOOLTIP_FRAME_PX: i32 = 8;
+/// Maximum number of looks at an animated target until it is as the approver saw it.
+// Twelve are a second: most animations that call for attention repeat themselves in less.
+const MAX_ANIMATION_LOOKS: u32 = 12;
+/// Time between two looks at an animated target, about five frames of a display. A target that is the same in both rests.
+const ANIMATION_LOOK_INTERVAL: Duration = Duration::from_millis(80);
 /// Number of captures in which a caret is searched for.
 // Two show both states of a blinking caret.
 const CARET_CAPTURES: u32 = 2;
@@ -148,10 +155,48 @@ pub(super) async fn looks_as_approved(
     if may_be_highlighted && !run.config.features.compare_highlights && shown.has_target_text() {
         return Ok(true);
     }
-    let Some(pixels) = compared_pixels(run, target, given, &captured).await else {
-        return Ok(false);
+    let is_alike = async |run: &RunContext, captured: &CapturedFrame| {
+        let pixels = compared_pixels(run, target, given, captured).await;
+        pixels.is_some_and(|mut pixels| {
+            for tooltip in tooltips(shown, read) {
+                pixels.ignore(tooltip, target);
+            }
+            pixels.differ_slightly() || may_be_highlighted && pixels.differ_by_highlight()
+        })
     };
-    Ok(pixels.differ_slightly() || (may_be_highlighted && pixels.differ_by_highlight()))
+    if is_alike(run, &captured).await {
+        return Ok(true);
+    }
+    let mut last = look;
+    for _ in 0..animation_looks(run) {
+        run.sleep(ANIMATION_LOOK_INTERVAL).await?;
+        let (look, captured) = capture_fingerprint(run, screen, scope, rules).await?;
+        if look == last {
+            return Ok(false);
+        }
+        if look.agrees_with(&given.fingerprint) || is_alike(run, &captured).await {
+            return Ok(true);
+        }
+        last = look;
+    }
+    Ok(false)
+}
+
+/// Returns the number of further looks at a target that changes by itself. Earlier versions took none.
+fn animation_looks(run: &RunContext) -> u32 {
+    match run.config.features.rest_before_approval {
+        true => MAX_ANIMATION_LOOKS,
+        false => 0,
+    }
+}
+
+/// Returns the areas of tooltips, with their frames: those of texts that come and go near the pointer.
+fn tooltips<'a>(
+    shown: &'a ApprovalContext,
+    now: &'a ApprovalContext,
+) -> impl Iterator<Item = CaptureRect> + 'a {
+    let areas = shown.moving.iter().chain(&now.moving);
+    areas.map(|area| area.inflate(TOOLTIP_FRAME_PX, TOOLTIP_FRAME_PX))
 }
 
 /// The screenshot for the approver, and the target in it and now.
@@ -167,6 +212,31 @@ impl ComparedPixels {
     fn differ_slightly(&self) -> bool {
         largest_difference(&self.shown, self.corner, &self.now)
             .is_some_and(|difference| difference <= MAX_SLIGHT_DIFFERENCE)
+    }
+
+    /// Takes an area of the target as it was shown to the approver.
+    fn ignore(&mut self, area: CaptureRect, target: CaptureRect) {
+        let Some(hidden) = area.intersection(&target) else {
+            return;
+        };
+        for (x, y) in hidden
+            .y_range()
+            .flat_map(|y| hidden.x_range().map(move |x| (x, y)))
+        {
+            let inner = CapturePoint::new(x, y) - target.min.to_vector();
+            let outer = inner + self.corner.to_vector();
+            let at = |point: CapturePoint| {
+                Some((u32::try_from(point.x).ok()?, u32::try_from(point.y).ok()?))
+            };
+            let (Some(inner), Some(outer)) = (at(inner), at(outer)) else {
+                continue;
+            };
+            if let Some(pixel) = self.shown.get_pixel_checked(outer.0, outer.1).copied()
+                && let Some(now) = self.now.get_pixel_mut_checked(inner.0, inner.1)
+            {
+                *now = pixel;
+            }
+        }
     }
 
     fn differ_by_highlight(&self) -> bool {

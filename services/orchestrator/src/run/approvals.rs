@@ -13,8 +13,8 @@ use motorium_messages::{Message, join_clauses};
 use motorium_policy::provenance::TaintedSpan;
 use motorium_policy::{ActionContext, Policy, PolicyRule};
 use motorium_proto::domain::decision::SafetyCheck;
-use motorium_proto::domain::geometry::CaptureRect;
-use motorium_task::approval_context::{Comparison, JudgedTarget, harmless_motion};
+use motorium_proto::domain::frame::Frame;
+use motorium_task::approval_context::{Comparison, JudgedTarget, harmless_motion, tooltip};
 use motorium_task::effect::CARET_BLINK_INTERVAL;
 use motorium_task::effect::look::element_at;
 use motorium_task::event::{Event, UserRequest, UserRequestKind};
@@ -164,13 +164,13 @@ impl Approvals {
     }
 }
 
-/// Returns the current surroundings of a place, `None` without an observation. `moving`: areas of motion at the time of the request,
-/// or `None` for those that are known now.
+/// Returns the current surroundings of a place, `None` without an observation. `shown`: those at the time of the request, whose areas
+/// of motion count, or `None` for the request itself.
 async fn read_context(
     run: &mut RunContext,
     screen: &mut Screen,
     place: &JudgedTarget,
-    moving: Option<&[CaptureRect]>,
+    shown: Option<&ApprovalContext>,
 ) -> RunResult<Option<ApprovalContext>> {
     let Some(view) = screen.view() else {
         return Ok(None);
@@ -179,10 +179,36 @@ async fn read_context(
     let area = judged_area(scene, frame, place);
     refresh_if_changed_within(run, screen, area).await?;
     let motion = screen.background_motion_areas();
+    let rests = run.config.features.rest_before_approval;
     Ok(screen.view().map(|view| {
-        let (scene, frame) = view.scene();
-        let known = || harmless_motion(&motion, scene, frame, place.area);
-        let moving = moving.map_or_else(known, <[CaptureRect]>::to_vec);
+        let (scene, parsed) = view.scene();
+        // The pointer may have come since the screen was parsed.
+        let cursor = match rests {
+            true => view.latest_frame.cursor,
+            false => parsed.cursor,
+        };
+        let frame = &Frame {
+            cursor,
+            ..parsed.clone()
+        };
+        let unpointed = || {
+            let before = screen.unpointed().filter(|_| rests)?;
+            Some(ApprovalContext {
+                pointer_on_target: true,
+                ..ApprovalContext::of(&before.scene, &before.frame, place, &[])
+            })
+        };
+        let mut moving = match shown {
+            Some(shown) => shown.moving.clone(),
+            None => harmless_motion(&motion, scene, frame, place.area),
+        };
+        // What has come with the pointer, before the request or since.
+        let before = shown.cloned().filter(|_| rests).or_else(unpointed);
+        moving.extend(
+            before
+                .iter()
+                .flat_map(|before| tooltip(scene, frame, before)),
+        );
         ApprovalContext::of(scene, frame, place, &moving)
     }))
 }
@@ -214,7 +240,7 @@ async fn differences_to_approval(
     };
     let mut looks = 0;
     loop {
-        let read = read_context(run, screen, &place, Some(&shown.moving)).await?;
+        let read = read_context(run, screen, &place, Some(shown)).await?;
         let Some(read) = read else {
             return Ok(Some(run.task().text(Message::ApprovalScreenChanged)));
         };

@@ -63,6 +63,8 @@ pub struct LoopFeatures {
     pub read_empty_fields: bool,
     /// Read a text again before another action of its step follows.
     pub read_each_text: bool,
+    /// Put the pointer on the target before an approval is requested or used.
+    pub rest_before_approval: bool,
     /// Read the texts of a form again when success is claimed.
     pub read_left_fields: bool,
     /// Compare an entered text with what its field showed before, and one of several lines by its lines.
@@ -99,6 +101,7 @@ impl LoopFeatures {
         read_cells_back: true,
         read_empty_fields: true,
         read_each_text: true,
+        rest_before_approval: true,
         read_left_fields: true,
         compare_former_text: true,
     };

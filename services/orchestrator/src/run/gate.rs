@@ -38,6 +38,8 @@ const MAX_SHOWN_ARGUMENT_CHARS: usize = 2_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ActionPermission {
     Granted(Grant),
+    /// An approval is to be requested or used, and the pointer does not rest on the target yet.
+    ApprovalDue,
     /// A recorded event tells why, or which approval is pending.
     Refused,
 }
@@ -114,13 +116,15 @@ impl Gate {
         }
     }
 
-    /// Applies the policy and requests approval where required.
+    /// Applies the policy and requests approval where required. `is_pointed` says that the pointer rests on the target, or cannot:
+    /// what an approver is shown is the target as the action meets it.
     pub(super) async fn permission(
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
         attempt: &ActionAttempt,
         resolved: &ResolvedAction,
+        is_pointed: bool,
     ) -> RunResult<ActionPermission> {
         let rules = self.policy.rules();
         let foreign = self.provenance.foreign_in_action(run, &resolved.action);
@@ -160,6 +164,9 @@ impl Gate {
             PolicyDecision::Allow => Vec::new(),
             PolicyDecision::RequireApproval(rules) => rules,
         };
+        if !is_pointed {
+            return Ok(ActionPermission::ApprovalDue);
+        }
         // The question says that the address is private and that the user did not name it, so an approval names it.
         let names_hosts = required.iter().any(|rule| rule.id == PRIVATE_ADDRESS_RULE);
         let reasons = ApprovalReasons {
@@ -203,7 +210,7 @@ impl Gate {
             return Ok(ActionPermission::Refused);
         }
         match run.task().approval_of_action(*index) {
-            Some(_) => self.permission(run, screen, attempt, resolved).await,
+            Some(_) => self.permission(run, screen, attempt, resolved, true).await,
             None => Ok(permission),
         }
     }

@@ -63,7 +63,11 @@ impl Preflight<'_> {
     }
 
     /// Moves the pointer to a point and waits for the application's reaction, which becomes the baseline of later comparisons.
-    async fn rest_pointer(&mut self, attempt: &ActionAttempt, stop: CapturePoint) -> RunResult {
+    pub(super) async fn rest_pointer(
+        &mut self,
+        attempt: &ActionAttempt,
+        stop: CapturePoint,
+    ) -> RunResult {
         let before = self.screen.latest_frame().cloned();
         let run = &mut *self.run;
         let moved = self.actuator.move_pointer(run, &attempt.id, stop).await?;
@@ -166,7 +170,7 @@ fn place_at(area: CaptureRect) -> JudgedTarget {
 }
 
 /// Returns the points at which the pointer rests before an action: the end of a drag, then its start.
-fn pointer_stops(action: &Action<CapturePoint>) -> Vec<CapturePoint> {
+pub(super) fn pointer_stops(action: &Action<CapturePoint>) -> Vec<CapturePoint> {
     let mut points = action.targets().copied();
     match action {
         Action::Drag { .. } => {

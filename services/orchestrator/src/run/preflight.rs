@@ -11,6 +11,7 @@
 //! critical. Nothing is performed here except moving the pointer.
 
 use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::CompareRequest;
 use tokio::time::Instant;
 
@@ -20,15 +21,20 @@ use super::context::RunContext;
 use super::gate::{ActionPermission, Gate, Grant};
 use super::hover::wait_for_hover_response;
 use super::judge::Judge;
+use super::last_look::pointer_stops;
 use super::pointer::PointerRequirement;
 use super::resolve::resolve;
 use super::retry::resolve_retry;
 use super::screen::Screen;
-use super::target_changes::{ChangeScope, has_changed_at, target_area};
+use super::target_changes::{ChangeScope, has_changed_at, refresh_if_changed_within, target_area};
 use super::{RunResult, capture, pointer};
 use crate::hooks::HookPoint;
+use motorium_task::approval_context::evidence_area;
 use motorium_task::event::Event;
 use motorium_task::{ActionRecord, machine};
+
+/// Distance of a point beside a target from its box, in pixels: more than boxes are off by, and than most controls are apart.
+const BESIDE_TARGET_PX: i32 = 6;
 
 /// An action that the policy, the approver and the hooks allow.
 struct AllowedAction {
@@ -124,11 +130,8 @@ impl Preflight<'_> {
         attempt: &ActionAttempt,
         resolved: ResolvedAction,
     ) -> RunResult<Option<AllowedAction>> {
+        let permission = self.permission(attempt, &resolved).await?;
         let (run, screen) = (&mut *self.run, &mut *self.screen);
-        let permission = self
-            .gate
-            .permission(run, screen, attempt, &resolved)
-            .await?;
         if permission == ActionPermission::Refused {
             return Ok(None);
         }
@@ -160,6 +163,68 @@ impl Preflight<'_> {
             baseline,
             pointer_at_target: false,
         }))
+    }
+
+    /// Asks the policy and the approver. If an approval is needed, the pointer is first put on the target: buttons change under it,
+    /// some in their size or place, so that what an approver is shown has to be what the click will meet.
+    async fn permission(
+        &mut self,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+    ) -> RunResult<ActionPermission> {
+        let stop = self.resting_place(resolved);
+        let (run, screen) = (&mut *self.run, &mut *self.screen);
+        let permission = self
+            .gate
+            .permission(run, screen, attempt, resolved, stop.is_none())
+            .await?;
+        let Some(stop) = stop.filter(|_| permission == ActionPermission::ApprovalDue) else {
+            return Ok(permission);
+        };
+        self.screen.keep_unpointed();
+        self.leave_target(attempt, resolved, stop).await?;
+        self.rest_pointer(attempt, stop).await?;
+        let (run, screen) = (&mut *self.run, &mut *self.screen);
+        if let Some(place) = target_area(resolved, run.task().pointed_at()) {
+            refresh_if_changed_within(run, screen, evidence_area(place)).await?;
+        }
+        self.gate
+            .permission(run, screen, attempt, resolved, true)
+            .await
+    }
+
+    /// Moves the pointer away from a target on which it has rested since approval was requested: a tooltip has come over the target
+    /// meanwhile, which was not there when the pointer had just arrived.
+    async fn leave_target(
+        &mut self,
+        attempt: &ActionAttempt,
+        resolved: &ResolvedAction,
+        stop: CapturePoint,
+    ) -> RunResult {
+        let run = &mut *self.run;
+        let target = target_area(resolved, run.task().pointed_at());
+        let target = target.filter(|_| run.task().is_approved(attempt.index));
+        let Some(target) = target else {
+            return Ok(());
+        };
+        let left = target.min.x - BESIDE_TARGET_PX;
+        let beside = match left >= 0 {
+            true => left,
+            false => target.max.x + BESIDE_TARGET_PX,
+        };
+        let beside = CapturePoint::new(beside, stop.y);
+        // An Executor that cannot move the pointer alone has not put it there either.
+        let _ = self.actuator.move_pointer(run, &attempt.id, beside).await?;
+        Ok(())
+    }
+
+    /// Returns the point at which the pointer rests before an approval; `None` for an action that is not at one place.
+    fn resting_place(&self, resolved: &ResolvedAction) -> Option<CapturePoint> {
+        let is_on = self.run.config.features.rest_before_approval;
+        match pointer_stops(&resolved.action).as_slice() {
+            [stop] if is_on => Some(*stop),
+            _ => None,
+        }
     }
 
     /// Moves the pointer to the target, if it is to be there before the click; `None` if it misses and the user was asked.

@@ -258,6 +258,7 @@ mod tests {
                     config.features.read_each_text,
                     config.features.read_left_fields,
                 ),
+                config.features.rest_before_approval,
             )
         };
         let now = (
@@ -282,6 +283,7 @@ mod tests {
             (
                 true, true, true, true, true, true, true, true, true, true, true, true,
             ),
+            true,
         );
         assert_eq!(read(&json), now);
         json.as_object_mut().unwrap().remove("wants_new_texts");
@@ -315,6 +317,7 @@ mod tests {
         members.remove("name_own_look");
         members.remove("read_empty_fields");
         members.remove("read_left_fields");
+        members.remove("rest_before_approval");
         members.remove("read_each_text");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
@@ -341,6 +344,7 @@ mod tests {
             (
                 false, false, false, false, false, false, false, false, false, false, false, false,
             ),
+            false,
         );
         assert_eq!(read(&json), before);
     }

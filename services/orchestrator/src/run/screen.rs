@@ -41,6 +41,8 @@ pub(super) struct Screen {
     /// The screen that the last judged action met.
     acted_on: Option<ActedOn>,
     held_texts: HeldTexts,
+    /// The screen before the pointer was put on the target of an approval.
+    unpointed: Option<Observation>,
     /// Number of interruptions of the task when the screen was last observed.
     interruptions: u32,
 }
@@ -111,6 +113,15 @@ impl Screen {
             .filter(|acted| acted.action == *action)
     }
 
+    /// Keeps the screen as it is before the pointer is put on a target: what comes near the pointer then is a tooltip.
+    pub(super) fn keep_unpointed(&mut self) {
+        self.unpointed = self.observation().cloned();
+    }
+
+    pub(super) fn unpointed(&self) -> Option<&Observation> {
+        self.unpointed.as_ref()
+    }
+
     /// Remembers the text of the task's last action if its field holds it on this screen.
     pub(super) fn note_held_text(&mut self, task: &Task, seen: &Observation) {
         self.held_texts.note(task, seen);
@@ -156,6 +167,7 @@ impl Screen {
         self.next_observation = None;
         self.motion_monitor = None;
         self.held_texts = HeldTexts::default();
+        self.unpointed = None;
     }
 
     /// Observes the screen if this run has not: the step was started by another one.

@@ -33,7 +33,7 @@ async fn approve_after(
     cluster.happened_times(&name, "approval_resolved", 1).await;
     // Either the action is performed, or the person is asked again.
     let again = tokio::select! {
-        () = cluster.world.called("answer", 1) => None,
+        _ = cluster.happened(&name, "action_performed") => None,
         _ = cluster.happened_times(&name, "user_asked", 2) => {
             waiting(&cluster, &name).await.pop()
         }

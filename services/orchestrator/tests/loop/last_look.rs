@@ -129,10 +129,11 @@ async fn an_amount_that_changes_when_the_pointer_arrives_voids_the_approval() {
     let script = vec![act([click(1)]), done("left")];
     let cluster = shop_with(script, std::time::Duration::from_secs(60)).await;
     cluster.world.say(3, "Total 100 EUR");
-    cluster.world.say_under_the_pointer(1, 3, "Total 1000 EUR");
     let name = cluster.create().await;
     cluster.happened(&name, "user_asked").await;
     let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    // The pointer arrives once more before the click.
+    cluster.world.say_under_the_pointer(1, 3, "Total 1000 EUR");
     resolve_saying(&cluster, &approval.name, true, "")
         .await
         .unwrap();
@@ -141,6 +142,19 @@ async fn an_amount_that_changes_when_the_pointer_arrives_voids_the_approval() {
     assert_eq!(cluster.world.done(), []);
     let notices = &cluster.world.plans()[1].notices;
     assert!(notices[0].contains("now \"1000eur\""), "{notices:?}");
+}
+
+#[tokio::test]
+async fn an_approver_is_shown_the_amount_that_comes_with_the_pointer() {
+    let script = vec![act([click(1)]), done("left")];
+    let cluster = shop_with(script, std::time::Duration::from_secs(60)).await;
+    cluster.world.say(3, "Total 100 EUR");
+    cluster.world.say_under_the_pointer(1, 3, "Total 1000 EUR");
+    let name = cluster.create().await;
+    cluster.happened(&name, "user_asked").await;
+    let [approval] = waiting(&cluster, &name).await.try_into().unwrap();
+    assert_eq!(approval.context.unwrap().amounts, ["1000eur"]);
+    assert_eq!(cluster.world.done(), []);
 }
 
 #[tokio::test]

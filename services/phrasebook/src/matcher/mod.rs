@@ -374,9 +374,14 @@ impl ScreenIndex<'_> {
                 .collect();
         }
         let others = self.regions(other, *relation);
+        // A cell that is taken for a field is not the field in its own row.
+        let is_other = |hit: &ElementMatch, other: &CaptureRect| {
+            *relation == Relation::Inside || hit.bounds != *other
+        };
         let nearest = |hit: &ElementMatch| {
             others
                 .iter()
+                .filter(|other| is_other(hit, other))
                 .filter_map(|other| distance(*relation, hit.bounds, *other))
                 .min_by(f64::total_cmp)
         };

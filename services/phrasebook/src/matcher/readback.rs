@@ -10,6 +10,7 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use super::geometry::{gap, is_same_element, on_one_row};
 use super::screen_index::{IndexedElement, ScreenIndex};
 use super::text_match::{FoldedText, MatchTier, compare};
+use crate::calendar::{CalendarValue, numbers_shown};
 
 /// Minimum length of a part of an entered text that counts as the text: a field shows only the part that fits into it.
 const MIN_VISIBLE_PART_CHARS: usize = 8;
@@ -78,7 +79,9 @@ impl<'a> TextAtField<'a> {
         let is_alike = matches
             .first()
             .is_some_and(|likeness| likeness.tier >= MatchTier::LookAlike);
-        let is_form = self.is_same_number(text) || self.is_same_date(text);
+        let is_same_value = |value: CalendarValue<'_>| value.is_shown_as(self.value);
+        let is_form =
+            self.is_same_number(text) || CalendarValue::parse(text).is_some_and(is_same_value);
         shown.contains(&entered) || is_part || is_alike || is_form
     }
 
@@ -96,12 +99,17 @@ impl<'a> TextAtField<'a> {
         if self.is_completed(text) {
             return true;
         }
-        if let Some(date) = date_parts(text) {
-            let numbers = numbers_in(self.value);
-            let is_complete = numbers.len() >= date.len();
-            return is_complete
-                || has_empty_part(self.value)
-                || !numbers.iter().all(|one| is_part_of(*one, &date));
+        match CalendarValue::parse(text) {
+            Some(date @ CalendarValue::Date(_)) => {
+                let (date, shown) = (date.numbers(), numbers_shown(self.value));
+                let is_complete = shown.len() >= date.len();
+                return is_complete
+                    || has_empty_part(self.value)
+                    || !shown.iter().all(|one| is_part_of(*one, &date));
+            }
+            // All of its parts are short, so that none of them is left out by reading alone.
+            Some(_) => return true,
+            None => {}
         }
         if self.has_lost_point(text)
             || self.is_cut_off(&shown, &entered)
@@ -122,8 +130,9 @@ impl<'a> TextAtField<'a> {
     #[must_use]
     pub fn is_unrelated_to(&self, text: &str) -> bool {
         // The parts of a date come one after the other, and each may go elsewhere.
-        let is_date = date_parts(text).is_some();
-        self.differs_from(text) && !is_date && !plain(self.value).contains(&plain(text))
+        self.differs_from(text)
+            && !is_calendar_value(text)
+            && !plain(self.value).contains(&plain(text))
     }
 
     /// Returns whether the field still shows its former text, or a part of it.
@@ -141,7 +150,7 @@ impl<'a> TextAtField<'a> {
     /// in the field stands apart from the text.
     #[must_use]
     pub fn keeps(&self, former: &str, text: &str) -> bool {
-        if self.is_same_number(text) || date_parts(text).is_some() {
+        if self.is_same_number(text) || is_calendar_value(text) {
             return false;
         }
         // A caret at the end of either may be read as a letter.
@@ -199,11 +208,6 @@ impl<'a> TextAtField<'a> {
     pub fn may_end_in_caret(&self, text: &str) -> bool {
         let rest = self.value.trim().strip_prefix(text.trim());
         rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| is_like_caret(&c)))
-    }
-
-    /// Returns whether it shows the parts of an ISO 8601 date in any order.
-    fn is_same_date(&self, text: &str) -> bool {
-        date_parts(text).is_some_and(|date| sorted(date) == sorted(numbers_in(self.value)))
     }
 
     /// Returns whether the field has taken only the beginning, although it has room for more: it limits the length.
@@ -473,21 +477,8 @@ fn number(text: &str) -> Option<f64> {
     text.trim().parse().ok()
 }
 
-fn numbers_in(text: &str) -> Vec<u32> {
-    text.split(|c: char| !c.is_ascii_digit())
-        .filter_map(|digits| digits.parse().ok())
-        .collect()
-}
-
-/// Returns year, month and day of an ISO 8601 date.
-fn date_parts(text: &str) -> Option<Vec<u32>> {
-    let parts: Vec<&str> = text.trim().split('-').collect();
-    let [year, month, day] = parts.as_slice() else {
-        return None;
-    };
-    let is_date = year.len() == 4 && month.len() == 2 && day.len() == 2;
-    let parts: Option<Vec<u32>> = parts.iter().map(|part| part.parse().ok()).collect();
-    parts.filter(|_| is_date)
+fn is_calendar_value(text: &str) -> bool {
+    CalendarValue::parse(text).is_some()
 }
 
 /// Returns whether a number is a part of a date, the year also without its century.
@@ -503,11 +494,6 @@ fn has_empty_part(value: &str) -> bool {
         let first = letters.next();
         letters.clone().next().is_some() && letters.all(|letter| Some(letter) == first)
     })
-}
-
-fn sorted(mut numbers: Vec<u32>) -> Vec<u32> {
-    numbers.sort_unstable();
-    numbers
 }
 
 #[cfg(test)]
@@ -599,7 +585,7 @@ mod tests {
         // A date that went into one part of its field, or not into all of them; months may be words.
         check("mm/dd/900517", "1990-05-17", false, true);
         check("05/dd/yyyy", "1990-05-17", false, true);
-        check("17 May 1990", "1990-05-17", false, false);
+        check("17 May 1990", "1990-05-17", true, false);
     }
 
     #[track_caller]

@@ -731,6 +731,31 @@ fn a_longer_name_is_not_meant_beside_the_exact_one() {
 }
 
 #[test]
+fn the_name_of_a_row_is_not_a_field_in_it() {
+    // Cells with borders, as the detector sees them.
+    let seen = screen(
+        r#"
+        text_field 20,100 90x30 "Apples"
+        table_row 110,100 70x30 "2.50"
+        text_field 190,104 60x22 ""
+        text_field 20,130 90x30 "Pears"
+        "#,
+    );
+    let in_row = ElementQuery {
+        kind: Some(ElementKind::TextField),
+        relation: Some((Relation::RowOf, Box::new(text("Apples")))),
+        ..ElementQuery::default()
+    };
+    check(
+        &seen,
+        &in_row,
+        Interaction::EnterText,
+        (190, 250),
+        (104, 126),
+    );
+}
+
+#[test]
 fn a_number_that_goes_on_is_another_one() {
     let seen = screen(r#"button 20,100 80x30 "Step 12""#);
     let found = find(&seen, &text("Step 1"), Interaction::Click);

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use motorium_messages::Language;
 use motorium_proto::domain::element::{Element, ElementKind, ElementSource, ElementState, Scene};
-use motorium_proto::domain::frame::{Frame, Window};
+use motorium_proto::domain::frame::{Cursor, Frame, Window};
 use motorium_proto::domain::geometry::{
     CapturePoint, CaptureSize, NormalisedPoint, NormalisedRect,
 };
@@ -240,4 +240,41 @@ fn a_context_survives_storage() {
     let context = context(&[("Total 100 EUR", NEAR), ("To: Ann", FAR)]);
     let message = motorium_proto::v1::orchestrator::ApprovalContext::from(context.clone());
     assert_eq!(ApprovalContext::try_from(message), Ok(context));
+}
+
+#[test]
+fn a_tooltip_of_the_pointer_voids_nothing_unless_it_has_a_value() {
+    let pointed = Frame {
+        cursor: Some(Cursor {
+            position: CapturePoint::new(650, 515),
+            drawn: false,
+        }),
+        ..frame("Shop")
+    };
+    let place = JudgedTarget {
+        area: Some(rect(BUTTON.1)),
+        ..JudgedTarget::default()
+    };
+    let shown = ApprovalContext::of(&scene(&[]), &pointed, &place, &[]);
+    let change = |text: &str, at: [i32; 4]| {
+        let scene = scene(&[(text, at)]);
+        let moving = tooltip(&scene, &pointed, &shown);
+        let now = ApprovalContext::of(&scene, &pointed, &place, &moving);
+        shown.difference(&now, Comparison::Full)
+    };
+    let below = [655, 535, 860, 555];
+    assert_eq!(change("Pays for everything in the cart", below), None);
+    assert!(change("Pays 900 EUR", below).is_some());
+    // Farther from the pointer than any tooltip, and a text of another size.
+    assert!(change("For all users", [655, 600, 860, 620]).is_some());
+    assert!(change("For all users", [655, 520, 860, 600]).is_some());
+    // Without the pointer on the target there is no tooltip.
+    let unpointed = ApprovalContext {
+        pointer_on_target: false,
+        ..shown.clone()
+    };
+    assert_eq!(
+        tooltip(&scene(&[("Pays", below)]), &pointed, &unpointed),
+        []
+    );
 }

@@ -20,7 +20,8 @@ use super::candidates;
 use super::cursor::{ClauseCursor, FramePixel, SliderPhase, SliderProgress};
 use super::locate;
 use super::messages::Messages;
-use super::values::{self, Date};
+use super::values;
+use motorium_phrasebook::calendar::CalendarValue;
 use motorium_phrasebook::grammar::{
     Clause, Direction, EditCommand, Instruction, ScrollExtent, TargetPhrase, parse_target,
 };
@@ -803,16 +804,17 @@ impl ClausePlanner<'_> {
         };
         let fields = self.locate_all(cursor, aim, Interaction::EnterText)?;
         if let [field] = fields.as_slice()
-            && let Some(date) = Date::parse(literal(text))
+            && let Some(value) = CalendarValue::parse(literal(text))
         {
             let shown = self.screen.text_in_field(field.bounds);
             let as_value = shown.is_some_and(|shown| !shown.value().is_empty());
-            if let Some(entry) = date.entry(field, as_value, self.words) {
+            if let Some(entry) = values::calendar_entry(value, field, as_value, self.words) {
                 cursor.work.emptied = false;
                 cursor.work.add_field(field.bounds);
                 return Ok(ClauseDecision::Act(entry));
             }
-            if values::shows_date(field) && !cursor.work.emptied {
+            let has_date = matches!(value, CalendarValue::Date(_) | CalendarValue::DateTime(..));
+            if has_date && values::shows_date(field) && !cursor.work.emptied {
                 cursor.work.emptied = true;
                 return Ok(ClauseDecision::Act(values::clear_date(field, self.words)));
             }
@@ -997,6 +999,10 @@ impl ClausePlanner<'_> {
         if self.may_come_late(cursor, &shown, content, is_told) {
             cursor.work.field_looks += 1;
             return Err(ClauseDecision::Wait);
+        }
+        // A field with segments that shows nothing but dashes has taken no value.
+        if CalendarValue::parse(content).is_some() && first.is_some_and(|shown| shown.is_blank()) {
+            return not_taken();
         }
         let mut readable = shown.iter().flatten();
         // Another text that cannot be a misreading of this one: the field has changed it, or another one took it.

@@ -8,6 +8,7 @@ use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::domain::key::Key;
 
 use super::actions;
+use motorium_phrasebook::calendar::{CalendarDate, CalendarValue, numbers_shown};
 use motorium_phrasebook::matcher::ElementMatch;
 
 /// Maximum value of a slider that is set by keys: each step is a key press.
@@ -17,6 +18,9 @@ const MAX_SLIDER_VALUE: u32 = 500;
 // Boxes of sliders and of changes are off by up to 3 px each, and the shortest usual track has 100 px.
 pub(super) const MAX_THUMB_ERROR: f64 = 0.06;
 
+/// Maximum number of letters that the symbol at the end of a field is read as, beside dashes.
+const MAX_ICON_LETTERS: usize = 2;
+
 /// A part of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DatePart {
@@ -25,68 +29,111 @@ enum DatePart {
     Day,
 }
 
-/// A date, written as `1990-05-17`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Date<'a> {
-    year: &'a str,
-    month: &'a str,
-    day: &'a str,
+/// Returns the actions that enter a value of a calendar into a field that shows its format; `None` if it shows none, so that the value is
+/// typed as a text. `as_value` says that the format is no placeholder: a field with segments shows it as it shows a value.
+pub(super) fn calendar_entry(
+    value: CalendarValue<'_>,
+    field: &ElementMatch,
+    as_value: bool,
+    words: &str,
+) -> Option<Vec<PlannedAction>> {
+    match value {
+        CalendarValue::Date(date) => date_entry(date, field, as_value, words),
+        CalendarValue::DateTime(date, time) => {
+            let mut entry = date_entry(date, field, as_value, words)?;
+            // The year takes up to six digits, so that it is left by a key where it comes last.
+            let (order, _) = format_of(&field.content, true)?;
+            if order[2] == DatePart::Year {
+                entry.push(actions::key_chord(vec![Key::Right], words));
+            }
+            entry.push(typed(format!("{}{}", time.hour, time.minute), words));
+            Some(entry)
+        }
+        CalendarValue::Month(year, part) | CalendarValue::Week(year, part) => {
+            if !is_segmented(field) || !may_show_month_or_week(&field.content) {
+                return None;
+            }
+            let mut parts = [part, year];
+            if field.content.contains('年') {
+                parts.reverse();
+            }
+            let mut entry = focus_first_segment(field, words);
+            entry.push(typed(parts[0].to_owned(), words));
+            // A week is left by itself, and then the key changes nothing: the year is the last segment, or comes first.
+            let is_left_by_itself = matches!(value, CalendarValue::Week(..)) && parts[0] == part;
+            if !is_left_by_itself {
+                entry.push(actions::key_chord(vec![Key::Right], words));
+            }
+            entry.push(typed(parts[1].to_owned(), words));
+            Some(entry)
+        }
+        CalendarValue::Time(time) => {
+            let is_time = is_segmented(field) && may_show_time(&field.content);
+            is_time.then(|| {
+                let mut entry = focus_first_segment(field, words);
+                entry.push(typed(format!("{}{}", time.hour, time.minute), words));
+                entry
+            })
+        }
+    }
 }
 
-impl<'a> Date<'a> {
-    /// Parses an ISO 8601 date.
-    pub(super) fn parse(text: &'a str) -> Option<Self> {
-        let parts: Vec<&str> = text.trim().split('-').collect();
-        let [year, month, day] = parts.as_slice() else {
-            return None;
-        };
-        let are_digits = parts
-            .iter()
-            .all(|part| part.bytes().all(|b| b.is_ascii_digit()));
-        let has_lengths = (year.len(), month.len(), day.len()) == (4, 2, 2);
-        (are_digits && has_lengths).then_some(Self { year, month, day })
+fn date_entry(
+    date: CalendarDate<'_>,
+    field: &ElementMatch,
+    as_value: bool,
+    words: &str,
+) -> Option<Vec<PlannedAction>> {
+    let is_segmented = as_value || is_segmented(field);
+    let (order, separators) = format_of(&field.content, is_segmented)?;
+    if !is_segmented {
+        let click = actions::click(field.target(), words);
+        return Some(vec![click, typed(written(date, order, &separators), words)]);
     }
+    let mut entry = focus_first_segment(field, words);
+    if order[0] == DatePart::Year {
+        // The segment of the year takes up to six digits, so it is left by a key; the others are left by themselves.
+        let [_, second, third] = order;
+        entry.push(typed(date.year.to_owned(), words));
+        entry.push(actions::key_chord(vec![Key::Right], words));
+        let rest = format!("{}{}", part_of(date, second), part_of(date, third));
+        entry.push(typed(rest, words));
+    } else {
+        entry.push(typed(written(date, order, &separators), words));
+    }
+    Some(entry)
+}
 
-    fn part(self, part: DatePart) -> &'a str {
-        match part {
-            DatePart::Year => self.year,
-            DatePart::Month => self.month,
-            DatePart::Day => self.day,
-        }
-    }
+fn typed(text: String, words: &str) -> PlannedAction {
+    actions::type_text(Text::Literal(text), words)
+}
 
-    /// Returns the actions that enter the date into a field that shows its format; `None` if it shows none. `as_value` says that the
-    /// format is no placeholder: a field with segments shows it as it shows a value.
-    pub(super) fn entry(
-        self,
-        field: &ElementMatch,
-        as_value: bool,
-        words: &str,
-    ) -> Option<Vec<PlannedAction>> {
-        let is_segmented = as_value || is_segmented(field);
-        let (order, separators) = format_of(&field.content, is_segmented)?;
-        let typed = |text: String| actions::type_text(Text::Literal(text), words);
-        if !is_segmented {
-            let click = actions::click(field.target(), words);
-            return Some(vec![click, typed(self.written(order, &separators))]);
-        }
-        let mut entry = focus_first_segment(field, words);
-        if order[0] == DatePart::Year {
-            // The segment of the year takes up to six digits, so it is left by a key; the others are left by themselves.
-            let [_, second, third] = order;
-            entry.push(typed(self.year.to_owned()));
-            entry.push(actions::key_chord(vec![Key::Right], words));
-            entry.push(typed(format!("{}{}", self.part(second), self.part(third))));
-        } else {
-            entry.push(typed(self.written(order, &separators)));
-        }
-        Some(entry)
+fn part_of<'a>(date: CalendarDate<'a>, part: DatePart) -> &'a str {
+    match part {
+        DatePart::Year => date.year,
+        DatePart::Month => date.month,
+        DatePart::Day => date.day,
     }
+}
 
-    fn written(self, order: [DatePart; 3], separators: &[String; 2]) -> String {
-        let [first, second, third] = order.map(|part| self.part(part));
-        format!("{first}{}{second}{}{third}", separators[0], separators[1])
-    }
+fn written(date: CalendarDate<'_>, order: [DatePart; 3], separators: &[String; 2]) -> String {
+    let [first, second, third] = order.map(|part| part_of(date, part));
+    format!("{first}{}{second}{}{third}", separators[0], separators[1])
+}
+
+/// Returns whether a field with segments may be one for a month or a week: it shows one, or dashes, of which nothing or a letter is read.
+/// A list shows an entry.
+fn may_show_month_or_week(shown: &str) -> bool {
+    let letters = shown.chars().filter(|c| c.is_alphanumeric()).count();
+    let is_named = shown.to_lowercase().starts_with("week") || shown.contains(['年', '周']);
+    let has_month_and_year = numbers_shown(shown).len() == 2 && shown.contains(char::is_alphabetic);
+    letters <= MAX_ICON_LETTERS || is_named || has_month_and_year
+}
+
+/// Returns whether a field with segments may be one for a time: it shows one, or dashes.
+fn may_show_time(shown: &str) -> bool {
+    let letters = shown.chars().filter(|c| c.is_alphanumeric()).count();
+    letters <= MAX_ICON_LETTERS || shown.contains(':') && numbers_shown(shown).len() == 2
 }
 
 /// Returns whether a field shows a date instead of its format. Its order cannot be told from `05/06/1990`.
@@ -97,7 +144,8 @@ pub(super) fn shows_date(field: &ElementMatch) -> bool {
         .filter(|digits| !digits.is_empty())
         .collect();
     let has_year = groups.iter().any(|digits| digits.len() == 4);
-    is_segmented(field) && groups.len() == 3 && has_year
+    // With hours and minutes there are two more.
+    is_segmented(field) && matches!(groups.len(), 3 | 5) && has_year
 }
 
 /// Empties every segment of a date field, so that it shows its format.
@@ -139,7 +187,10 @@ fn format_of(shown: &str, is_segmented: bool) -> Option<([DatePart; 3], [String;
     let mut separator = String::new();
     for character in shown.trim().chars().flat_map(char::to_lowercase) {
         if !character.is_alphabetic() {
-            separator.push(character);
+            // Spaces are read where there are none, and open the calendar of a field.
+            if !character.is_whitespace() {
+                separator.push(character);
+            }
             continue;
         }
         match groups.last_mut() {
@@ -153,7 +204,8 @@ fn format_of(shown: &str, is_segmented: bool) -> Option<([DatePart; 3], [String;
             }
         }
     }
-    let [first, second, third] = groups.as_slice() else {
+    // A time may follow.
+    let [first, second, third, ..] = groups.as_slice() else {
         return None;
     };
     let part = |(letter, count): (char, usize)| match (letter, count) {
@@ -167,6 +219,7 @@ fn format_of(shown: &str, is_segmented: bool) -> Option<([DatePart; 3], [String;
     let has_all = [DatePart::Year, DatePart::Month, DatePart::Day]
         .iter()
         .all(|part| order.contains(part));
+    separators.truncate(2);
     let separators: [String; 2] = separators.try_into().ok()?;
     has_all.then_some((order, separators))
 }
@@ -217,9 +270,11 @@ mod tests {
     #[test]
     fn a_date_is_written_as_the_field_shows_it() {
         let in_field = |shown: &str, is_segmented| {
-            let date = Date::parse("1990-05-17").unwrap();
+            let Some(CalendarValue::Date(date)) = CalendarValue::parse("1990-05-17") else {
+                unreachable!("it is a date")
+            };
             let format = format_of(shown, is_segmented);
-            format.map(|(order, separators)| date.written(order, &separators))
+            format.map(|(order, separators)| written(date, order, &separators))
         };
         let written = |shown: &str| in_field(shown, false);
         for (shown, expected) in [
@@ -235,13 +290,16 @@ mod tests {
             ("05/17/1990", None),
             ("dd/dd/yyyy", None),
             ("m/dd/yyy", Some("05/17/1990")),
+            ("[mm/ dd/ yyyy", Some("05/17/1990")),
             ("mm/dd/yy", None),
         ] {
             assert_eq!(written(shown).as_deref(), expected, "{shown}");
         }
         let segmented = in_field("mm/dd/yy", true);
         assert_eq!(segmented.as_deref(), Some("05/17/1990"));
-        assert_eq!(Date::parse("17.05.1990"), None);
-        assert_eq!(Date::parse("1990-5-17"), None);
+        assert_eq!(
+            in_field("mm/dd/yyyy, --:-- pm", true).as_deref(),
+            Some("05/17/1990")
+        );
     }
 }

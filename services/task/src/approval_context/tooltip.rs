@@ -1,0 +1,44 @@
+//! The tooltip of the pointer, which comes some time after the pointer rests on a target.
+//!
+//! Its text is no change of what was approved. Amounts and recipients in it are: values count wherever they are.
+
+use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::frame::Frame;
+use motorium_proto::domain::geometry::CaptureRect;
+
+use super::ApprovalContext;
+use crate::screen::bounds_on_display;
+use crate::shown_text::folded;
+
+/// Reach of a tooltip around the pointer, in pixels: to each side, above and below. Browsers and toolkits draw it 15 to 30 px away, as
+/// wide as its text.
+const REACH_PX: (i32, i32) = (240, 70);
+/// Maximum height of a line of a tooltip, in pixels: small letters with their margins.
+const MAX_LINE_HEIGHT_PX: i32 = 40;
+
+/// Returns the areas of texts that have come near the pointer since a context was read, with the pointer on its target then and now.
+#[must_use]
+pub fn tooltip(scene: &Scene, frame: &Frame, shown: &ApprovalContext) -> Vec<CaptureRect> {
+    let pointer = frame
+        .cursor
+        .map(|cursor| cursor.position + frame.origin.to_vector());
+    let on_target = shown
+        .target
+        .zip(pointer)
+        .filter(|(target, pointer)| shown.pointer_on_target && target.contains(*pointer));
+    let Some((target, pointer)) = on_target else {
+        return Vec::new();
+    };
+    let around = CaptureRect::new(pointer, pointer).inflate(REACH_PX.0, REACH_PX.1);
+    let known: Vec<String> = shown.texts.iter().map(|text| folded(text)).collect();
+    let elements = scene.elements.iter();
+    elements
+        .filter(|element| !known.contains(&folded(&element.content)))
+        .map(|element| bounds_on_display(element, frame))
+        .filter(|bounds| {
+            bounds.height() <= MAX_LINE_HEIGHT_PX
+                && around.contains(bounds.center())
+                && !target.contains(bounds.center())
+        })
+        .collect()
+}
