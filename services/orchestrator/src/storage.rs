@@ -19,7 +19,8 @@ use crate::instance::Instance;
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// URL of the task store: `sqlite:///folder/file`, or `postgres://user:password@host/database` for several
-    /// orchestrators. Defaults to a file in the data folder.
+    /// orchestrators. Several hosts, separated by commas, are a primary and its standbys. Defaults to a file in the data
+    /// folder.
     #[schemars(example = &"postgres://motorium@db.example.com/motorium")]
     pub tasks: Option<StoreUrl>,
     /// URL of the blob store: `file:///folder`. Defaults to a folder in the data folder.
@@ -175,6 +176,10 @@ mod tests {
         check("sqlite:///data/tasks.db", "sqlite:///data/tasks.db");
         check("postgres://localhost/m", "postgres://localhost/m");
         check("postgres://host/m?password=p", "postgres://host/m?…");
+        check(
+            "postgres://me:p@one:1,other:2/m",
+            "postgres://me:<secret>@one:1,other:2/m",
+        );
         check("postgres://me@localhost/m", "postgres://me@localhost/m");
         check(
             "postgres://me:p@ss:w@host/m",

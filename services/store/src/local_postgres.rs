@@ -19,6 +19,8 @@ use crate::Durability;
 
 /// Folder of the server's programs in Debian's packages.
 const PROGRAMS: &str = "/usr/lib/postgresql";
+/// Folder of a server's data in its temporary folder.
+const DATA: &str = "data";
 /// User created by the package. The server refuses to run as root.
 const USER: &str = "postgres";
 /// Timeout for the start of the server.
@@ -54,16 +56,7 @@ impl LocalPostgres {
     /// Like [`LocalPostgres::start`].
     #[must_use]
     pub fn start_with(durability: Durability) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        if is_root() {
-            fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
-        }
-        let data = folder.path().join("data");
-        fs::create_dir(&data).expect("the folder is empty");
-        if is_root() {
-            let (user, group) = ids_of(USER);
-            chown(&data, Some(user), Some(group)).expect("root may");
-        }
+        let folder = data_folder();
         let made = program("initdb")
             .args([
                 "--auth=trust",
@@ -72,12 +65,84 @@ impl LocalPostgres {
                 "--no-sync",
             ])
             .arg("--pgdata")
-            .arg(&data)
+            .arg(folder.path().join(DATA))
             .stdin(Stdio::null())
             .output()
             .expect("initdb runs");
         let words = String::from_utf8_lossy(&made.stderr);
         assert!(made.status.success(), "initdb failed: {words}");
+        Self::serve(folder, durability)
+    }
+
+    /// Starts a standby of this server. From then on, a commit of this server waits until the standby has it.
+    ///
+    /// # Panics
+    /// If the standby does not start, or does not follow.
+    pub async fn standby(&self) -> Self {
+        let folder = data_folder();
+        let copied = program("pg_basebackup")
+            .args(["--host=127.0.0.1", "--username=motorium", "--no-sync"])
+            // With the settings of a standby that follows this server.
+            .args(["--write-recovery-conf", "--checkpoint=fast"])
+            .arg(format!("--port={}", self.port))
+            .arg("--pgdata")
+            .arg(folder.path().join(DATA))
+            .stdin(Stdio::null())
+            .output()
+            .expect("pg_basebackup runs");
+        let words = String::from_utf8_lossy(&copied.stderr);
+        assert!(copied.status.success(), "pg_basebackup failed: {words}");
+        let standby = Self::serve(folder, self.durability);
+        let mut connection = self.connect().await;
+        // Only now: the copy would wait for a standby of its own once it is promoted.
+        for setting in [
+            "ALTER SYSTEM SET synchronous_standby_names = '*'",
+            "SELECT pg_reload_conf()",
+        ] {
+            let set = sqlx::query(setting).execute(&mut connection).await;
+            set.expect("the user is the owner");
+        }
+        let follows = "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')";
+        for _ in 0..200 {
+            let follows = sqlx::query_scalar::<_, bool>(follows).fetch_one(&mut connection);
+            if follows.await.expect("the server is there") {
+                return standby;
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        panic!("the standby does not follow");
+    }
+
+    /// Waits until the server has recovered and accepts statements.
+    ///
+    /// # Panics
+    /// If it does not within the timeout.
+    pub async fn recovered(&self) {
+        drop(self.connect().await);
+    }
+
+    /// Adds this server to the address of a database, behind the servers that it names.
+    ///
+    /// # Panics
+    /// If the address is none that [`LocalPostgres::database`] has returned.
+    #[must_use]
+    pub fn added_to(&self, address: &str) -> String {
+        let (hosts, database) = address.rsplit_once('/').expect("it names a database");
+        format!("{hosts},127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Makes a standby the primary.
+    ///
+    /// # Panics
+    /// If it is no standby.
+    pub async fn promote(&self) {
+        let mut connection = self.connect().await;
+        let promoted =
+            sqlx::query_scalar::<_, bool>("SELECT pg_promote()").fetch_one(&mut connection);
+        assert!(promoted.await.expect("it is a standby"), "not in time");
+    }
+
+    fn serve(folder: TempDir, durability: Durability) -> Self {
         let mut server = Self {
             folder,
             port: free_port(),
@@ -106,7 +171,7 @@ impl LocalPostgres {
         let mut end = STARTUP_TIMEOUT;
         loop {
             let process = self.process.get_or_insert_with(|| {
-                let data = self.folder.path().join("data");
+                let data = self.folder.path().join(DATA);
                 serve(&data, self.port, self.durability)
             });
             if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
@@ -165,6 +230,21 @@ impl Drop for LocalPostgres {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Creates a temporary folder with a folder for the data of a server.
+fn data_folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join(DATA);
+    fs::create_dir(&data).expect("the folder is empty");
+    // The server refuses to start if others may read its data.
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o700)).expect("ours");
+    if is_root() {
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
+        let (user, group) = ids_of(USER);
+        chown(&data, Some(user), Some(group)).expect("root may");
+    }
+    folder
 }
 
 fn serve(data: &Path, port: u16, durability: Durability) -> Child {

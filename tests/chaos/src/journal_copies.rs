@@ -72,7 +72,7 @@ impl JournalCopies {
 
     /// Removes the state of the ended executor.
     pub(crate) fn lose(&mut self) {
-        fs::remove_dir_all(&self.state).expect("it is the folder of a killed executor");
+        remove_state(&self.state);
     }
 
     /// Replaces the state of the ended executor by the newest copy that is old enough.
@@ -80,7 +80,7 @@ impl JournalCopies {
         let Some(copy) = self.older(application) else {
             return;
         };
-        fs::remove_dir_all(&self.state).expect("it is the folder of a killed executor");
+        remove_state(&self.state);
         copy_folder(&copy.folder, &self.state).expect("the copy is complete");
     }
 
@@ -88,6 +88,14 @@ impl JournalCopies {
         let received = application.received().len();
         let is_older = |copy: &&JournalCopy| copy.received + MIN_MISSING_ACTIONS <= received;
         self.copies.iter().rev().find(is_older)
+    }
+}
+
+fn remove_state(folder: &Path) {
+    match fs::remove_dir_all(folder) {
+        // It was lost before, and the executor was killed again before it had started.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        removed => removed.expect("it is the folder of a killed executor"),
     }
 }
 

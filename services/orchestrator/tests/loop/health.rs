@@ -10,7 +10,7 @@ use crate::support::cluster::Cluster;
 use crate::support::in_time;
 
 /// Waits until the health is this one. The process is alive in any case.
-async fn becomes(cluster: &Cluster, serving: bool) {
+pub(crate) async fn becomes(cluster: &Cluster, serving: bool) {
     let config = ClientConfig::new(format!("http://{}", cluster.address()));
     let channel = Channel::connect_lazy(&config).unwrap();
     let reached = async {

@@ -14,6 +14,7 @@ mod end_screen;
 mod end_to_end;
 mod exports;
 mod extraction;
+mod fail_over;
 mod functions;
 mod graceful_shutdown;
 mod health;

@@ -23,6 +23,7 @@ mod requests;
 mod resources;
 #[path = "../sql/rows.rs"]
 mod rows;
+mod servers;
 #[path = "../sql/store.rs"]
 mod store;
 #[path = "../sql/tasks.rs"]
@@ -33,14 +34,16 @@ mod upkeep;
 mod upkeep_store;
 
 use std::path::PathBuf;
-use std::str::FromStr as _;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use sqlx::PgConnection;
 use sqlx::migrate::{MigrateError, Migrator};
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
+use sqlx::postgres::{PgPool, PgPoolOptions};
+use tokio_util::task::AbortOnDropHandle;
 
 use self::rows::millis;
+use self::servers::Servers;
 use crate::migrations::migrator;
 use crate::statement_error::StatementError;
 use crate::{Error, TaskNotifier};
@@ -77,9 +80,6 @@ pub(crate) fn migrations() -> Migrator {
 /// Maximum number of connections of one orchestrator.
 // The server groups commits that wait for the disk, so more connections than cores are useful.
 const MAX_CONNECTIONS: u32 = 16;
-/// Idle time after which a connection is pinged before it is used.
-// A ping is a round trip and costs as much as most statements, so a recently used connection is assumed to be alive.
-const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
 /// Timeout for acquiring a connection.
 // Bounds the wait when all connections are in use; the same as the lock timeout of the SQLite store.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -90,55 +90,36 @@ type WriteTransaction = sqlx::Transaction<'static, Database>;
 /// A task store on PostgreSQL.
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
-    /// Address, without user and password.
+    /// Address of the servers, without user and password.
     place: String,
     writer: PgPool,
     readers: PgPool,
     generation: String,
+    /// Follows the primary, until the last clone of the store is gone.
+    _follower: Option<Arc<AbortOnDropHandle<()>>>,
 }
 
 impl PostgresStore {
     /// Connects to the database at an address such as `postgres://user:password@host/database`, and runs pending
-    /// migrations. Several orchestrators may do so at once.
+    /// migrations. Several orchestrators may do so at once. Of several hosts, separated by commas, the primary is used, also
+    /// when another one becomes it.
     ///
     /// # Errors
     /// `UnknownBackend` if the address is malformed; `Unreachable` if the server is not running or rejects the connection;
     /// `TooNew` if a newer build has written the database.
     pub async fn open(uri: &str) -> Result<Self, Error> {
-        let options = PgConnectOptions::from_str(uri).map_err(|_| Error::UnknownBackend {
+        let servers = Servers::parse(uri).ok_or_else(|| Error::UnknownBackend {
             // The given address may have a password.
             uri: "postgres://…".to_owned(),
-            known: "postgres://user:password@host:port/database",
+            known: "postgres://user:password@host:port/database, with hosts separated by commas",
         })?;
-        let place = format!(
-            "postgres://{}:{}/{}",
-            options.get_host(),
-            options.get_port(),
-            options.get_database().unwrap_or_default()
-        );
+        let place = servers.place();
         let failure = |error| failure(&place, error);
-        let options = options
-            .application_name("motorium")
-            .disable_statement_logging();
-        // A pool retries until its timeout; a first connection fails at once with the actual error.
-        let first = PgConnection::connect_with(&options)
-            .await
-            .map_err(failure)?;
-        first.close().await.map_err(failure)?;
-        let pool = PgPoolOptions::new()
+        let options = PgPoolOptions::new()
             .max_connections(MAX_CONNECTIONS)
             .test_before_acquire(false)
-            .before_acquire(|connection, meta| {
-                Box::pin(async move {
-                    let is_there =
-                        meta.idle_for < PING_AFTER_IDLE || connection.ping().await.is_ok();
-                    Ok(is_there)
-                })
-            })
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_with(options)
-            .await
-            .map_err(failure)?;
+            .acquire_timeout(ACQUIRE_TIMEOUT);
+        let (pool, follower) = servers.connect(options).await.map_err(failure)?;
         migrations()
             .run(&pool)
             .await
@@ -149,6 +130,7 @@ impl PostgresStore {
             readers: pool,
             generation,
             place,
+            _follower: follower.map(Arc::new),
         })
     }
 
