@@ -72,15 +72,13 @@ function HandBackForm({ task }: { readonly task: TaskView }): ReactNode {
   const t = useText();
   const [note, setNote] = useState("");
   const handing = useCommand(handBack);
-  const actorLine = useActorLine(task);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     handing.run(task.name, note.trim());
   };
   return (
     <form onSubmit={submit} className="border-b border-warning-line bg-warning-soft px-3.5 py-3">
-      <p className="flex items-center gap-2 text-sm font-medium"><Hand className="size-4 text-warning" />{actorLine}</p>
-      <p className="mt-0.5 text-[0.8125rem] text-muted-foreground">{t("takeOver.hint")}</p>
+      <p className="flex items-start gap-2 text-[0.8125rem] text-muted-foreground"><Hand aria-hidden className="mt-0.5 size-4 shrink-0 text-warning" />{t("takeOver.hint")}</p>
       <div className="mt-2.5 flex flex-wrap gap-2">
         <input
           value={note}
