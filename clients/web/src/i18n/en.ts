@@ -298,6 +298,7 @@ export const english = {
   "takeOver.by": "{user} has the desktop",
   "takeOver.hint": "The agent waits. Click the screen to use its mouse and keyboard, then hand the desktop back.",
   "takeOver.otherHint": "You see what happens. Only the person who took the desktop over uses it and hands it back.",
+  "takeOver.freeHint": "You see what happens. If that person has gone, you can hand the desktop back as an administrator.",
   "takeOver.note": "What you did, for the agent (optional)",
   "timeline": "Steps",
   "timeline.fold": "Fold the steps",

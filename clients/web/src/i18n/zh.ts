@@ -300,6 +300,7 @@ export const chinese: Readonly<Record<Key, string>> = {
   "takeOver.by": "桌面由 {user} 操作",
   "takeOver.hint": "智能体在等待。请点击屏幕，使用该桌面的鼠标和键盘，然后交还桌面。",
   "takeOver.otherHint": "您可以看到桌面上的操作。只有接管桌面的人才能操作并交还桌面。",
+  "takeOver.freeHint": "您可以看到桌面上的操作。如果对方已离开，您可以作为管理员交还桌面。",
   "takeOver.note": "您做了什么，告诉智能体（可不填）",
   "timeline": "步骤",
   "timeline.fold": "收起步骤",

@@ -226,6 +226,21 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await files.getByText(/^none\.pdf: /).waitFor();
   });
 
+  test("what is saved in the editor under a name is downloaded with the answer", { timeout: 60_000 }, async () => {
+    const { page, send } = bound(await open());
+    const name = `list-${Date.now()}.txt`;
+    await page.getByRole("button", { name: "Files to fetch" }).click();
+    await page.getByRole("textbox", { name: "Files to fetch" }).fill(`${name}, missing.txt`);
+    await send(`Open editor, type "Milk", press enter, type "Bread", press ctrl+shift+s, type "${name}", then press enter`);
+    await page.getByText(/^(Done|Not done)$/).waitFor({ timeout: 40_000 });
+    const files = page.getByRole("region", { name: "Answer" }).getByRole("list", { name: "Files" });
+    const saved = page.waitForEvent("download");
+    await files.getByRole("link", { name }).click();
+    expect(readFileSync(await (await saved).path(), "utf8")).toContain("Milk\nBread");
+    // The reason is in the language of the task, names the file once, and no folder of the server.
+    expect(await files.getByText(/^missing\.txt/).textContent()).toMatch(/^missing\.txt: there is no file missing\.txt in the desktop's folder$/);
+  });
+
   // Two of the four in each language, which differ in their words alone.
   test.each([["en-GB", "Suggestions", "Done", [0, 1]], ["zh-CN", "建议", "已完成", [2, 3]]] as const)(
     "a suggestion is carried out without a model: %s", { timeout: 60_000 }, async (locale, name, done, indexes) => {
@@ -442,6 +457,19 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.goto(`${stack.address}/#/tasks/t`);
     await page.getByRole("button", { name: /^ann@example\.org has the desktop/ }).waitFor();
     expect(await page.getByRole("button", { name: "Take over" }).count()).toBe(0);
+    // Who sent the task is an administrator here, and frees the desktop of a person who has gone.
+    const freed: string[] = [];
+    await page.route("**/HandBack", (route) => {
+      freed.push(route.request().url());
+      return route.abort();
+    });
+    await page.getByRole("button", { name: "Hand back", exact: true }).click();
+    await expect.poll(() => freed.length).toBe(1);
+    await page.route("**/api/session", (route) => route.fulfill({ json: { version: "1", name: "bob", roles: ["operator"] } }));
+    await page.reload();
+    await page.getByText("Only the person who took the desktop over").waitFor();
+    expect(await page.getByRole("button", { name: "Hand back", exact: true }).count()).toBe(0);
+    await page.unroute("**/api/session");
 
     const asked = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING)
       .add({ case: "desktopAcquired", value: { desktop: "desktops/local" } }, 0, TaskState.RUNNING).step(1)

@@ -10,6 +10,7 @@ import { TaskState, type TaskView } from "@/model/task.ts";
 import { copyFromDesktop, type CopyResult } from "@/lib/copy-from-desktop.ts";
 import { useActor } from "@/store/actor.ts";
 import { handBack, pause, resume, stop, takeOver } from "@/store/commands.ts";
+import { useIdentity } from "@/store/identity.ts";
 import { useOperation } from "@/store/operation.ts";
 import { COPY_WORDS } from "./copy-words.ts";
 import { DetailsButton } from "./run-details.tsx";
@@ -56,14 +57,20 @@ export function RunControls({ task }: { readonly task: TaskView }): ReactNode {
   );
 }
 
-/** Says who has the desktop. Only that person uses it and hands it back. */
+/** Says who has the desktop. Only that person uses it and hands it back, or an administrator if they have gone. */
 function OtherOperator({ task }: { readonly task: TaskView }): ReactNode {
   const t = useText();
   const actorLine = useActorLine(task);
+  const actor = useActor(task);
+  const isAdministrator = useIdentity(({ roles }) => roles.includes("admin"));
+  const mayFree = isAdministrator && actor.kind === "person" && actor.name !== "";
+  const handing = useCommand(handBack);
   return (
     <div className="border-b border-warning-line bg-warning-soft px-3.5 py-3">
       <p className="flex items-center gap-2 text-sm font-medium"><Hand className="size-4 text-warning" />{actorLine}</p>
-      <p className="mt-0.5 text-[0.8125rem] text-muted-foreground">{t("takeOver.otherHint")}</p>
+      <p className="mt-0.5 text-[0.8125rem] text-muted-foreground">{t(mayFree ? "takeOver.freeHint" : "takeOver.otherHint")}</p>
+      {mayFree && <Button size="small" className="mt-2.5" disabled={handing.busy} onClick={() => handing.run(task.name, "")}>{t("handBack")}</Button>}
+      {handing.problem && <ProblemNotice problem={handing.problem} className="mt-2.5" />}
     </div>
   );
 }
