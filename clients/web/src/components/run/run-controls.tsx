@@ -92,10 +92,10 @@ function HandBackForm({ task }: { readonly task: TaskView }): ReactNode {
           onChange={(event) => setNote(event.target.value)}
           placeholder={t("takeOver.note")}
           aria-label={t("takeOver.note")}
-          className="h-9 min-w-40 flex-1 rounded-lg border border-input bg-card px-3 text-sm placeholder:text-muted-foreground"
+          className="h-9 min-w-40 flex-1 basis-full rounded-lg border border-input bg-card px-3 text-sm placeholder:text-muted-foreground sm:basis-0"
         />
         <CopyButton />
-        <Button type="submit" variant="primary" disabled={handing.busy}>{t("handBack")}</Button>
+        <Button type="submit" variant="primary" className="grow sm:grow-0" disabled={handing.busy}>{t("handBack")}</Button>
       </div>
       {handing.problem && <ProblemNotice problem={handing.problem} className="mt-2.5" />}
     </form>
@@ -112,7 +112,7 @@ function CopyButton(): ReactNode {
   };
   return (
     <>
-      <Button disabled={operation === undefined} onClick={() => void copy()} title={t("copy.hint")}><ClipboardCopy />{t("copy")}</Button>
+      <Button className="grow sm:grow-0" disabled={operation === undefined} onClick={() => void copy()} title={t("copy.hint")}><ClipboardCopy />{t("copy")}</Button>
       {result && <p role="status" className="order-last basis-full text-[0.8125rem] text-muted-foreground">{t(COPY_WORDS[result])}</p>}
     </>
   );
