@@ -178,11 +178,13 @@ conversions! {
     wire::ReadClipboardRequest => ReadClipboardRequest {
         display: required_id(DisplayId),
         epoch: number(DesktopEpoch),
+        only_if_copied: same,
     }
 
     wire::ReadClipboardResponse => ClipboardText {
         text: same,
         withheld: same,
+        not_copied: same,
     }
 
     wire::GetFileRequest => FileRequest {

@@ -196,6 +196,8 @@ pub struct PageText {
 pub struct ReadClipboardRequest {
     pub display: DisplayId,
     pub epoch: DesktopEpoch,
+    /// Read only what was copied since the last keys that may copy.
+    pub only_if_copied: bool,
 }
 
 /// Text of the clipboard.
@@ -205,6 +207,8 @@ pub struct ClipboardText {
     pub text: String,
     /// True if it may be a secret, or is too long.
     pub withheld: bool,
+    /// True if nothing has been copied since the last keys that may copy, and only that was to be read.
+    pub not_copied: bool,
 }
 
 impl fmt::Debug for ClipboardText {
@@ -213,6 +217,7 @@ impl fmt::Debug for ClipboardText {
         f.debug_struct("ClipboardText")
             .field("bytes", &self.text.len())
             .field("withheld", &self.withheld)
+            .field("not_copied", &self.not_copied)
             .finish()
     }
 }

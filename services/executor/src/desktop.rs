@@ -579,12 +579,23 @@ impl Desktop {
     }
 
     /// Reads the text of the clipboard for the holder of the lease. A text that may be a secret is withheld, as one that is too
-    /// long.
+    /// long. With `only_if_copied`, only what was copied since the last keys that may copy is read.
     ///
     /// # Errors
     /// If the lease is not valid, the driver cannot read it, or the display cannot be reached.
-    pub async fn read_clipboard(&self, epoch: DesktopEpoch) -> Result<ClipboardText, Error> {
+    pub async fn read_clipboard(
+        &self,
+        epoch: DesktopEpoch,
+        only_if_copied: bool,
+    ) -> Result<ClipboardText, Error> {
         self.check_lease(epoch).await?;
+        // A driver that does not know reads what there is.
+        if only_if_copied && self.driver.has_copied().await? == Some(false) {
+            return Ok(ClipboardText {
+                not_copied: true,
+                ..ClipboardText::default()
+            });
+        }
         let active = self.active_policy();
         let masks = blocking(move || active.policy.secrets.masks()).await?;
         let read = self.driver.read_clipboard().await?;

@@ -238,7 +238,12 @@ impl Executor for ExecutorService {
 
     async fn read_clipboard(&self, request: ReadClipboardRequest) -> Result<ClipboardText> {
         let desktop = self.desktop(Some(&request.display))?;
-        Ok(desktop.read_clipboard(request.epoch).await?)
+        let ReadClipboardRequest {
+            epoch,
+            only_if_copied,
+            ..
+        } = request;
+        Ok(desktop.read_clipboard(epoch, only_if_copied).await?)
     }
 
     async fn put_file(&self, file: PutFile) -> Result<FileInfo> {

@@ -33,6 +33,8 @@ const STOP: &[Role] = &[Role::Author, Role::Operator, Role::Admin];
 const DELETE: &[Role] = &[Role::Author, Role::Admin];
 /// Uses the mouse and the keyboard of a desktop as a person.
 const ACT: &[Role] = &[Role::Operator];
+/// Hands a desktop back. Administrators do so for a person who has gone.
+const HAND_BACK: &[Role] = &[Role::Operator, Role::Admin];
 /// Approves actions. Not for authors: their tasks ask for it.
 const APPROVE: &[Role] = &[Role::Approver];
 /// Changes the installation.
@@ -67,7 +69,7 @@ pub const MOTORIUM: &[ServiceRoles] = &[
             ("UploadFile", CREATE),
             ("AcknowledgeUserAction", ACT),
             ("TakeOver", ACT),
-            ("HandBack", ACT),
+            ("HandBack", HAND_BACK),
             ("OperateDesktop", ACT),
             ("WatchScreen", READ),
             ("ListSteps", READ),

@@ -565,7 +565,7 @@ target-at-part = at the { $part }
 ## Phrasebook: questions, failures and progress
 
 phrasebook-waiting = Waiting: { $words }
-phrasebook-done-long = Done, all { $clauses } steps; the last one: { $last }.
+phrasebook-done-long = Done, all { $clauses } instructions; the last one: { $last }.
 phrasebook-done = Done: { $joined }.
 phrasebook-only-text = `{ $words }`: { $thing } is not on the screen; only the text { $text } is.
 phrasebook-not-found = `{ $words }`: { $thing } is not on the screen.
@@ -975,3 +975,5 @@ mcp-deny = Deny
 mcp-reason = Reason, for the task
 mcp-answer = Answer
 mcp-person = a person at { $client }
+mcp-task-cancelled = the agent that asked for this task cancelled it
+mcp-call-cancelled = the agent that asked for this task no longer waits for it

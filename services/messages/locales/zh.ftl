@@ -537,7 +537,7 @@ target-at-part = { $part }的
 ## 语句手册：问题、失败和进度
 
 phrasebook-waiting = 等待中：{ $words }
-phrasebook-done-long = 已完成全部 { $clauses } 步，最后一步：{ $last }。
+phrasebook-done-long = 已完成全部 { $clauses } 条指令，最后一条：{ $last }。
 phrasebook-done = 已完成：{ $joined }。
 phrasebook-only-text = “{ $words }”：屏幕上找不到{ $thing }，只有文字{ $text }。
 phrasebook-not-found = “{ $words }”：屏幕上找不到{ $thing }。
@@ -900,3 +900,5 @@ mcp-deny = 拒绝
 mcp-reason = 给任务的理由
 mcp-answer = 回答
 mcp-person = { $client } 的使用者
+mcp-task-cancelled = 提出此任务的智能体取消了它
+mcp-call-cancelled = 提出此任务的智能体不再等待它

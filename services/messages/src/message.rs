@@ -559,6 +559,8 @@ messages! {
     McpReason = "mcp-reason",
     McpAnswer = "mcp-answer",
     McpPerson = "mcp-person" { client: &'a str },
+    McpTaskCancelled = "mcp-task-cancelled",
+    McpCallCancelled = "mcp-call-cancelled",
     // Command line: errors
     StoreNotInFiles = "store-not-in-files",
     NotDeletable = "not-deletable" { name: &'a str },

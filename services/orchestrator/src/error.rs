@@ -41,6 +41,10 @@ pub enum Error {
     #[error("{operator} has the desktop of {task}; it can be taken over once it is handed back")]
     TakenOver { task: TaskName, operator: String },
     #[error(
+        "{operator} has the desktop of {task}; that person hands it back, or an administrator for them"
+    )]
+    OperatedByAnother { task: TaskName, operator: String },
+    #[error(
         "{task} is carried out by the orchestrator `{orchestrator}`, which alone has its desktop; make the call there, with \
          the address of that orchestrator"
     )]
@@ -152,7 +156,7 @@ impl Error {
                     .with("task", task)
                     .with("state", state)
             }
-            Error::TakenOver { task, operator } => {
+            Error::TakenOver { task, operator } | Error::OperatedByAnother { task, operator } => {
                 ErrorReport::new(Code::FailedPrecondition, reason::WRONG_STATE, message)
                     .with("task", task)
                     .with("operator", operator)

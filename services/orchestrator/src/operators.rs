@@ -33,7 +33,10 @@ pub struct OperatorInput {
 pub(crate) enum OperatorRequest {
     Perform(Action<CapturePoint>),
     /// Read the text of the clipboard, for the clipboard of the person.
-    ReadClipboard,
+    ReadClipboard {
+        /// Only what was copied since the last keys that may copy.
+        only_if_copied: bool,
+    },
 }
 
 /// Outcome of an input.

@@ -29,8 +29,11 @@ export interface Operation {
   send(input: Input): void;
   /** Moves the pointer. Of several movements, the desktop gets the last: it follows the hand instead of its past. */
   move(x: number, y: number): void;
-  /** Asks for the text of the desktop's clipboard, behind all earlier inputs. Rejects with `ClipboardWithheld` if the text stays there. */
-  copiedText(): Promise<string>;
+  /**
+   * Asks for the text of the desktop's clipboard, behind all earlier inputs. Rejects with `ClipboardWithheld` if the text stays there.
+   * After the keys of a copy it waits until a program has copied something, and returns an empty text if none has.
+   */
+  copiedText(after?: "keys"): Promise<string>;
   /** True while several inputs have no outcome yet. Repetitions of a held key are left out then. */
   isBehind(): boolean;
   close(): void;
@@ -42,6 +45,9 @@ export class ClipboardWithheld extends Error {}
 const RETRY_MS = 1_000;
 // The gateway refuses more; a desktop that far behind follows no hand.
 const MAX_WAITING = 200;
+// A busy application may take its time to copy. What it copies later is fetched with the button.
+const COPY_LIMIT_MS = 2_000;
+const COPY_POLL_MS = 60;
 
 /** Opens the way to the desktop. A lost connection is opened again; a refusal is final. */
 export function operate(task: string, handlers: OperationHandlers): Operation {
@@ -52,10 +58,10 @@ export function operate(task: string, handlers: OperationHandlers): Operation {
   let retry: ReturnType<typeof setTimeout> | undefined;
   let sequence = 0n;
   const sentAt = new Map<bigint, number>();
-  const copies = new Map<bigint, PromiseWithResolvers<string>>();
+  const copies = new Map<bigint, PromiseWithResolvers<string | undefined>>();
   let nextMove: { readonly x: number; readonly y: number } | undefined;
 
-  const transmit = (input: { readonly action: { readonly action: Input } } | { readonly readClipboard: true }): boolean => {
+  const transmit = (input: { readonly action: { readonly action: Input } } | { readonly readClipboard: true; readonly onlyIfCopied: boolean }): boolean => {
     if (socket?.readyState !== WebSocket.OPEN || !opened || sentAt.size >= MAX_WAITING) return false;
     sequence += 1n;
     sentAt.set(sequence, performance.now());
@@ -121,12 +127,18 @@ export function operate(task: string, handlers: OperationHandlers): Operation {
       flushMove();
       perform(input);
     },
-    copiedText: () => {
-      flushMove();
-      const copy = Promise.withResolvers<string>();
-      if (transmit({ readClipboard: true })) copies.set(sequence, copy);
-      else copy.reject(new Error(""));
-      return copy.promise;
+    copiedText: async (after) => {
+      const limit = performance.now() + COPY_LIMIT_MS;
+      for (;;) {
+        flushMove();
+        const copy = Promise.withResolvers<string | undefined>();
+        if (transmit({ readClipboard: true, onlyIfCopied: after === "keys" })) copies.set(sequence, copy);
+        else copy.reject(new Error(""));
+        const text = await copy.promise;
+        if (text !== undefined) return text;
+        if (performance.now() > limit) return "";
+        await new Promise((resolve) => setTimeout(resolve, COPY_POLL_MS));
+      }
     },
     move: (x, y) => {
       nextMove = { x, y };
@@ -141,8 +153,9 @@ export function operate(task: string, handlers: OperationHandlers): Operation {
   };
 }
 
-function settle(copy: PromiseWithResolvers<string>, { clipboardText, outcome }: OperatorInputOutcome): void {
-  if (clipboardText !== undefined) copy.resolve(clipboardText);
+function settle(copy: PromiseWithResolvers<string | undefined>, { clipboardText, outcome }: OperatorInputOutcome): void {
+  // Nothing has been copied yet.
+  if (clipboardText !== undefined || outcome?.result === ActionResult.PERFORMED) copy.resolve(clipboardText);
   else copy.reject(outcome?.result === ActionResult.REFUSED ? new ClipboardWithheld(outcome.detail) : new Error(outcome?.detail));
 }
 

@@ -113,8 +113,8 @@ export interface Message {
   readonly files: readonly string[];
   /** Step that was current when the message arrived. */
   readonly step: number;
-  /** The task asks, the user answers, acknowledges a manual action, or writes without being asked. */
-  readonly kind: "question" | "answer" | "message";
+  /** The task asks, the user answers, acknowledges a manual action, writes without being asked, or hands the desktop back. */
+  readonly kind: "question" | "answer" | "message" | "handBack";
 }
 
 export type NoticeKind =
@@ -128,6 +128,8 @@ export interface Notice {
   readonly kind: NoticeKind;
   readonly text: string;
   readonly serious: boolean;
+  /** The backend that was skipped. */
+  readonly backend?: string;
 }
 
 export interface Extraction {
@@ -287,9 +289,9 @@ function settle(task: TaskView, at: number, before: TaskState): TaskView {
 function applyKind(task: TaskView, event: Event, at: number, missed: boolean): TaskView {
   const kind = event.kind;
   const step = (change: (step: StepView) => StepView): TaskView => changeStep(task, event.step, at, missed, change);
-  const note = (noticeKind: NoticeKind, text: string, serious = false): TaskView => ({
+  const note = (noticeKind: NoticeKind, text: string, serious = false, more: Pick<Notice, "backend"> = {}): TaskView => ({
     ...task,
-    notices: [...task.notices, { sequence: event.sequence, at, step: event.step, kind: noticeKind, text, serious }],
+    notices: [...task.notices, { sequence: event.sequence, at, step: event.step, kind: noticeKind, text, serious, ...more }],
   });
   const called = (
     view: TaskView, purpose: ModelCallPurpose,
@@ -379,7 +381,7 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
       };
     case "backendSkipped": {
       const { backend, message, reason } = kind.value;
-      return called(note("backend", message || reason), "skipped", kind.value, { backend, note: message || reason });
+      return called(note("backend", message || reason, false, { backend }), "skipped", kind.value, { backend, note: message || reason });
     }
 
     case "actionIntended": {
@@ -422,6 +424,7 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
         ...current,
         endedAt: at,
         outcome: finished.outcome,
+        progress: current.progress || continuedProgress(task, current),
         timings: finished.timings.map((timing) => ({
           stage: timing.stage,
           milliseconds: durationMilliseconds(timing.elapsed),
@@ -471,7 +474,11 @@ function applyKind(task: TaskView, event: Event, at: number, missed: boolean): T
     }
     case "takenOver": return { ...note("takenOver", kind.value.user), takenOverBy: kind.value.user };
     case "humanActed": return note("human", kind.value.description);
-    case "handedBack": return { ...note("handedBack", kind.value.message), takenOverBy: undefined };
+    case "handedBack": {
+      const { message } = kind.value;
+      const handed = { ...note("handedBack", message), takenOverBy: undefined };
+      return message === "" ? handed : withMessage(handed, event, at, message, [], "handBack");
+    }
     case "paused": return { ...note("paused", kind.value.reason), pausedReason: kind.value.reason };
     case "resumed": return note("resumed", "");
     case "cancelRequested": return { ...task, stopping: true, cancelReason: kind.value.reason };
@@ -516,6 +523,12 @@ function withMessage(
     kind: messageKind,
   };
   return { ...task, messages: [...task.messages, message] };
+}
+
+/** A step without a line of its own that only waits goes on with what the step before it does, such as waiting for a text. */
+function continuedProgress(task: TaskView, step: StepView): string {
+  const waits = step.actions.length > 0 && step.actions.every(({ performed }) => performed?.action.case === "wait");
+  return waits ? task.steps.findLast(({ number }) => number < step.number)?.progress ?? "" : "";
 }
 
 function emptyStep(number: number, at: number, missed: boolean): StepView {
@@ -571,7 +584,9 @@ function changeAction(step: StepView, id: string, change: (action: ActionView) =
 export function noticesForPeople(task: TaskView): readonly Notice[] {
   return task.notices.filter((notice) => {
     switch (notice.kind) {
-      case "recovered": case "loop": case "backend": return true;
+      case "recovered": case "loop": return true;
+      // The last backend that gave up is the one that decided: its failure says why, and no other was used.
+      case "backend": return task.steps.find((step) => step.number === notice.step)?.backend !== notice.backend;
       case "transient": return notice.sequence === task.lastSequence && !hasEnded(task);
       default: return notice.serious;
     }

@@ -1,3 +1,5 @@
+import { create } from "@bufbuild/protobuf";
+import { ActionSchema } from "@gen/common/v1/action_pb.ts";
 import { expect, test } from "vitest";
 import { RequestKind, hasEnded, newestLine, noticesForPeople, screenAfter, TaskState } from "@/model/task.ts";
 import { toneOfStep } from "@/model/actions.ts";
@@ -116,4 +118,26 @@ test("people are told of another backend, a loop and a denial, and of a failure 
   expect(texts()).toEqual([...lasting, "the planner does not answer"]);
   log.step(2);
   expect(texts()).toEqual(lasting);
+});
+
+test("the only backend that gives up is not said to be replaced", () => {
+  const log = new Log();
+  log.add({ case: "backendSkipped", value: { backend: "phrasebook", message: "no known verb" } }, 1)
+    .add({ case: "decided", value: { decision: { backend: "phrasebook" } } }, 1);
+  expect(noticesForPeople(fold(log.events))).toEqual([]);
+});
+
+test("a step that only goes on waiting is named like the one before it, and a note on handing back is a message", () => {
+  const log = new Log();
+  const wait = (step: number): void => {
+    const action = { action: create(ActionSchema, { action: { case: "wait", value: {} } }), actionId: `a${step}` };
+    log.add({ case: "actionIntended", value: action }, step).add({ case: "stepFinished", value: {} }, step);
+  };
+  log.add({ case: "progressAdded", value: { text: "wait until \"prices\" appears" } }, 1);
+  wait(1);
+  wait(2);
+  log.add({ case: "handedBack", value: { message: "I opened the folder" } }, 2).add({ case: "stepFinished", value: {} }, 3);
+  const task = fold(log.events);
+  expect(task.steps.map(({ progress }) => progress)).toEqual(["wait until \"prices\" appears", "wait until \"prices\" appears", ""]);
+  expect(task.messages).toMatchObject([{ kind: "handBack", text: "I opened the folder" }]);
 });

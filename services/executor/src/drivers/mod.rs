@@ -168,6 +168,15 @@ pub trait Driver: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// Returns whether a program has copied something since the last keys that may copy; `None` if the platform does not
+    /// report it.
+    ///
+    /// # Errors
+    /// If the display cannot be reached or does not respond.
+    async fn has_copied(&self) -> Result<Option<bool>, Error> {
+        Ok(None)
+    }
+
     /// Restores the clipboard, and returns the content that would be lost with this process; empty on platforms that
     /// keep the content themselves. Called before [`Driver::close`].
     ///

@@ -930,6 +930,7 @@ async fn capabilities_and_pointer_are_reported(scene: ServiceFixture) {
     let clipboard = |epoch| ReadClipboardRequest {
         display: DisplayId::new(":1"),
         epoch,
+        only_if_copied: false,
     };
     let unleased = scene.executor.read_clipboard(clipboard(DesktopEpoch(7)));
     check_reason(unleased.await, reason::LEASE_UNKNOWN);

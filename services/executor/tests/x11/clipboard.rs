@@ -10,6 +10,7 @@ use motorium_executor::drivers::{
 };
 use motorium_executor::guard::allowed_windows::WindowPattern;
 use motorium_proto::domain::action::{Action, ControlCharacters, Text};
+use motorium_proto::domain::key::Key;
 use motorium_proto::service::ClipboardText;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
@@ -132,6 +133,32 @@ async fn clipboard_text_is_read_as_a_program_would_paste_it() {
     })
     .await;
     assert!(read().await.withheld);
+}
+
+#[tokio::test]
+async fn a_program_that_copies_late_is_noticed_when_it_does() {
+    let desktop = Desktop::start("us").await;
+    let display = desktop.display.clone();
+    let driver = driver(&display);
+    let has_copied = async || driver.has_copied().await.unwrap();
+    copy(&display, "UTF8_STRING", b"before").await;
+    let ctrl_c = || Action::KeyChord {
+        keys: vec![Key::Control, Key::Character('c')],
+        repeat: 1,
+    };
+    // Nothing has the focus, so that nothing is copied.
+    perform(&driver, ctrl_c()).await.unwrap();
+    assert_eq!(has_copied().await, Some(false), "what was there before");
+    perform(&driver, set_clipboard("our own")).await.unwrap();
+    assert_eq!(has_copied().await, Some(false), "no program has copied it");
+    copy(&display, "UTF8_STRING", b"late").await;
+    assert_eq!(has_copied().await, Some(true));
+    assert_eq!(driver.read_clipboard().await.unwrap().unwrap().text, "late");
+    perform(&driver, ctrl_c()).await.unwrap();
+    assert_eq!(has_copied().await, Some(false), "the next keys");
+    // The text is the same, and is copied all the same.
+    copy(&display, "UTF8_STRING", b"late").await;
+    assert_eq!(has_copied().await, Some(true));
 }
 
 async fn check_restored(target: &str, content: &[u8]) {

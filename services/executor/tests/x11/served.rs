@@ -246,7 +246,11 @@ async fn a_secret_on_the_clipboard_stays_on_the_desktop() {
     let display = served.request(epoch, "any", hold_control()).display;
     let read = async |epoch| {
         let display = display.clone();
-        let request = ReadClipboardRequest { display, epoch };
+        let request = ReadClipboardRequest {
+            display,
+            epoch,
+            only_if_copied: false,
+        };
         served.executor.read_clipboard(request).await
     };
     let set = async |id: &str, text: &str| {

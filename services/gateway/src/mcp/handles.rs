@@ -106,8 +106,8 @@ impl CallContext<'_> {
 
     /// Stops a task.
     pub(super) async fn cancel_handle(&self, id: &str) -> Result<(), Error> {
-        let reason = "the MCP client cancelled it".to_owned();
-        self.stop(&task_name(id), reason).await
+        self.stop_because(&task_name(id), Message::McpTaskCancelled)
+            .await
     }
 
     /// Returns the result that a call of `run_task` has which waits until the task has ended.

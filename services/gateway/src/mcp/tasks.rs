@@ -204,6 +204,13 @@ impl CallContext<'_> {
         Ok(())
     }
 
+    /// Stops a task with a reason in its language, which the people who follow it read.
+    pub(super) async fn stop_because(&self, name: &str, reason: Message<'_>) -> Result<(), Error> {
+        let task = self.task(name).await?;
+        let language = Language::of(Some(&task.language), &task.goal);
+        self.stop(name, reason.text(language)).await
+    }
+
     /// Waits for a task, and returns what became of it. `runs` is true for a call that stands for the task.
     async fn follow(&self, name: &str, wait: WaitSeconds, runs: bool) -> Answered {
         let mut followed = self.watch(name, wait, runs).await?;
@@ -346,8 +353,7 @@ impl CallContext<'_> {
         runs: bool,
     ) -> Answered {
         if waited == WaitEnd::Cancelled && runs {
-            self.stop(name, "the call of the MCP client was cancelled".to_owned())
-                .await?;
+            self.stop_because(name, Message::McpCallCancelled).await?;
         }
         if waited == WaitEnd::Settled && !has_ended(followed.state) {
             let task = self.task(name).await?;

@@ -43,7 +43,7 @@ pub(super) async fn operate(
     let input = wire::OperatorInput {
         sequence: 1,
         action: Some(action.into()),
-        read_clipboard: false,
+        ..wire::OperatorInput::default()
     };
     for part in [Part::Start(start), Part::Input(input)] {
         // The channel has room for both.

@@ -1,7 +1,8 @@
 //! Preferences of the browser on a virtual desktop: nothing of its own covers a page.
 //!
 //! Bubbles like "Save password?" cover controls, and no user closes them. They are switched off in the
-//! profile, because Chromium has no options for most of them. Everything else in the profile is kept.
+//! profile, because Chromium has no options for most of them. Downloads become task files, which can be fetched. Everything
+//! else in the profile is kept.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -15,14 +16,14 @@ const PREFERENCES: &str = ".config/chromium/Default/Preferences";
 /// Content setting: blocked without a question.
 const BLOCK: u8 = 2;
 
-/// Writes the preferences for a browser that is not running.
+/// Writes the preferences for a browser that is not running. `files` is the folder of the task files.
 ///
 /// # Errors
 /// If the profile cannot be written.
-pub(crate) fn write(home: &Path) -> io::Result<()> {
+pub(crate) fn write(home: &Path, files: &Path) -> io::Result<()> {
     let path = home.join(PREFERENCES);
     let mut preferences = read(&path)?;
-    merge(&mut preferences, wanted());
+    merge(&mut preferences, wanted(files));
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -39,7 +40,7 @@ fn read(path: &Path) -> io::Result<Map<String, Value>> {
 }
 
 /// Names as in Chromium's `pref_names`.
-fn wanted() -> Value {
+fn wanted(files: &Path) -> Value {
     json!({
         // "Save password?", "Sign in automatically".
         "credentials_enable_service": false,
@@ -57,6 +58,8 @@ fn wanted() -> Value {
         "translate": { "enabled": false },
         "browser": { "check_default_browser": false },
         "signin": { "allowed_on_next_startup": false },
+        "download": { "default_directory": files },
+        "savefile": { "default_directory": files },
     })
 }
 
@@ -83,18 +86,19 @@ mod tests {
     fn writing_preferences_keeps_other_profile_settings() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(PREFERENCES);
-        write(home.path()).unwrap();
+        write(home.path(), Path::new("/files")).unwrap();
         let read_back = || -> Value { serde_json::from_slice(&fs::read(&path).unwrap()).unwrap() };
         assert_eq!(read_back()["credentials_enable_service"], false);
         let used = r#"{"profile":{"name":"Person","exit_type":"Crashed"},"homepage":"x"}"#;
         fs::write(&path, used).unwrap();
-        write(home.path()).unwrap();
+        write(home.path(), Path::new("/files")).unwrap();
         let preferences = read_back();
         assert_eq!(preferences["profile"]["name"], "Person");
         assert_eq!(preferences["profile"]["exit_type"], "Normal");
         assert_eq!(preferences["homepage"], "x");
+        assert_eq!(preferences["download"]["default_directory"], "/files");
         fs::write(&path, "damaged").unwrap();
-        write(home.path()).unwrap();
+        write(home.path(), Path::new("/files")).unwrap();
         assert_eq!(read_back()["translate"]["enabled"], false);
     }
 }

@@ -9,6 +9,7 @@
 //! - [`window_manager`]: its configuration
 //! - [`browser_preferences`]: preferences of its browser
 //! - [`task_files`]: ways from its file dialogs to the files of tasks
+//! - [`background`]: its colour
 //! - [`settings`]: the section `[desktop]`
 //!
 //! It does not touch the user's session: its applications have their own home, configuration and bus in a separate
@@ -19,6 +20,7 @@
 //! parent dies).
 
 mod access;
+mod background;
 mod browser_preferences;
 mod data_lock;
 mod runtime;
@@ -145,9 +147,19 @@ impl VirtualDesktop {
         let display = format!(":{number}");
         let access = cookie.grant(&display).await;
         let access = access.map_err(|source| Error::Access { source })?;
-        let session = start_session(&options, &home, &runtime, &number, is_isolated).await?;
+        let files = options
+            .executor
+            .task_files(options.data, &DisplayId::new(display.clone()));
+        let files = prepare_files(&files)?;
+        let folders = Folders {
+            home: &home,
+            files: &files,
+            runtime: &runtime,
+        };
+        let session = start_session(&options, folders, &number, is_isolated).await?;
+        paint_background(&display).await;
         let desktop = Self {
-            environment: environment(&display, &home, &runtime),
+            environment: environment(&display, folders),
             display,
             not_isolated,
             session,
@@ -251,19 +263,37 @@ pub(crate) fn write_display_files(folder: &Path) -> io::Result<()> {
     runtime::write_display_files(folder, &Cookie::random())
 }
 
+/// Paints the background. A black one is no reason not to start.
+async fn paint_background(display: &str) {
+    let display = display.to_owned();
+    let painted = tokio::task::spawn_blocking(move || background::paint(&display)).await;
+    if let Ok(Err(error)) = painted {
+        tracing::warn!(%error, "the background of the virtual desktop was not painted");
+    }
+}
+
+/// Folders of a desktop.
+#[derive(Debug, Clone, Copy)]
+struct Folders<'a> {
+    home: &'a Path,
+    /// The task files.
+    files: &'a Path,
+    runtime: &'a RuntimeFolder,
+}
+
 async fn start_session(
     options: &Options<'_>,
-    home: &Path,
-    runtime: &RuntimeFolder,
+    folders: Folders<'_>,
     number: &str,
     is_isolated: bool,
 ) -> Result<Session, Error> {
+    let Folders {
+        home,
+        files,
+        runtime,
+    } = folders;
     let settings = options.settings;
     let host = format!("desktop-{}", &Uuid::new_v4().simple().to_string()[..8]);
-    let display = DisplayId::new(format!(":{number}"));
-    let files = options.executor.task_files(options.data, &display);
-    create_private_folder(&files)?;
-    let files = files.canonicalize().map_err(in_folder(&files))?;
     let own_program = std::env::current_exe().map_err(|error| Error::Session {
         problem: error.to_string(),
     })?;
@@ -275,11 +305,11 @@ async fn start_session(
     let shown = [own_program.clone(), runtime.path().to_owned()];
     let readable: Vec<PathBuf> = readable.chain(named).chain(shown).collect();
     let writable = settings.writable.iter().cloned();
-    let own_folders = [home.to_owned(), files.clone(), runtime.of_programs()];
+    let own_folders = [home.to_owned(), files.to_owned(), runtime.of_programs()];
     let writable: Vec<PathBuf> = writable.chain(own_folders).collect();
     let sandbox = Sandbox {
         home,
-        files: &files,
+        files,
         display_number: number,
         host: &host,
         environment: &session::environment(),
@@ -301,6 +331,12 @@ fn prepare_home(folder: &Path) -> Result<PathBuf, Error> {
     prepared().map_err(in_folder(folder))
 }
 
+/// Creates the folder of the task files, and returns its path without links.
+fn prepare_files(folder: &Path) -> Result<PathBuf, Error> {
+    create_private_folder(folder)?;
+    folder.canonicalize().map_err(in_folder(folder))
+}
+
 /// Creates a folder that only this user can open, unless it exists.
 fn create_private_folder(folder: &Path) -> Result<(), Error> {
     private_file::create_folder(folder).map_err(in_folder(folder))
@@ -312,7 +348,12 @@ fn in_folder(folder: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Folder { path, source }
 }
 
-fn environment(display: &str, home: &Path, runtime: &RuntimeFolder) -> BTreeMap<String, String> {
+fn environment(display: &str, folders: Folders<'_>) -> BTreeMap<String, String> {
+    let Folders {
+        home,
+        files,
+        runtime,
+    } = folders;
     let bus = format!("unix:path={}", runtime.bus_socket().display());
     let word = |path: PathBuf| path.to_string_lossy().into_owned();
     let home = home.to_string_lossy();
@@ -320,6 +361,8 @@ fn environment(display: &str, home: &Path, runtime: &RuntimeFolder) -> BTreeMap<
         ("DISPLAY", display.to_owned()),
         ("DBUS_SESSION_BUS_ADDRESS", bus),
         ("HOME", home.to_string()),
+        // Where programs start, and therefore what file dialogs show first: what a task saves there can be fetched.
+        ("PWD", files.to_string_lossy().into_owned()),
         ("XAUTHORITY", word(runtime.authority())),
         ("ICEWM_PRIVCFG", word(runtime.window_manager())),
         ("XDG_CONFIG_HOME", format!("{home}/.config")),

@@ -142,7 +142,7 @@ async fn report(child: &mut Child, error: &io::Error) -> String {
 pub(crate) async fn serve(home: &Path, files: &Path) -> io::Result<()> {
     // From here and not from outside: a program on the desktop may have left a link in its home, which leads nowhere in the sandbox.
     // Without the preferences the browser shows bubbles, and a desktop that does not start would be worse.
-    if let Err(error) = browser_preferences::write(home) {
+    if let Err(error) = browser_preferences::write(home, files) {
         tracing::warn!(%error, "the preferences of the browser were not written");
     }
     if let Err(error) = task_files::write(home, files) {

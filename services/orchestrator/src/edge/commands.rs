@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use motorium_kit::principal::{DEFAULT_TENANT, LOCAL};
+use motorium_kit::principal::{DEFAULT_TENANT, LOCAL, Principal, Role};
 use motorium_messages::{Language, Message};
 use motorium_proto::domain::id::{EventSeq, SessionName, TaskName};
 use motorium_proto::error::FieldError;
@@ -96,6 +96,18 @@ pub(super) fn taking_over(stated: String) -> Result<String, Error> {
     Ok(match ownership::caller()?.name() {
         LOCAL if !stated.is_empty() => stated,
         name => name.to_owned(),
+    })
+}
+
+/// Returns an error if another person has the desktop: the agent would act while they do. An administrator frees the desktop of a
+/// person who has gone. Callers that no server authenticates are one and the same, with every role.
+fn check_hand_back(task: &Task, caller: &Principal) -> Result<(), Error> {
+    if caller.name() == task.operator || caller.roles().contains(&Role::Admin) {
+        return Ok(());
+    }
+    Err(Error::OperatedByAnother {
+        task: task.spec.name.clone(),
+        operator: task.operator.clone(),
     })
 }
 
@@ -395,8 +407,10 @@ impl Edge {
         let name = self.visible_task("name", &request.name).await?;
         let id = request_id("HandBack", &request.request_id, &request)?;
         let message = request.message;
+        let caller = ownership::caller()?;
         let back = self.command(&name, id, |task| {
             if task.is_taken_over() {
+                check_hand_back(task, &caller)?;
                 return Ok(vec![Event::HandedBack {
                     message: message.clone(),
                 }]);
@@ -456,11 +470,15 @@ impl Edge {
         spec::check_message("message", &request.message)?;
         let id = request_id("AcknowledgeUserAction", &request.request_id, &request)?;
         let message = request.message;
+        let caller = ownership::caller()?;
         let acknowledged = self.command(&name, id, |task| match &task.lifecycle {
             // Acknowledging a manual action also hands back a desktop that was taken over.
-            _ if task.is_taken_over() => Ok(vec![Event::HandedBack {
-                message: message.clone(),
-            }]),
+            _ if task.is_taken_over() => {
+                check_hand_back(task, &caller)?;
+                Ok(vec![Event::HandedBack {
+                    message: message.clone(),
+                }])
+            }
             // Acknowledging a request does not approve it.
             Lifecycle::AwaitingUser(request) if request.approval.is_some() => Err(wrong_state(
                 task,

@@ -10,6 +10,7 @@ use futures::channel::mpsc::{self, Sender};
 use futures::{SinkExt as _, StreamExt as _};
 use motorium_kit::principal::Principal;
 use motorium_proto::domain::action::{Action, Text};
+use motorium_proto::domain::effect::ActionResult;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::domain::id::TaskName;
 use motorium_proto::error::FieldError;
@@ -187,13 +188,20 @@ impl OperatorCall {
     /// Passes one input on, and returns its outcome.
     async fn pass_on(&mut self, input: wire::OperatorInput) -> Result<OperatorAnswer, Status> {
         let request = allowed_request(input).map_err(Error::from)?;
-        self.counts.add(&request);
+        let is_read = matches!(request, OperatorRequest::ReadClipboard { .. });
+        if let OperatorRequest::Perform(action) = &request {
+            self.counts.add(action);
+        }
         let (answer, answered) = oneshot::channel();
         let sent = self.inputs.send(OperatorInput { request, answer }).await;
-        match (sent, answered.await) {
-            (Ok(()), Ok(answer)) => Ok(answer),
-            _ => Err(self.handed_back().await),
-        }
+        let (Ok(()), Ok(answer)) = (sent, answered.await) else {
+            return Err(self.handed_back().await);
+        };
+        // A read before the program has copied returns nothing, and is repeated.
+        let is_early =
+            answer.clipboard_text.is_none() && answer.outcome.result == ActionResult::Performed;
+        self.counts.copied += u64::from(is_read && !is_early);
+        Ok(answer)
     }
 
     /// Returns the error of a desktop that was handed back.
@@ -214,7 +222,9 @@ fn allowed_request(input: wire::OperatorInput) -> Result<OperatorRequest, FieldE
         let problem = "must not be set together with `read_clipboard`";
         return Err(FieldError::new("input.action", problem));
     }
-    Ok(OperatorRequest::ReadClipboard)
+    Ok(OperatorRequest::ReadClipboard {
+        only_if_copied: input.only_if_copied,
+    })
 }
 
 /// Returns the action of an input, if a mouse and a keyboard could perform it.
@@ -264,14 +274,7 @@ struct InputCounts {
 }
 
 impl InputCounts {
-    fn add(&mut self, request: &OperatorRequest) {
-        let action = match request {
-            OperatorRequest::Perform(action) => action,
-            OperatorRequest::ReadClipboard => {
-                self.copied += 1;
-                return;
-            }
-        };
+    fn add(&mut self, action: &Action<CapturePoint>) {
         match action {
             Action::Click { .. } | Action::MouseDown { .. } | Action::Drag { .. } => {
                 self.clicks += 1;

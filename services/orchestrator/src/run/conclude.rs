@@ -478,6 +478,10 @@ async fn fetch(run: &RunContext, name: &str) -> Event {
     let request = file_request(run, name.to_owned());
     let file = match run.ports.executor.get_file(request).await {
         Ok(file) => file,
+        // The Executor's words are English, and name a folder of its machine.
+        Err(report) if report.code == Code::NotFound => {
+            return failed(run.task().text(Message::FileMissing { name }));
+        }
         Err(report) => return failed(report.message),
     };
     if !is_own(run, &file.info) {

@@ -142,10 +142,11 @@ impl ExecutorHandle {
         performed.unwrap_or_else(|report| ActionOutcome::new(ActionResult::Failed, report.message))
     }
 
-    async fn read_clipboard(&self) -> OperatorAnswer {
+    async fn read_clipboard(&self, only_if_copied: bool) -> OperatorAnswer {
         let request = ReadClipboardRequest {
             display: self.display.clone(),
             epoch: self.epoch,
+            only_if_copied,
         };
         let refused = |result, detail: String| -> OperatorAnswer {
             ActionOutcome::new(result, detail).into()
@@ -156,7 +157,7 @@ impl ExecutorHandle {
                 refused(ActionResult::Refused, message)
             }
             Ok(read) => OperatorAnswer {
-                clipboard_text: Some(read.text),
+                clipboard_text: (!read.not_copied).then_some(read.text),
                 ..ActionOutcome::new(ActionResult::Performed, "").into()
             },
             Err(report) => refused(ActionResult::Failed, report.message),
@@ -202,7 +203,9 @@ async fn pass_on(
                 outcome.into()
             }
             // It changes nothing on the desktop, and is not told to the run.
-            OperatorRequest::ReadClipboard => executor.read_clipboard().await,
+            OperatorRequest::ReadClipboard { only_if_copied } => {
+                executor.read_clipboard(only_if_copied).await
+            }
         };
         // The caller may have gone.
         let _ = answer.send(answered);

@@ -71,6 +71,7 @@ impl Operation {
     async fn copy(&mut self) -> Result<String, String> {
         let input = wire::OperatorInput {
             read_clipboard: true,
+            only_if_copied: true,
             ..wire::OperatorInput::default()
         };
         let read = self.send(input).await.unwrap();
@@ -187,9 +188,12 @@ async fn input_reaches_the_desktop_and_is_reported_without_its_text() {
 async fn clipboard_is_read_for_the_person_who_has_the_desktop_and_by_nothing_else() {
     let (cluster, name) = taken_over().await;
     let mut operation = Operation::open(&cluster, &name, OPERATOR).await.unwrap();
-    cluster.world.copy(COPIED, false);
     operation.perform(click_at(1, 1)).await.unwrap();
     assert_eq!(cluster.world.count("read_clipboard"), 0, "unasked");
+    // A program that is slow has copied nothing yet, which is neither a text nor a failure, and is not counted.
+    cluster.world.copy_late();
+    assert_eq!(operation.copy().await.unwrap_err(), "");
+    cluster.world.copy(COPIED, false);
     assert_eq!(operation.copy().await.unwrap(), COPIED);
     cluster.world.copy("", true);
     let refused = operation.copy().await.unwrap_err();
@@ -215,7 +219,7 @@ async fn clipboard_is_read_for_the_person_who_has_the_desktop_and_by_nothing_els
     };
     let late = operation.send(late).await.unwrap_err();
     assert_eq!(late.code(), Code::FailedPrecondition);
-    assert_eq!(cluster.world.count("read_clipboard"), 2);
+    assert_eq!(cluster.world.count("read_clipboard"), 3);
     // The text is the person's own: neither the task nor the audit log has it, which counts.
     assert!(!story.text().contains(COPIED), "{}", story.text());
     let mut log = Vec::new();
@@ -241,6 +245,47 @@ async fn only_the_person_who_took_over_operates_and_only_until_the_hand_back() {
     assert!(!cluster.world.clicks().contains(&(2, 2)));
     let again = Operation::open(&cluster, &name, OPERATOR).await;
     assert_eq!(again.err().unwrap().code(), Code::FailedPrecondition);
+}
+
+#[tokio::test]
+async fn a_desktop_is_handed_back_by_the_person_who_has_it_or_by_an_administrator() {
+    const ANN: &str = "ann/default/operator";
+    const BOB: &str = "bob/default/operator";
+    const ROOT: &str = "root/default/admin";
+    for hands_back in [ANN, ROOT] {
+        let cluster = Cluster::start(vec![act([click(3)])]).await;
+        cluster.world.hold("plan");
+        let name = cluster.create().await;
+        cluster.world.called("plan", 1).await;
+        let take_over = wire::TakeOverRequest {
+            name: name.clone(),
+            ..wire::TakeOverRequest::default()
+        };
+        cluster.client_as(ANN).take_over(take_over).await.unwrap();
+        let back = wire::HandBackRequest {
+            name: name.clone(),
+            ..wire::HandBackRequest::default()
+        };
+        let done = wire::AcknowledgeUserActionRequest {
+            name: name.clone(),
+            ..wire::AcknowledgeUserActionRequest::default()
+        };
+        let mut bob = cluster.client_as(BOB);
+        // Both would let the agent act while Ann does.
+        let refused = [
+            bob.hand_back(back.clone()).await.unwrap_err(),
+            bob.acknowledge_user_action(done).await.unwrap_err(),
+        ];
+        for status in refused {
+            assert_eq!(ErrorReport::from_status(&status).reason, "WRONG_STATE");
+            let words = status.message();
+            assert!(words.starts_with("ann has the desktop"), "{words}");
+            assert!(words.contains("or an administrator"), "{words}");
+        }
+        cluster.world.release("plan");
+        cluster.client_as(hands_back).hand_back(back).await.unwrap();
+        cluster.follow(&name).await.answer();
+    }
 }
 
 #[tokio::test]

@@ -318,12 +318,12 @@ fn a_long_goal_is_not_repeated_in_full() {
         last_words(&format!(
             r#"{steps}, type "a text that goes on for quite a while" into "Name", then click "Save"."#
         )),
-        r#"done: Done, all 7 steps; the last one: click "Save". ["Save"]"#
+        r#"done: Done, all 7 instructions; the last one: click "Save". ["Save"]"#
     );
     let text = "长".repeat(90);
     assert_eq!(
         last_words(&format!("在“Name”中输入“{text}”，然后点击“Save”")),
-        r#"done: 已完成全部 2 步，最后一步：点击“Save”。 ["Save"]"#
+        r#"done: 已完成全部 2 条指令，最后一条：点击“Save”。 ["Save"]"#
     );
     // Long typed text is truncated in the middle, so that its target stays readable.
     let typed = last_words(&format!(r#"type "{}" into "Name""#, "word ".repeat(60)));

@@ -9,7 +9,7 @@ import { formatBytes, formatDuration } from "@/lib/format.ts";
 import { hasEnded, TaskState, type FileEntry, type TaskView } from "@/model/task.ts";
 import { showRun, useIsRunShown } from "@/store/selection.ts";
 import { Extractions } from "./extractions.tsx";
-import { Markdown } from "./markdown.tsx";
+import { InlineCode, Markdown } from "./markdown.tsx";
 
 /** The answer of a task that has ended. Its run stays one click away. */
 export function AnswerCard({ task }: { readonly task: TaskView }): ReactNode {
@@ -89,13 +89,18 @@ export function Files({ files }: { readonly files: readonly FileEntry[] }): Reac
             </a>
           ) : (
             <span className="flex items-center gap-2.5 rounded-xl border border-danger-line bg-danger-soft px-3.5 py-2.5 text-sm">
-              <Info className="size-4 shrink-0 text-destructive" /><span className="wrap-anywhere">{file.name}: {file.error}</span>
+              <Info className="size-4 shrink-0 text-destructive" /><span className="wrap-anywhere"><InlineCode text={problemOf(file)} /></span>
             </span>
           )}
         </li>
       ))}
     </ul>
   );
+}
+
+/** The server names the file in most of its errors. */
+function problemOf({ name, error = "" }: FileEntry): string {
+  return error.startsWith(name) ? error : `${name}: ${error}`;
 }
 
 /** Shows or hides the run behind an answer or a question. */

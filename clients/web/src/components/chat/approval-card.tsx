@@ -154,16 +154,16 @@ function Evidence({ approval: { evidence, context } }: { readonly approval: Appr
       <figcaption className="mt-1.5 text-xs text-muted-foreground">{t("approval.evidence")}</figcaption>
       <Dialog open={enlarged} onOpenChange={setEnlarged} title={t("approval.evidence")} className="w-[min(96vw,80rem)]">
         <div className="overflow-auto">
-          <Marked source={artifactUrl(evidence.name)} target={context?.target} className="max-w-none rounded-lg" />
+          <Marked source={artifactUrl(evidence.name)} target={context?.target} centred className="max-w-none rounded-lg" />
         </div>
       </Dialog>
     </figure>
   );
 }
 
-/** A screenshot with a box around the target: among equal buttons, the one that is meant. */
-function Marked({ source, target, className }: {
-  readonly source: string; readonly target: PixelBox | undefined; readonly className: string;
+/** A screenshot with a box around the target: among equal buttons, the one that is meant. `centred` scrolls to it. */
+function Marked({ source, target, centred = false, className }: {
+  readonly source: string; readonly target: PixelBox | undefined; readonly centred?: boolean; readonly className: string;
 }): ReactNode {
   const t = useText();
   const [size, setSize] = useState({ width: 0, height: 0 });
@@ -178,11 +178,16 @@ function Marked({ source, target, className }: {
       />
       {box && (
         <svg viewBox={`0 0 ${size.width} ${size.height}`} className="pointer-events-none absolute inset-0 size-full" aria-hidden data-target>
-          <TargetBox box={box} unit={1} />
+          <g ref={centred ? scrollTo : undefined}><TargetBox box={box} unit={1} /></g>
         </svg>
       )}
     </span>
   );
+}
+
+/** On a phone, a screenshot in its own size is wider than the screen, and its target would be cut off. */
+function scrollTo(target: SVGGElement | null): void {
+  target?.scrollIntoView({ block: "center", inline: "center" });
 }
 
 function Decision({ approval, mayApprove }: { readonly approval: Approval; readonly mayApprove: boolean }): ReactNode {

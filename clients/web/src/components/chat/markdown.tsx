@@ -137,6 +137,13 @@ function Link({ href, children }: { readonly href: string; readonly children: Re
   );
 }
 
+/** A message of the program: text in which names and sentences stand between backticks, and nothing else is markup. */
+export function InlineCode({ text }: { readonly text: string }): ReactNode {
+  return text.split(/`([^`]+)`/).map((part, index) => (
+    index % 2 === 1 ? <code key={index} className="rounded-md bg-muted px-1.5 py-0.5 font-mono text-[0.85em]">{part}</code> : part
+  ));
+}
+
 /** The lexer escapes a few characters for HTML, which React does again. */
 function unescape(text: string): string {
   return text.replace(/&(amp|lt|gt|quot|#39);/g, (whole) => ENTITIES[whole] ?? whole);

@@ -3,10 +3,10 @@ import { memo, type ReactNode } from "react";
 import { RunCard } from "@/components/run/run-card.tsx";
 import { useText, type Key } from "@/i18n/index.ts";
 import { cn } from "@/lib/class-names.ts";
-import { hasEnded, noticesForPeople, RequestKind, TaskState, type Notice, type NoticeKind, type TaskView } from "@/model/task.ts";
+import { hasEnded, noticesForPeople, RequestKind, TaskState, type Message, type Notice, type NoticeKind, type TaskView } from "@/model/task.ts";
 import { AnswerCard, RunRecord } from "./answer-card.tsx";
 import { ApprovalCard } from "./approval-card.tsx";
-import { Markdown } from "./markdown.tsx";
+import { InlineCode, Markdown } from "./markdown.tsx";
 import { RequestCard } from "./request-card.tsx";
 import { UserMessage } from "./user-message.tsx";
 
@@ -24,7 +24,7 @@ export const TaskBlock = memo(function TaskBlock({ task }: { readonly task: Task
               key={String(message.sequence)}
               text={message.text}
               files={message.files}
-              {...(message.kind === "message" && message.step > 0 ? { note: t("message.duringStep", { number: message.step }) } : {})}
+              {...noteOf(message, t)}
             />
           );
         }
@@ -37,6 +37,11 @@ export const TaskBlock = memo(function TaskBlock({ task }: { readonly task: Task
     </article>
   );
 });
+
+function noteOf({ kind, step }: Message, t: ReturnType<typeof useText>): { readonly note?: string } {
+  if (kind === "handBack") return { note: t("message.handBack") };
+  return kind === "message" && step > 0 ? { note: t("message.duringStep", { number: step }) } : {};
+}
 
 function openQuestion(task: TaskView): boolean {
   const kind = task.request?.kind;
@@ -89,7 +94,7 @@ function Notices({ notices }: { readonly notices: readonly Notice[] }): ReactNod
             {notice.serious ? <TriangleAlert className="mt-0.5 size-4 shrink-0 text-warning" /> : <CornerDownRight className="mt-0.5 size-4 shrink-0 text-warning" />}
             <span className="min-w-0">
               <span className="font-medium">{t(key)}</span>
-              {notice.text !== "" && <span className="mt-0.5 line-clamp-3 text-[0.8125rem] text-muted-foreground wrap-anywhere">{notice.text}</span>}
+              {notice.text !== "" && <span className="mt-0.5 line-clamp-3 text-[0.8125rem] text-muted-foreground wrap-anywhere"><InlineCode text={notice.text} /></span>}
             </span>
           </li>
         );

@@ -14,7 +14,7 @@ interface LiveScreenProps {
   readonly aspect?: number;
   /** Drawn over the screen, whose size in its own pixels it gets. */
   readonly overlay?: (width: number, height: number) => ReactNode;
-  /** Takes the place of a live screen that is not shown to this user, or not now. */
+  /** Takes the place of a live screen that is not shown to this user, or not yet. */
   readonly fallback?: ReactNode;
 }
 
@@ -78,7 +78,8 @@ export function LiveScreen({ source, label, className, aspect = 16 / 10, overlay
   }, [width, height, visible]);
 
   const trouble = state.kind === "lost" || state.kind === "waiting" || state.kind === "refused";
-  const instead = troubleOf(state) === "hidden" ? fallback : undefined;
+  // Also until the first frame arrives, which is soon: an empty screen would look as if something were wrong.
+  const instead = troubleOf(state) === "hidden" || !drawn ? fallback : undefined;
   return (
     <ScreenBox ratio={ratio} className={className ?? ""}>
       {instead !== undefined && <div className="absolute inset-0">{instead}</div>}
@@ -86,7 +87,7 @@ export function LiveScreen({ source, label, className, aspect = 16 / 10, overlay
         ref={canvas}
         role="img"
         aria-label={label}
-        className={cn("block size-full transition-opacity duration-300", drawn && instead === undefined ? "opacity-100" : "opacity-0", trouble && "grayscale")}
+        className={cn("block size-full transition-opacity duration-300", instead === undefined && drawn ? "opacity-100" : "opacity-0", trouble && "grayscale")}
       />
       {screen && instead === undefined && overlay?.(screen.width, screen.height)}
       {(!drawn || trouble) && (

@@ -32,8 +32,6 @@ const BUTTONS = [MouseButton.LEFT, MouseButton.MIDDLE, MouseButton.RIGHT, MouseB
 const SCROLL_STEP_PIXELS = 60;
 const LINE_PIXELS = 40;
 const NOTE_SHOWN_MS = 4_000;
-// Applications take some hundredths of a second to offer what they have copied.
-const COPYING_MS = 200;
 
 /** Lies over the live screen of a desktop that the user has taken over, and passes mouse and keyboard on to it. */
 export function OperateSurface({ task, width, height }: OperateSurfaceProps): ReactNode {
@@ -143,8 +141,7 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
   };
   /** Copies what the press copies on the desktop. In a terminal it may interrupt a program instead, which is worth no word. */
   const copy = async (): Promise<void> => {
-    const text = new Promise((resolve) => setTimeout(resolve, COPYING_MS)).then(() => operation.current?.copiedText() ?? "");
-    const result = await copyFromDesktop(text);
+    const result = await copyFromDesktop(operation.current?.copiedText("keys") ?? Promise.resolve(""));
     setCopied(result === "nothing" ? undefined : result);
   };
   /** Sends what the browser has entered, and empties the field. */

@@ -71,9 +71,9 @@ export function RunCard({ task }: { readonly task: TaskView }): ReactNode {
 
 /** Height that is left for the screen. The class names are whole, so that Tailwind finds them. */
 function fitted(unfolded: boolean, taken: boolean): string {
-  if (unfolded && taken) return "[--screen-height:max(12rem,calc(100dvh-46.25rem))]";
+  if (unfolded && taken) return "[--screen-height:max(12rem,calc(100dvh-43.75rem))]";
   if (unfolded) return "[--screen-height:max(12rem,calc(100dvh-38.75rem))]";
-  return taken ? "[--screen-height:max(12rem,calc(100dvh-33.75rem))]" : "[--screen-height:max(12rem,calc(100dvh-26.25rem))]";
+  return taken ? "[--screen-height:max(12rem,calc(100dvh-31.25rem))]" : "[--screen-height:max(12rem,calc(100dvh-26.25rem))]";
 }
 
 function isTyping(target: EventTarget): boolean {

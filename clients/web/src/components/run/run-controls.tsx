@@ -10,6 +10,7 @@ import { TaskState, type TaskView } from "@/model/task.ts";
 import { copyFromDesktop, type CopyResult } from "@/lib/copy-from-desktop.ts";
 import { useActor } from "@/store/actor.ts";
 import { handBack, pause, resume, stop, takeOver } from "@/store/commands.ts";
+import { useIdentity } from "@/store/identity.ts";
 import { useOperation } from "@/store/operation.ts";
 import { COPY_WORDS } from "./copy-words.ts";
 import { DetailsButton } from "./run-details.tsx";
@@ -56,14 +57,20 @@ export function RunControls({ task }: { readonly task: TaskView }): ReactNode {
   );
 }
 
-/** Says who has the desktop. Only that person uses it and hands it back. */
+/** Says who has the desktop. Only that person uses it and hands it back, or an administrator if they have gone. */
 function OtherOperator({ task }: { readonly task: TaskView }): ReactNode {
   const t = useText();
   const actorLine = useActorLine(task);
+  const actor = useActor(task);
+  const isAdministrator = useIdentity(({ roles }) => roles.includes("admin"));
+  const mayFree = isAdministrator && actor.kind === "person" && actor.name !== "";
+  const handing = useCommand(handBack);
   return (
     <div className="border-b border-warning-line bg-warning-soft px-3.5 py-3">
       <p className="flex items-center gap-2 text-sm font-medium"><Hand className="size-4 text-warning" />{actorLine}</p>
-      <p className="mt-0.5 text-[0.8125rem] text-muted-foreground">{t("takeOver.otherHint")}</p>
+      <p className="mt-0.5 text-[0.8125rem] text-muted-foreground">{t(mayFree ? "takeOver.freeHint" : "takeOver.otherHint")}</p>
+      {mayFree && <Button size="small" className="mt-2.5" disabled={handing.busy} onClick={() => handing.run(task.name, "")}>{t("handBack")}</Button>}
+      {handing.problem && <ProblemNotice problem={handing.problem} className="mt-2.5" />}
     </div>
   );
 }
@@ -72,25 +79,23 @@ function HandBackForm({ task }: { readonly task: TaskView }): ReactNode {
   const t = useText();
   const [note, setNote] = useState("");
   const handing = useCommand(handBack);
-  const actorLine = useActorLine(task);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     handing.run(task.name, note.trim());
   };
   return (
     <form onSubmit={submit} className="border-b border-warning-line bg-warning-soft px-3.5 py-3">
-      <p className="flex items-center gap-2 text-sm font-medium"><Hand className="size-4 text-warning" />{actorLine}</p>
-      <p className="mt-0.5 text-[0.8125rem] text-muted-foreground">{t("takeOver.hint")}</p>
+      <p className="flex items-start gap-2 text-[0.8125rem] text-muted-foreground"><Hand aria-hidden className="mt-0.5 size-4 shrink-0 text-warning" />{t("takeOver.hint")}</p>
       <div className="mt-2.5 flex flex-wrap gap-2">
         <input
           value={note}
           onChange={(event) => setNote(event.target.value)}
           placeholder={t("takeOver.note")}
           aria-label={t("takeOver.note")}
-          className="h-9 min-w-40 flex-1 rounded-lg border border-input bg-card px-3 text-sm placeholder:text-muted-foreground"
+          className="h-9 min-w-40 flex-1 basis-full rounded-lg border border-input bg-card px-3 text-sm placeholder:text-muted-foreground sm:basis-0"
         />
         <CopyButton />
-        <Button type="submit" variant="primary" disabled={handing.busy}>{t("handBack")}</Button>
+        <Button type="submit" variant="primary" className="grow sm:grow-0" disabled={handing.busy}>{t("handBack")}</Button>
       </div>
       {handing.problem && <ProblemNotice problem={handing.problem} className="mt-2.5" />}
     </form>
@@ -107,7 +112,7 @@ function CopyButton(): ReactNode {
   };
   return (
     <>
-      <Button disabled={operation === undefined} onClick={() => void copy()} title={t("copy.hint")}><ClipboardCopy />{t("copy")}</Button>
+      <Button className="grow sm:grow-0" disabled={operation === undefined} onClick={() => void copy()} title={t("copy.hint")}><ClipboardCopy />{t("copy")}</Button>
       {result && <p role="status" className="order-last basis-full text-[0.8125rem] text-muted-foreground">{t(COPY_WORDS[result])}</p>}
     </>
   );

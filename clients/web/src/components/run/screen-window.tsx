@@ -133,7 +133,9 @@ function ScreenTitle({ task, step }: { readonly task: TaskView; readonly step: S
   const state = unlinked ? "lost" : trouble ?? "live";
   const shown = step ?? task.steps.at(-1);
   const desktop = task.desktop.replace(/^desktops\//, "");
-  const title = shown?.screen?.title || (desktop ? t("desktop.name", { name: desktop }) : t("screen.title"));
+  // The window in front is known from observations, which a person who has the desktop does not wait for.
+  const window = step === undefined && task.takenOverBy !== undefined ? "" : shown?.screen?.title;
+  const title = window || (desktop ? t("desktop.name", { name: desktop }) : t("screen.title"));
   return (
     <div className="flex min-w-0 flex-1 items-center gap-2.5">
       {step

@@ -216,6 +216,10 @@ impl Driver for BrowserDriver {
         self.input.read_clipboard().await
     }
 
+    async fn has_copied(&self) -> Result<Option<bool>, Error> {
+        self.input.has_copied().await
+    }
+
     async fn remaining_clipboard(&self) -> Result<ClipboardContent, Error> {
         self.input.remaining_clipboard().await
     }

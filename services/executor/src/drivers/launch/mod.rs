@@ -193,9 +193,10 @@ fn start(launch: &Launch) -> Result<(), Error> {
     super::browser_profile::clear_stale_lock(program)?;
     let mut command = Command::new(&program.program);
     command.env_clear().envs(environment::inherited());
-    // A program with its own home starts there instead of in this service's folder.
-    if let Some(home) = program.environment.get("HOME") {
-        command.current_dir(home);
+    // A program with its own folder or home starts there instead of in this service's folder.
+    let folder = ["PWD", "HOME"].map(|name| program.environment.get(name));
+    if let Some(folder) = folder.into_iter().flatten().next() {
+        command.current_dir(folder);
     }
     let child = command
         .args(&program.arguments)

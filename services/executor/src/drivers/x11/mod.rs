@@ -178,6 +178,12 @@ impl Driver for X11Driver {
             .map(Some)
     }
 
+    async fn has_copied(&self) -> Result<Option<bool>, Error> {
+        self.injector
+            .call(|injector| injector.with_session(|session| session.has_copied()))
+            .await?
+    }
+
     async fn remaining_clipboard(&self) -> Result<ClipboardContent, Error> {
         self.injector
             .call(|injector| injector.remaining_clipboard())

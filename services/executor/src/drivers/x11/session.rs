@@ -188,6 +188,7 @@ impl Session {
                 if may_touch_clipboard(keys) {
                     self.clipboard.wait_for_idle(stop)?;
                     self.clipboard.restore()?;
+                    self.clipboard.expect_copy()?;
                 }
                 if may_paste(keys) {
                     self.begin_paste()?;
@@ -400,6 +401,11 @@ impl Session {
     /// Returns the text of the clipboard, as a program on the desktop would paste it.
     pub(super) fn clipboard_text(&self) -> Result<ClipboardText, Error> {
         self.clipboard.read_text()
+    }
+
+    /// Returns whether a program has copied something since the last keys that may copy.
+    pub(super) fn has_copied(&self) -> Result<Option<bool>, Error> {
+        self.clipboard.has_copied()
     }
 
     /// Restores the clipboard, and returns the content that would be lost with this process.

@@ -312,6 +312,15 @@ impl SimulatedDesktop {
         self.state().clipboard = ClipboardText {
             text: text.to_owned(),
             withheld,
+            not_copied: false,
+        };
+    }
+
+    /// Keys were pressed, and no program has copied anything since.
+    pub(crate) fn copy_late(&self) {
+        self.state().clipboard = ClipboardText {
+            not_copied: true,
+            ..ClipboardText::default()
         };
     }
 

@@ -132,6 +132,16 @@ impl Clipboard {
         self.call(Owner::read_text)
     }
 
+    /// Notes that keys follow that may copy.
+    pub(super) fn expect_copy(&self) -> Result<(), Error> {
+        self.call(Owner::expect_copy)
+    }
+
+    /// Returns whether another program has copied something since then; `None` if the server does not report it.
+    pub(super) fn has_copied(&self) -> Result<Option<bool>, Error> {
+        self.call(Owner::has_copied)
+    }
+
     /// Restores the content from before the last paste, and returns everything that would be lost with this process.
     pub(super) fn remaining(&self) -> Result<ClipboardContent, Error> {
         self.call(|owner| {

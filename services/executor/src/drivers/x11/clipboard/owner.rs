@@ -11,8 +11,9 @@ use std::time::Duration;
 use motorium_proto::service::ClipboardText;
 use motorium_x11::{Connection, Waker, ignore_gone};
 use tokio::time::Instant;
-use x11rb::connection::Connection as _;
+use x11rb::connection::{Connection as _, RequestConnection as _};
 use x11rb::protocol::Event;
+use x11rb::protocol::xfixes::{self, ConnectionExt as _, SelectionEventMask};
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, CreateWindowAux, EventMask,
     PropMode, Property, PropertyNotifyEvent, SELECTION_NOTIFY_EVENT, SelectionClearEvent,
@@ -100,6 +101,16 @@ pub(super) struct Owner {
     seen: SharedPasteLog,
     restore_at: Option<Instant>,
     restore_latest: Option<Instant>,
+    copies: Copies,
+}
+
+/// Copies by other programs.
+#[derive(Debug)]
+enum Copies {
+    /// Number of copies, and of those before the last keys that may copy.
+    Counted { all: u64, before_keys: u64 },
+    /// The server has no XFIXES.
+    Unknown,
 }
 
 impl Owner {
@@ -126,6 +137,7 @@ impl Owner {
                 &events,
             )
             .or_display_error(&link)?;
+        let copies = count_copies(&link, window, atoms.CLIPBOARD)?;
         let held = Selection::ALL.map(|selection| {
             let atom = match selection {
                 Selection::Clipboard => atoms.CLIPBOARD,
@@ -149,7 +161,31 @@ impl Owner {
             seen,
             restore_at: None,
             restore_latest: None,
+            copies,
         })
+    }
+
+    /// Notes that keys follow that may copy. What was copied before them is no copy of theirs.
+    pub(super) fn expect_copy(&mut self) -> Result<(), Error> {
+        self.catch_up()?;
+        if let Copies::Counted { all, before_keys } = &mut self.copies {
+            *before_keys = *all;
+        }
+        Ok(())
+    }
+
+    /// Returns whether another program has copied something since then; `None` if the server does not report it.
+    pub(super) fn has_copied(&mut self) -> Result<Option<bool>, Error> {
+        self.catch_up()?;
+        Ok(match self.copies {
+            Copies::Counted { all, before_keys } => Some(all > before_keys),
+            Copies::Unknown => None,
+        })
+    }
+
+    /// Handles everything that the server has reported until now.
+    fn catch_up(&mut self) -> Result<(), Error> {
+        self.server_time().map(|_| ())
     }
 
     /// Offers a text for one paste.
@@ -382,6 +418,13 @@ impl Owner {
             }
             Event::PropertyNotify(notify) if notify.state == Property::DELETE => {
                 self.continue_transfer(notify)
+            }
+            // A program that copies again takes the selection again, also if it has it already.
+            Event::XfixesSelectionNotify(notify) if notify.owner != self.window => {
+                if let Copies::Counted { all, .. } = &mut self.copies {
+                    *all += u64::from(notify.owner != x11rb::NONE);
+                }
+                Ok(())
             }
             // A requestor may disappear at any time. Requests to it then fail, which is ignored.
             _ => Ok(()),
@@ -765,6 +808,29 @@ enum ReplyKind {
     Incremental,
 }
 
+/// Asks the server to report each copy of a program.
+fn count_copies(link: &Connection, window: Window, clipboard: Atom) -> Result<Copies, Error> {
+    let extension = link
+        .x
+        .extension_information(xfixes::X11_EXTENSION_NAME)
+        .or_display_error(link)?;
+    if extension.is_none() {
+        return Ok(Copies::Unknown);
+    }
+    link.x
+        .xfixes_query_version(5, 0)
+        .or_display_error(link)?
+        .reply()
+        .or_display_error(link)?;
+    link.x
+        .xfixes_select_selection_input(window, clipboard, SelectionEventMask::SET_SELECTION_OWNER)
+        .or_display_error(link)?;
+    Ok(Copies::Counted {
+        all: 0,
+        before_keys: 0,
+    })
+}
+
 /// Compares server times, which wrap around every 49 days.
 fn is_before(time: Timestamp, other: Timestamp) -> bool {
     time.wrapping_sub(other).cast_signed() < 0
@@ -806,7 +872,7 @@ fn text_of(form: Option<&Representation>) -> ClipboardText {
     let text = form.map(|form| String::from_utf8_lossy(&form.data).into_owned());
     ClipboardText {
         text: text.unwrap_or_default(),
-        withheld: false,
+        ..ClipboardText::default()
     }
 }
 
