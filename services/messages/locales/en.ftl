@@ -805,7 +805,7 @@ purge-dry-run = without `--dry-run`, this would delete { $tasks } { $tasks ->
     [one] session
    *[other] sessions
 }
-up-page = open the page, once, at { $url }
+up-page = open the page with this link, which works once: { $url }
 up-page-elsewhere = { $taken } is taken by another program; the page is served at { $address } this time
 up-without-page = the page is NOT served: { $taken } is taken by another program, and so are the ports after it; stop it, or set `gateway.listen`
 page-link = open { $url }  (works once, within { $minutes } minutes)

@@ -41,6 +41,8 @@ pub struct JudgedTarget {
     pub page_origin: String,
     /// Further texts that were used to judge the action, such as the question that a button answers.
     pub question: Vec<String>,
+    /// Check boxes, radio buttons and switches around the target count. False in a replay of a recording from before.
+    pub with_toggles: bool,
 }
 
 /// Surroundings of a target by what they say.

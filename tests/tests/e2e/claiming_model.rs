@@ -48,16 +48,23 @@ const KINDS: &[(&str, &[Act])] = &[
 /// Kinds on which the action reaches the goal.
 const REACHABLE: &[&str] = &["reverting", "slow"];
 
+/// What the model has yet to do on a page, and what it did last.
+#[derive(Debug, Default)]
+struct Script {
+    /// The last action first.
+    left: Vec<Act>,
+    last: Option<Act>,
+}
+
 /// A chat endpoint that acts as the script says, and then claims success.
 struct ClaimingModel {
     url: String,
-    /// The actions that are left, and the last one.
-    script: Arc<Mutex<(Vec<Act>, Option<Act>)>>,
+    script: Arc<Mutex<Script>>,
 }
 
 impl ClaimingModel {
     async fn start() -> Self {
-        let script = Arc::default();
+        let script = Arc::<Mutex<Script>>::default();
         let application = Router::new()
             .fallback(answer)
             .with_state(Arc::clone(&script));
@@ -69,19 +76,18 @@ impl ClaimingModel {
     }
 
     fn begin(&self, actions: &[Act]) {
-        let script: Vec<Act> = actions.iter().rev().copied().collect();
-        *self.script.lock().unwrap() = (script, None);
+        *self.script.lock().unwrap() = Script {
+            left: actions.iter().rev().copied().collect(),
+            last: None,
+        };
     }
 }
 
-async fn answer(
-    State(script): State<Arc<Mutex<(Vec<Act>, Option<Act>)>>>,
-    body: Bytes,
-) -> Response {
+async fn answer(State(script): State<Arc<Mutex<Script>>>, body: Bytes) -> Response {
     let body = String::from_utf8_lossy(&body);
     let mut script = script.lock().unwrap();
-    let Some(act) = script.0.pop() else {
-        let evidence = match script.1 {
+    let Some(act) = script.left.pop() else {
+        let evidence = match script.last {
             Some(Act::Click(name)) => name,
             Some(Act::Type(_, text)) => text,
             None => "",
@@ -89,7 +95,7 @@ async fn answer(
         let claim = json!({"next": "done", "message": "It is done.", "evidence": [evidence]});
         return says(&claim.to_string());
     };
-    script.1 = Some(act);
+    script.last = Some(act);
     let action = match act {
         Act::Click(name) => json!({"intent": format!("click {name}"), "action": "click",
             "element_id": element_called(&body, name)}),
@@ -127,7 +133,7 @@ async fn a_claim_of_success_is_believed_only_where_it_is_so() {
     ];
     let up = AllInOne::start(TestSetup::on(&desktop), &settings).await;
     let mut failures = Vec::new();
-    for (seed, (kind, actions)) in KINDS.iter().enumerate() {
+    for (seed, (kind, actions)) in (1..).zip(KINDS) {
         site.go_to(&format!("misleading.html?kind={kind}&seed={seed}"))
             .await;
         model.begin(actions);

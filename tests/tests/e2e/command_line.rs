@@ -116,7 +116,7 @@ async fn a_task_is_run_listed_shown_and_saved() {
     let fetched = motorium(&["run", "wait 0.1 seconds", "--fetch", "none.txt"]).await;
     assert_code(&fetched, 4);
     assert!(
-        fetched.stdout.contains("/files/") && fetched.stderr.contains("none.txt"),
+        fetched.stdout.contains("there is no file none.txt") && fetched.stderr.contains("none.txt"),
         "{fetched:?}"
     );
     let unknown = motorium(&["tasks", "show", "tasks/none"]).await;

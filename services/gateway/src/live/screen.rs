@@ -3,7 +3,6 @@
 //! The stream begins with the first viewer and ends with the last one. A stream that fails is opened again.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -91,6 +90,7 @@ impl Screens {
             source,
             sender,
             pixels: None,
+            index: 0,
         };
         let screen = Arc::new(Screen {
             updates,
@@ -123,6 +123,8 @@ struct Follower {
     source: Source,
     sender: watch::Sender<Update>,
     pixels: Option<Arc<RgbaImage>>,
+    /// Index of the latest frame, which also grows when the stream is opened again: of two that follow each other, viewers miss none.
+    index: u64,
 }
 
 impl Follower {
@@ -162,7 +164,8 @@ impl Follower {
         self.pixels = None;
         while let Some(update) = updates.try_next().await? {
             let before = self.pixels.take();
-            let index = next_index();
+            self.index += 1;
+            let index = self.index;
             let applied = blocking::run(move || Snapshot::after(before, &update, index)).await;
             let snapshot = applied.map_err(|error| tonic::Status::internal(error.to_string()))?;
             self.pixels = Some(snapshot.pixels());
@@ -214,13 +217,6 @@ impl Follower {
 
 /// Updates of a screen, the first one whole.
 type Updates = BoxStream<'static, Result<StreamFramesResponse, tonic::Status>>;
-
-/// Returns an index that grows over all streams of this process, so that it also grows when a stream is opened again.
-fn next_index() -> u64 {
-    static INDEX: AtomicU64 = AtomicU64::new(1);
-
-    INDEX.fetch_add(1, Ordering::Relaxed)
-}
 
 /// Returns true for errors that do not pass with time.
 fn is_final(code: Code) -> bool {

@@ -279,6 +279,7 @@ pub(super) fn judged_target(
     let dragged = dragged.map(|(element, _)| element.content.clone());
     let area = target_area(resolved, run.task().pointed_at());
     Some(JudgedTarget {
+        with_toggles: run.config.features.compare_toggles,
         area: area.or(context.keyboard_target),
         page_origin: origin(&context.url),
         question: context

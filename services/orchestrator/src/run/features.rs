@@ -65,6 +65,8 @@ pub struct LoopFeatures {
     pub read_each_text: bool,
     /// Put the pointer on the target before an approval is requested or used.
     pub rest_before_approval: bool,
+    /// Compare the check boxes, radio buttons and switches around the target of a risky action.
+    pub compare_toggles: bool,
     /// Read the texts of a form again when success is claimed.
     pub read_left_fields: bool,
     /// Compare an entered text with what its field showed before, and one of several lines by its lines.
@@ -102,6 +104,7 @@ impl LoopFeatures {
         read_empty_fields: true,
         read_each_text: true,
         rest_before_approval: true,
+        compare_toggles: true,
         read_left_fields: true,
         compare_former_text: true,
     };

@@ -38,7 +38,8 @@ pub(super) struct LostText {
 impl HeldTexts {
     /// Remembers the text of the task's last action if its field holds it on this screen.
     pub(super) fn note(&mut self, task: &Task, seen: &Observation) {
-        let Some(record) = task.actions().next_back() else {
+        let mut latest = task.actions().rev();
+        let Some(record) = latest.find(|record| !is_wait(&record.action)) else {
             return;
         };
         let entered = record.action.entered_text().filter(|_| record.performed());
@@ -89,9 +90,15 @@ fn actions_on_form(task: &Task) -> impl Iterator<Item = &ActionRecord> {
         let is_edit = enters_line(&record.action) || edits(&record.action);
         // A click goes to a field if what follows it is entered there.
         let goes_to_field = is_edited_next && matches!(record.action, Action::Click { .. });
-        is_edited_next = is_edit;
-        is_edit || goes_to_field || moves_on(&record.action)
+        let is_wait = is_wait(&record.action);
+        is_edited_next = is_edit || is_wait && is_edited_next;
+        is_edit || goes_to_field || is_wait || moves_on(&record.action)
     })
+}
+
+/// Returns whether an action only lets time pass, as before another look at a field.
+fn is_wait(action: &Action<CapturePoint>) -> bool {
+    matches!(action, Action::Wait { .. })
 }
 
 /// Returns whether an action enters text without an Enter that may send it.

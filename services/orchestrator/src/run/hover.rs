@@ -1,4 +1,4 @@
-//! Waits for an application's reaction to the pointer, such as a highlight or a menu.
+//! Where the pointer rests before an action, and the wait for an application's reaction to it, such as a highlight or a menu.
 //!
 //! The reaction is not judged here: the screen is compared afterwards.
 
@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use motorium_messages::Message;
+use motorium_proto::domain::action::Action;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::WaitForIdleRequest;
@@ -60,6 +61,38 @@ pub(super) async fn wait_for_hover_response(
     }
     run.record_timing("pointer", began);
     Ok(())
+}
+
+/// Returns the points at which the pointer rests before an action: the end of a drag, then its start.
+pub(super) fn pointer_stops(action: &Action<CapturePoint>) -> Vec<CapturePoint> {
+    let mut points = action.targets().copied();
+    match action {
+        Action::Drag { .. } => {
+            let start = points.next();
+            let end = points.last();
+            end.into_iter().chain(start).collect()
+        }
+        Action::Click { .. } | Action::MouseDown { .. } | Action::MouseUp { .. } => {
+            points.collect()
+        }
+        // Every kind is named: a new one that clicks would otherwise be performed without a last look. A movement and a
+        // scroll change nothing that an approval could cover; the others are not at a place.
+        Action::Move { .. }
+        | Action::Scroll { .. }
+        | Action::TypeText { .. }
+        | Action::KeyChord { .. }
+        | Action::HoldKey { .. }
+        | Action::Wait { .. }
+        | Action::SetClipboard { .. }
+        | Action::Paste { .. }
+        | Action::OpenApplication { .. }
+        | Action::OpenUrl { .. }
+        | Action::FocusWindow { .. }
+        | Action::GoToUrl { .. }
+        | Action::GoBack
+        | Action::GoForward
+        | Action::Refresh => Vec::new(),
+    }
 }
 
 /// Returns the rectangles that cover the screen except for one place.

@@ -9,13 +9,12 @@
 //! Changes between this look and the input, a few milliseconds later, are not noticed. The only action performed here is moving
 //! the pointer.
 
-use motorium_proto::domain::action::Action;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
 use super::RunResult;
 use super::attempt::{ActionAttempt, ResolvedAction};
 use super::gate::Grant;
-use super::hover::wait_for_hover_response;
+use super::hover::{pointer_stops, wait_for_hover_response};
 use super::policy_context::action_context;
 use super::preflight::{PointerState, Preflight};
 use super::target_changes::{area_around, differs_from_parsed, judged_area, target_area};
@@ -89,7 +88,8 @@ impl Preflight<'_> {
         target_changed: bool,
     ) -> RunResult<bool> {
         let target = target_area(resolved, self.run.task().pointed_at()).or(grant.focus);
-        let places = places(resolved, target);
+        let with_toggles = self.run.config.features.compare_toggles;
+        let places = places(resolved, target, with_toggles);
         let Some(view) = self.screen.view() else {
             return Ok(false);
         };
@@ -152,51 +152,21 @@ impl Preflight<'_> {
 }
 
 /// Returns the places whose surroundings count: both ends of a drag, otherwise the target or the focus.
-fn places(resolved: &ResolvedAction, target: Option<CaptureRect>) -> Vec<JudgedTarget> {
+fn places(
+    resolved: &ResolvedAction,
+    target: Option<CaptureRect>,
+    with_toggles: bool,
+) -> Vec<JudgedTarget> {
     let start = resolved.action.start().copied();
     let ends = [target, start.map(area_around)];
+    let place_at = |area| JudgedTarget {
+        area: Some(area),
+        with_toggles,
+        ..JudgedTarget::default()
+    };
     let places: Vec<JudgedTarget> = ends.into_iter().flatten().map(place_at).collect();
     if places.is_empty() {
         return vec![JudgedTarget::default()];
     }
     places
-}
-
-fn place_at(area: CaptureRect) -> JudgedTarget {
-    JudgedTarget {
-        area: Some(area),
-        ..JudgedTarget::default()
-    }
-}
-
-/// Returns the points at which the pointer rests before an action: the end of a drag, then its start.
-pub(super) fn pointer_stops(action: &Action<CapturePoint>) -> Vec<CapturePoint> {
-    let mut points = action.targets().copied();
-    match action {
-        Action::Drag { .. } => {
-            let start = points.next();
-            let end = points.last();
-            end.into_iter().chain(start).collect()
-        }
-        Action::Click { .. } | Action::MouseDown { .. } | Action::MouseUp { .. } => {
-            points.collect()
-        }
-        // Every kind is named: a new one that clicks would otherwise be performed without a last look. A movement and a
-        // scroll change nothing that an approval could cover; the others are not at a place.
-        Action::Move { .. }
-        | Action::Scroll { .. }
-        | Action::TypeText { .. }
-        | Action::KeyChord { .. }
-        | Action::HoldKey { .. }
-        | Action::Wait { .. }
-        | Action::SetClipboard { .. }
-        | Action::Paste { .. }
-        | Action::OpenApplication { .. }
-        | Action::OpenUrl { .. }
-        | Action::FocusWindow { .. }
-        | Action::GoToUrl { .. }
-        | Action::GoBack
-        | Action::GoForward
-        | Action::Refresh => Vec::new(),
-    }
 }

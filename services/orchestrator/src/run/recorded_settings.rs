@@ -259,6 +259,7 @@ mod tests {
                     config.features.read_left_fields,
                 ),
                 config.features.rest_before_approval,
+                config.features.compare_toggles,
             )
         };
         let now = (
@@ -283,6 +284,7 @@ mod tests {
             (
                 true, true, true, true, true, true, true, true, true, true, true, true,
             ),
+            true,
             true,
         );
         assert_eq!(read(&json), now);
@@ -318,6 +320,7 @@ mod tests {
         members.remove("read_empty_fields");
         members.remove("read_left_fields");
         members.remove("rest_before_approval");
+        members.remove("compare_toggles");
         members.remove("read_each_text");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
@@ -344,6 +347,7 @@ mod tests {
             (
                 false, false, false, false, false, false, false, false, false, false, false, false,
             ),
+            false,
             false,
         );
         assert_eq!(read(&json), before);

@@ -14,6 +14,9 @@ use crate::screen::bounds_on_display;
 const CAPTION_REACH_PX: (i32, i32) = (320, 48);
 /// Overlap of a caption with its value that is allowed, in pixels: detected boxes are not exact.
 const BOX_TOLERANCE_PX: i32 = 8;
+/// The state of a check box, a radio button or a switch among the texts, in reading order after them.
+const CHECKED: &str = "☑ on";
+const NOT_CHECKED: &str = "☐ off";
 /// Maximum number of texts, and of values, that are kept. A dialog has fewer, and each is stored with the approval.
 const MAX_TEXTS: usize = 200;
 /// Maximum number of characters of a text that is kept.
@@ -42,8 +45,19 @@ impl ApprovalContext {
                 .area
                 .is_some_and(|area| area.contains(bounds.center()))
         };
+        // What is chosen beside a button belongs to what it does: "each month", "to all".
+        let dialog = dialog_area(scene, frame, place.area);
+        let toggles = scene.elements.iter().filter(|_| place.with_toggles);
+        let toggles = toggles.filter(|element| {
+            let centre = bounds_on_display(element, frame).center();
+            shown.contains(centre) || place.area.is_some() && dialog.contains(centre)
+        });
+        let toggles = toggles.filter_map(|element| match element.state.checked? {
+            true => Some(CHECKED),
+            false => Some(NOT_CHECKED),
+        });
         let target_texts = placed().filter(|(bounds, _)| on_target(bounds));
-        let values = value_elements(scene, frame, dialog_area(scene, frame, place.area));
+        let values = value_elements(scene, frame, dialog);
         let of_kind = |kind| {
             let values = values.iter().flat_map(|(_, values)| values);
             let values = values.filter(|value| value.kind == kind);
@@ -55,7 +69,7 @@ impl ApprovalContext {
             page_origin: place.page_origin.clone(),
             target: place.area,
             target_texts: kept(target_texts.map(|(_, text)| text)),
-            texts: kept(texts.map(|(_, text)| text)),
+            texts: kept(texts.map(|(_, text)| text).chain(toggles)),
             question: kept(place.question.iter().map(String::as_str)),
             amounts: of_kind(ValueKind::Amount),
             recipients: of_kind(ValueKind::Recipient),

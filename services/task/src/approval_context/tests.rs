@@ -76,6 +76,7 @@ fn context_in(title: &str, origin: &str, texts: &[(&str, [i32; 4])]) -> Approval
         area: Some(rect(BUTTON.1)),
         page_origin: origin.to_owned(),
         question: Vec::new(),
+        with_toggles: true,
     };
     ApprovalContext::of(&scene(texts), &frame(title), &place, &[])
 }
@@ -276,5 +277,31 @@ fn a_tooltip_of_the_pointer_voids_nothing_unless_it_has_a_value() {
     assert_eq!(
         tooltip(&scene(&[("Pays", below)]), &pointed, &unpointed),
         []
+    );
+}
+
+#[test]
+fn a_box_that_is_ticked_beside_the_target_voids_the_approval() {
+    let place = JudgedTarget {
+        area: Some(rect(BUTTON.1)),
+        with_toggles: true,
+        ..JudgedTarget::default()
+    };
+    let read = |checked: Option<bool>, at: [i32; 4]| {
+        let mut scene = scene(&[("Each month", at)]);
+        let ticked = scene.elements.last_mut().unwrap();
+        ticked.state.checked = checked;
+        ApprovalContext::of(&scene, &frame("Shop"), &place, &[])
+    };
+    let change = |at| read(Some(false), at).difference(&read(Some(true), at), Comparison::Full);
+    // Beside it, and farther away in its dialog.
+    assert!(change([600, 460, 700, 480]).is_some());
+    assert!(change([300, 300, 400, 320]).is_some());
+    // Of another part of a large page.
+    assert_eq!(change([20, 20, 80, 40]), None);
+    let at = [600, 460, 700, 480];
+    assert_eq!(
+        read(None, at).difference(&read(None, at), Comparison::Full),
+        None
     );
 }

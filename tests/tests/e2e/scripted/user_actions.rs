@@ -239,7 +239,7 @@ async fn a_hover_style_does_not_invalidate_an_approval() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_button_changed_by_hover_invalidates_the_approval() {
+async fn an_approver_is_shown_the_button_that_hover_makes_of_another() {
     let mut stage = Testbed::start().await;
     let found = [act(click("Pay now")), done("found")];
     stage
@@ -271,25 +271,26 @@ async fn a_button_changed_by_hover_invalidates_the_approval() {
             by_place()
         };
         let (watched, approval) = asks_to(&mut stage, act(pay)).await;
-        assert_eq!(approval.rules, ["pay"]);
-        resolve(&stage, &approval, true).await;
+        let shown = approval.context.clone().unwrap();
+        assert!(
+            approval.rules.contains(&"delete".to_owned()),
+            "{approval:?}"
+        );
+        assert!(
+            !shown.target_texts.contains(&"Pay now".to_owned()),
+            "{shown:?}"
+        );
+        resolve(&stage, &approval, false).await;
         let run = stage
             .continue_task(watched.name.clone(), [done("left")])
             .await;
         stage.save_screenshots("approval-trap", &run.events).await;
         assert_eq!(stage.presses(), [], "{}", run.events.text());
-        // By position the approval is invalidated. By text the element is not found any more, unless it changes only after
-        // it was found; then the approval is invalidated as well.
-        let mut expected = vec![State::Pending, State::Approved];
-        if !by_words || approvals(&run).len() == 3 {
-            expected.push(State::Invalidated);
-        }
-        assert_eq!(approvals(&run), expected);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_amount_changed_by_hover_invalidates_the_approval() {
+async fn an_approver_is_shown_the_amount_that_comes_with_the_pointer() {
     let mut stage = Testbed::start().await;
     // The pointer starts elsewhere.
     place_of(&mut stage, "Beacon").await;
@@ -297,17 +298,16 @@ async fn an_amount_changed_by_hover_invalidates_the_approval() {
     stage.site.send_command("bill").await;
     let (watched, approval) = asks_to(&mut stage, act(click("Pay now"))).await;
     let shown = approval.context.clone().unwrap();
-    assert!(shown.amounts.contains(&"49.9eur".to_owned()), "{shown:?}");
-    resolve(&stage, &approval, true).await;
+    let [amount] = shown.amounts.as_slice() else {
+        panic!("{shown:?}")
+    };
+    // It was 49.90 before.
+    assert!(amount.starts_with("499"), "{shown:?}");
+    resolve(&stage, &approval, false).await;
     let run = stage
         .continue_task(watched.name.clone(), [done("left")])
         .await;
-    stage.save_screenshots("approval-bill", &run.events).await;
-    let expected = [State::Pending, State::Approved, State::Invalidated];
-    assert_eq!(approvals(&run), expected);
     assert_eq!(stage.presses(), [], "{}", run.events.text());
-    let notices = run.plan_requests[0].notices.join("\n");
-    assert!(notices.contains("an amount has changed"), "{notices}");
 }
 
 /// Returns the number of keys that the page received.

@@ -1000,8 +1000,10 @@ impl ClausePlanner<'_> {
             cursor.work.field_looks += 1;
             return Err(ClauseDecision::Wait);
         }
-        // A field with segments that shows nothing but dashes has taken no value.
-        if CalendarValue::parse(content).is_some() && first.is_some_and(|shown| shown.is_blank()) {
+        // A field with segments that shows nothing but dashes has taken no value. Of a date, letters are left.
+        let value = CalendarValue::parse(content);
+        let is_short = value.is_some_and(|value| !matches!(value, CalendarValue::Date(_)));
+        if is_short && first.is_some_and(|shown| shown.is_blank()) {
             return not_taken();
         }
         let mut readable = shown.iter().flatten();

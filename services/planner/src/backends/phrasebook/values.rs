@@ -240,16 +240,19 @@ pub(super) fn set_slider(slider: &ElementMatch, value: u32, words: &str) -> Vec<
     actions
 }
 
-/// Returns the place of a slider's thumb on its track, 0 to 1, after it was moved from the track's beginning; `None` if nothing
-/// changed there. What changed ends with the thumb, which is about as wide as the slider is high.
+/// Returns the place of a slider's thumb on its way, 0 to 1, after it was moved there from the beginning; `None` if nothing changed
+/// there. What changed reaches from the thumb's first place to its last one, and is as high as the thumb, which is round. The
+/// way ends as far before the box as it begins behind it.
 pub(super) fn thumb_share(slider: CaptureRect, change: &ChangeMap) -> Option<f64> {
-    let thumb = slider.height();
-    let around = slider.inflate(thumb / 2, thumb / 2);
+    let around = slider.inflate(slider.height() / 2, slider.height() / 2);
     let regions = change.regions.iter().map(|region| region.bounds);
     let on_track = regions.filter(|bounds| bounds.intersects(&around));
-    let end = on_track.map(|bounds| bounds.max.x).max()?;
-    let length = f64::from((slider.width() - thumb).max(1));
-    Some((f64::from(end - thumb - slider.min.x) / length).clamp(0.0, 1.0))
+    let moved = on_track.reduce(|one, other| one.union(&other))?;
+    let thumb = moved.height();
+    let start = moved.min.x;
+    let end = slider.max.x - (start - slider.min.x);
+    let length = f64::from((end - start - thumb).max(1));
+    Some((f64::from(moved.max.x - thumb - start) / length).clamp(0.0, 1.0))
 }
 
 /// Moves the focused slider by steps.
@@ -265,7 +268,36 @@ pub(super) fn move_slider(steps: i64, words: &str) -> Option<PlannedAction> {
 
 #[cfg(test)]
 mod tests {
+    use motorium_proto::domain::effect::ChangedRegion;
+
     use super::*;
+
+    #[test]
+    fn the_place_of_a_thumb_tells_the_value_of_a_slider() {
+        let rect = |x: i32, y: i32, width: i32, height: i32| {
+            CaptureRect::new(
+                CapturePoint::new(x, y),
+                CapturePoint::new(x + width, y + height),
+            )
+        };
+        let share = |slider: CaptureRect, moved: CaptureRect| {
+            let change = ChangeMap {
+                regions: vec![ChangedRegion {
+                    bounds: moved,
+                    changed_pixels: 100,
+                }],
+                ..ChangeMap::default()
+            };
+            thumb_share(slider, &change).map(|share| (share * 100.0).round())
+        };
+        // A plain one, and one with 10 px around it, as Chromium draws them.
+        let plain = rect(94, 126, 128, 17);
+        assert_eq!(share(plain, rect(94, 127, 106, 16)), Some(80.0));
+        let padded = rect(391, 359, 440, 36);
+        assert_eq!(share(padded, rect(401, 370, 339, 16)), Some(80.0));
+        assert_eq!(share(padded, rect(401, 370, 420, 16)), Some(100.0));
+        assert_eq!(share(plain, rect(94, 300, 106, 16)), None);
+    }
 
     #[test]
     fn a_date_is_written_as_the_field_shows_it() {
