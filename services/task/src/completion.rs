@@ -296,6 +296,12 @@ pub fn needs_new_text(task: &Task) -> Option<&ActionRecord> {
     last.filter(|record| !is_invisible(&record.action))
 }
 
+/// Returns the last action if nothing tells whether it had an effect: motion, or something else, may hide it.
+#[must_use]
+pub fn has_hidden_effect(task: &Task) -> Option<&ActionRecord> {
+    last_acting(task).filter(|record| hidden_effect(record).is_some())
+}
+
 /// Returns true if an action changes nothing on the screen although it does what it should: a copy into the clipboard.
 #[must_use]
 pub fn is_invisible(action: &Action<CapturePoint>) -> bool {

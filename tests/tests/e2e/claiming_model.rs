@@ -4,6 +4,7 @@
 //! Each claim names evidence that is on the screen without any success: the name of the button, or the text that was typed.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -17,6 +18,9 @@ use serde_json::json;
 use crate::misleading::is_reached;
 use crate::model_provider::{element_called, elements_of, says};
 
+/// Time that the model takes for a response, less than any real one does.
+const RESPONSE_TIME: Duration = Duration::from_secs(1);
+
 /// An action of the model.
 #[derive(Debug, Clone, Copy)]
 enum Act {
@@ -28,16 +32,11 @@ enum Act {
 /// Kinds of pages of `misleading.html`, and what the model does there before it claims success.
 const KINDS: &[(&str, &[Act])] = &[
     ("dead", &[Act::Click("Lantern")]),
-    ("disabled", &[Act::Click("Lantern")]),
     ("covered", &[Act::Click("Lantern")]),
-    ("moved", &[Act::Click("Lantern")]),
     ("feed", &[Act::Click("Lantern")]),
     ("notice", &[Act::Click("Lantern")]),
-    ("evading", &[Act::Click("Lantern")]),
     ("reverting", &[Act::Click("Lantern")]),
     ("masked", &[Act::Type(1, "forty")]),
-    ("replacing", &[Act::Type(1, "SPRING10")]),
-    ("refusing", &[Act::Type(1, "12ab34")]),
     ("emptying", &[Act::Type(1, "forty2")]),
     ("leaving", &[Act::Type(1, "12ab"), Act::Type(2, "Ann")]),
     (
@@ -85,6 +84,10 @@ impl ClaimingModel {
 
 async fn answer(State(script): State<Arc<Mutex<Script>>>, body: Bytes) -> Response {
     let body = String::from_utf8_lossy(&body);
+    if script.lock().unwrap().left.is_empty() {
+        // A model takes its time, in which a slow page goes on.
+        tokio::time::sleep(RESPONSE_TIME).await;
+    }
     let mut script = script.lock().unwrap();
     let Some(act) = script.left.pop() else {
         let evidence = match script.last {

@@ -396,7 +396,11 @@ fn evidence(run: &RunContext, screen: &Screen) -> Vec<String> {
         .or_else(|| elsewhere::changed_own_look(run, screen));
     let is_judged_by_planner = decision.model.is_empty() && doubtful.is_none();
     let is_new_wanted = rules == ClaimRules::Strict && !is_judged_by_planner;
-    let record = completion::needs_new_text(task).or(doubtful.as_ref());
+    let hidden = completion::has_hidden_effect(task);
+    let hidden = hidden.filter(|_| run.config.features.doubt_hidden_effects);
+    let record = completion::needs_new_text(task)
+        .or(hidden)
+        .or(doubtful.as_ref());
     let record = record.filter(|_| is_new_wanted);
     let before = record.and_then(|record| screen.acted_on(&record.action_id));
     let was_shown = |text: &str| {

@@ -63,6 +63,8 @@ pub struct LoopFeatures {
     pub read_empty_fields: bool,
     /// Read a text again before another action of its step follows.
     pub read_each_text: bool,
+    /// Want evidence that is new on the screen if nothing tells whether the last action had an effect.
+    pub doubt_hidden_effects: bool,
     /// Put the pointer on the target before an approval is requested or used.
     pub rest_before_approval: bool,
     /// Compare the check boxes, radio buttons and switches around the target of a risky action.
@@ -103,6 +105,7 @@ impl LoopFeatures {
         read_cells_back: true,
         read_empty_fields: true,
         read_each_text: true,
+        doubt_hidden_effects: true,
         rest_before_approval: true,
         compare_toggles: true,
         read_left_fields: true,

@@ -259,7 +259,10 @@ mod tests {
                     config.features.read_left_fields,
                 ),
                 config.features.rest_before_approval,
-                config.features.compare_toggles,
+                (
+                    config.features.compare_toggles,
+                    config.features.doubt_hidden_effects,
+                ),
             )
         };
         let now = (
@@ -285,7 +288,7 @@ mod tests {
                 true, true, true, true, true, true, true, true, true, true, true, true,
             ),
             true,
-            true,
+            (true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut().unwrap().remove("wants_new_texts");
@@ -321,6 +324,7 @@ mod tests {
         members.remove("read_left_fields");
         members.remove("rest_before_approval");
         members.remove("compare_toggles");
+        members.remove("doubt_hidden_effects");
         members.remove("read_each_text");
         members.remove("strict_claims");
         members.remove("authenticated_creator");
@@ -348,7 +352,7 @@ mod tests {
                 false, false, false, false, false, false, false, false, false, false, false, false,
             ),
             false,
-            false,
+            (false, false),
         );
         assert_eq!(read(&json), before);
     }
