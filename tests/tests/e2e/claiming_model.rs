@@ -47,7 +47,7 @@ const KINDS: &[(&str, &[Act])] = &[
 /// Kinds on which the action reaches the goal.
 const REACHABLE: &[&str] = &["reverting", "slow"];
 
-/// What the model has yet to do on a page, and what it did last.
+/// Actions that the model has yet to do on a page, and the last one that it did.
 #[derive(Debug, Default)]
 struct Script {
     /// The last action first.

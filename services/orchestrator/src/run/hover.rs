@@ -1,4 +1,4 @@
-//! Where the pointer rests before an action, and the wait for an application's reaction to it, such as a highlight or a menu.
+//! Rests the pointer before an action: at which points, and the wait for an application's reaction, such as a highlight or a menu.
 //!
 //! The reaction is not judged here: the screen is compared afterwards.
 
