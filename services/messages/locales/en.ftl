@@ -572,6 +572,7 @@ phrasebook-not-found = `{ $words }`: { $thing } is not on the screen.
 phrasebook-not-found-nearest = `{ $words }`: { $thing } is not on the screen. The closest matches are { $listed }.
 phrasebook-in-the-way = { $problem } { $obstacle } is in front and may be in the way: answer or close it first.
 phrasebook-ask-which = `{ $words }`: { $count } elements match: { $listed }. Which one do you mean?
+phrasebook-more-candidates = and { $count } more
 phrasebook-answer-unknown = "{ $answer }" names none of them, or more than one. { $question } Answer with a number from 1 to { $count }, or in the words of one of them.
 phrasebook-candidate = ({ $number }) { $kind } "{ $content }", { $place }
 phrasebook-candidate-beside = ({ $number }) { $kind } "{ $content }", beside "{ $neighbour }"

@@ -544,6 +544,7 @@ phrasebook-not-found = “{ $words }”：屏幕上找不到{ $thing }。
 phrasebook-not-found-nearest = “{ $words }”：屏幕上找不到{ $thing }。最接近的是{ $listed }。
 phrasebook-in-the-way = { $problem }{ $obstacle }在最前面，可能挡住了目标：请先回应或关闭它。
 phrasebook-ask-which = “{ $words }”：有 { $count } 处符合：{ $listed }。指的是哪一个？
+phrasebook-more-candidates = 以及另外 { $count } 处
 phrasebook-answer-unknown = “{ $answer }”没有指明其中的一个。{ $question }请用 1 到 { $count } 的数字回答，或用其中一个的文字回答。
 phrasebook-candidate = （{ $number }）{ $kind }“{ $content }”，{ $place }
 phrasebook-candidate-beside = （{ $number }）{ $kind }“{ $content }”，在“{ $neighbour }”旁边

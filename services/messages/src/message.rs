@@ -425,6 +425,7 @@ messages! {
     PhrasebookExample = "phrasebook-example",
     PhrasebookCannotTakeOver = "phrasebook-cannot-take-over",
     PhrasebookCandidateSeparator = "phrasebook-candidate-separator",
+    PhrasebookMoreCandidates = "phrasebook-more-candidates" { count: usize },
     ParseEmpty = "parse-empty",
     ParseTooLong = "parse-too-long",
     ParseUnclosedQuote = "parse-unclosed-quote",

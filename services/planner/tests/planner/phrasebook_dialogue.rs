@@ -1507,3 +1507,16 @@ fn a_chinese_goal_gets_messages_in_chinese_with_each_clause_once() {
     );
     assert_eq!(ending("点击“保存”").matches("点击“保存”").count(), 1);
 }
+
+#[test]
+fn a_question_says_how_many_candidates_it_does_not_list() {
+    let rows = |count: i32| {
+        let row = |number: i32| format!("button 20,{} 80x20 \"Delete\"", 20 + 30 * number);
+        (0..count).map(row).collect::<Vec<_>>().join("\n")
+    };
+    let question = |count| Task::new("click \"Delete\"").step(&rows(count));
+    assert!(!question(9).contains("more"), "{}", question(9));
+    let many = question(11);
+    assert!(many.contains("11 elements match"), "{many}");
+    assert!(many.contains(", and 2 more. Which"), "{many}");
+}

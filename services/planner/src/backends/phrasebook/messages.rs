@@ -156,8 +156,12 @@ impl Messages {
             .iter()
             .map(|hit| prompt::part_at(hit.point, frame))
             .collect();
+        let unlisted = hits_count - hits.len();
+        let more = Message::PhrasebookMoreCandidates { count: unlisted };
+        let more = (unlisted > 0).then(|| more.text(self.0));
         let listed: Vec<String> = (0..hits.len())
             .map(|index| self.candidate(index, hits, &rows, &places))
+            .chain(more)
             .collect();
         let listed = listed.join(&Message::PhrasebookCandidateSeparator.text(self.0));
         Message::PhrasebookAskWhich {
