@@ -13,6 +13,8 @@ use motorium_proto::domain::key::Key;
 use motorium_proto::service::Observation;
 use motorium_task::{ActionRecord, Task};
 
+use super::readback::{keys_of, selects_or_deletes};
+
 /// Maximum number of texts that are remembered: more than the fields of a form that fits on a screen.
 const MAX_HELD_TEXTS: usize = 32;
 
@@ -110,20 +112,14 @@ fn enters_line(action: &Action<CapturePoint>) -> bool {
 
 /// Returns whether an action selects or deletes text of a field, or moves its caret.
 fn edits(action: &Action<CapturePoint>) -> bool {
-    matches!(
-        action,
-        Action::KeyChord { keys, .. } if matches!(
-            keys.as_slice(),
-            [Key::Backspace | Key::Delete | Key::Home | Key::End | Key::Left | Key::Right]
-                | [Key::Control | Key::Super, Key::Character('a' | 'A')]
-        )
-    )
+    let moves_caret = matches!(
+        keys_of(action),
+        [Key::Home | Key::End | Key::Left | Key::Right]
+    );
+    moves_caret || selects_or_deletes(action)
 }
 
 /// Returns whether an action leaves a field for another one.
 fn moves_on(action: &Action<CapturePoint>) -> bool {
-    matches!(
-        action,
-        Action::KeyChord { keys, .. } if matches!(keys.as_slice(), [Key::Tab] | [Key::Shift, Key::Tab])
-    )
+    matches!(keys_of(action), [Key::Tab] | [Key::Shift, Key::Tab])
 }

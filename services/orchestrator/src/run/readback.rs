@@ -188,7 +188,7 @@ fn replaces<'a>(mut before: impl Iterator<Item = &'a Action<CapturePoint>>) -> b
     }
 }
 
-fn selects_or_deletes(action: &Action<CapturePoint>) -> bool {
+pub(super) fn selects_or_deletes(action: &Action<CapturePoint>) -> bool {
     selects_all(action) || deletes(action)
 }
 
@@ -203,7 +203,7 @@ fn selects_all(action: &Action<CapturePoint>) -> bool {
     )
 }
 
-fn keys_of(action: &Action<CapturePoint>) -> &[Key] {
+pub(super) fn keys_of(action: &Action<CapturePoint>) -> &[Key] {
     match action {
         Action::KeyChord { keys, .. } => keys,
         _ => &[],

@@ -18,7 +18,7 @@ use super::line_split;
 use super::merged_element::MergedElement;
 use super::reading_order::{canonical_order, rows};
 use crate::areas::{area, fraction_inside, iou};
-use crate::parse::detect::Detection;
+use crate::parse::detect::{Detection, MIN_CERTAIN_FIELD};
 use crate::parse::read::TextLine;
 
 /// IoU above which two boxes are the same control. The usual value of non-maximum suppression; nested boxes have a
@@ -35,8 +35,6 @@ const MIN_ENTRY_DISTANCE: f64 = 1.2;
 /// Maximum distance of entries, in the same unit: entries of small letters with 8 px around them stand 1.7 apart, most lines of an
 /// editor with an empty one between them farther.
 const MAX_ENTRY_DISTANCE: f64 = 1.8;
-/// Confidence from which on a field is no row of a table. Rows were seen with 0.3 to 0.6, drawn fields with 0.8 and more.
-const MIN_CERTAIN_FIELD: f32 = 0.7;
 /// Minimum distance of texts in a box that are cells of a row, and of the last one from the right edge, in heights of their boxes.
 /// Words of a field stand less than one apart.
 const MIN_CELL_DISTANCE: i32 = 4;

@@ -1,17 +1,15 @@
 //! Cuts regions of text at the borders of fields. Text detection takes a label and the text in the field right beside it for
 //! one line, of which the border then hides a letter.
 //!
-//! Pure. Whoever has the pixels recognises the parts again. A border that cuts a letter is none: the box is wrong there, or
-//! the line is longer than its field.
+//! Pure: the caller recognises the text of each part again. A region is not cut where the border would run through a letter,
+//! because the detected box is wrong there.
 
 use motorium_proto::domain::element::ElementKind;
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 
-use super::detect::Detection;
+use super::detect::{Detection, MIN_CERTAIN_FIELD};
 use super::read::TextLine;
 
-/// Confidence from which on a detected field is one. Rows of tables were seen with 0.3 to 0.6, drawn fields with 0.8 and more.
-const MIN_CONFIDENCE: f32 = 0.7;
 /// Minimum width of each part, in heights of the field: about that of a letter, in a field with the usual margins.
 const MIN_PART_WIDTH: f64 = 0.4;
 /// Minimum distance of the centre of a letter from a border that does not cut it, in heights of the field: half of the
@@ -27,7 +25,7 @@ pub(super) fn fields(detections: &[Detection]) -> Vec<CaptureRect> {
             found.kind,
             ElementKind::TextField | ElementKind::SpinBox | ElementKind::DropDown
         );
-        kind && found.confidence >= MIN_CONFIDENCE
+        kind && found.confidence >= MIN_CERTAIN_FIELD
     };
     let fields = detections.iter().filter(is_field);
     fields.map(|found| found.bounds).collect()

@@ -30,7 +30,7 @@ enum DatePart {
 }
 
 /// Returns the actions that enter a value of a calendar into a field that shows its format; `None` if it shows none, so that the value is
-/// typed as a text. `as_value` says that the format is no placeholder: a field with segments shows it as it shows a value.
+/// typed as a text. `as_value` is true if the format has the colour of a value, as in a field with segments, and not that of a hint.
 pub(super) fn calendar_entry(
     value: CalendarValue<'_>,
     field: &ElementMatch,
