@@ -57,8 +57,8 @@ impl<'a> CalendarValue<'a> {
         let (year, rest) = text.split_once('-')?;
         let year = digits(year, 4)?;
         match rest.strip_prefix(['W', 'w']) {
-            Some(week) => Some(Self::Week(year, digits(week, 2)?)),
-            None => Some(Self::Month(year, digits(rest, 2)?)),
+            Some(week) => Some(Self::Week(year, number_up_to(53, week)?)),
+            None => Some(Self::Month(year, number_up_to(12, rest)?)),
         }
     }
 
@@ -87,7 +87,11 @@ impl<'a> CalendarValue<'a> {
 #[must_use]
 pub fn numbers_shown(text: &str) -> Vec<u32> {
     let text = text.to_lowercase();
-    let has = |words: [&str; 2]| words.iter().any(|word| text.contains(word));
+    let is_word = |word: &str| {
+        let mut words = text.split(|c: char| !c.is_ascii_alphabetic());
+        words.any(|one| one == word) || !word.is_ascii() && text.contains(word)
+    };
+    let has = |words: [&str; 2]| words.iter().any(|word| is_word(word));
     let (is_before_noon, is_after_noon) = (has(BEFORE_NOON), has(AFTER_NOON));
     let mut numbers = Vec::new();
     let mut rest = text.as_str();
@@ -126,8 +130,8 @@ fn calendar_date(text: &str) -> Option<CalendarDate<'_>> {
     let mut parts = text.splitn(3, '-');
     Some(CalendarDate {
         year: digits(parts.next()?, 4)?,
-        month: digits(parts.next()?, 2)?,
-        day: digits(parts.next()?, 2)?,
+        month: number_up_to(12, parts.next()?)?,
+        day: number_up_to(31, parts.next()?)?,
     })
 }
 
@@ -136,6 +140,12 @@ fn clock_time(text: &str) -> Option<ClockTime<'_>> {
     let (hour, minute) = (digits(hour, 2)?, digits(minute, 2)?);
     let is_within = |part: &str, end: u32| part.parse::<u32>().is_ok_and(|part| part < end);
     (is_within(hour, 24) && is_within(minute, 60)).then_some(ClockTime { hour, minute })
+}
+
+/// Returns the text if it is a number of two digits, from 01 to this one.
+fn number_up_to(max: u32, text: &str) -> Option<&str> {
+    let number: u32 = digits(text, 2)?.parse().ok()?;
+    (1..=max).contains(&number).then_some(text)
 }
 
 /// Returns the text if it has this number of digits and nothing else.
@@ -170,6 +180,7 @@ mod tests {
             "2026-12-24T",
             "555-0199",
             "2026-W5",
+            "4711-22",
         ] {
             assert_eq!(CalendarValue::parse(text), None, "{text}");
         }

@@ -135,7 +135,12 @@ fn labels<const N: usize>(labels: [(&str, &str); N]) -> BTreeMap<String, String>
         .into()
 }
 
-fn new_task(segment: &str) -> CreateTask {
+/// Returns a pending task of this name, with its first event.
+///
+/// # Panics
+/// If the name is no segment of a task's name.
+#[must_use]
+pub fn new_task(segment: &str) -> CreateTask {
     CreateTask {
         name: name(segment),
         uid: format!("uid of {segment}"),

@@ -1,36 +1,15 @@
 //! Fail-over of a PostgreSQL store to a standby that is promoted.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskName};
+use motorium_store::conformance::new_task;
 use motorium_store::local_postgres::LocalPostgres;
-use motorium_store::{CreateTask, Error, NewEvent, PostgresStore, TaskStore as _};
+use motorium_store::{Error, PostgresStore, TaskStore as _};
 use tokio::time::timeout;
 
 fn task(name: &str) -> TaskName {
     TaskName::from_segment(name).unwrap()
-}
-
-fn new_task(name: &str) -> CreateTask {
-    CreateTask {
-        name: task(name),
-        uid: name.to_owned(),
-        session: None,
-        state: 1,
-        priority: 0,
-        run_after: None,
-        labels: Default::default(),
-        tenant: "default".to_owned(),
-        snapshot: Bytes::from_static(b"snapshot"),
-        first_event: NewEvent {
-            at: SystemTime::now(),
-            kind: "created",
-            body: Bytes::from_static(b"body"),
-        },
-        request: None,
-        now: SystemTime::now(),
-    }
 }
 
 /// Waits until the store creates this task.

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use motorium_proto::domain::id::{EventSeq, TaskName};
+use motorium_store::conformance::new_task;
 use motorium_store::local_postgres::LocalPostgres;
 use motorium_store::{CreateTask, NewEvent, PostgresStore, StoreUpkeep as _, TaskStore as _};
 
@@ -21,22 +22,12 @@ async fn a_dump_is_restored_as_a_copy() {
     let store = PostgresStore::open(&database).await.unwrap();
     let name = TaskName::from_segment("a").unwrap();
     let task = CreateTask {
-        name: name.clone(),
-        uid: "u".to_owned(),
-        session: None,
-        state: 1,
-        priority: 0,
-        run_after: None,
-        labels: Default::default(),
-        tenant: "default".to_owned(),
-        snapshot: Bytes::from_static(b"snapshot"),
         first_event: NewEvent {
             at: SystemTime::now(),
             kind: "created",
             body: Bytes::from_static(b"\x00\xff body"),
         },
-        request: None,
-        now: SystemTime::now(),
+        ..new_task("a")
     };
     store.create_task(task).await.unwrap();
 

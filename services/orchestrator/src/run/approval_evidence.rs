@@ -29,6 +29,8 @@ use motorium_task::{Approval, ApprovalContext, ApprovalSubject};
 /// Maximum number of captures until two agree.
 // An area that differs three times in a row is animated and cannot be approved reliably.
 const MAX_CAPTURES: u32 = 3;
+/// Number of times that what a tooltip hides of a target fits into it at least.
+const MAX_HIDDEN_PART: i64 = 4;
 /// Distance of the text of a tooltip from the edge of its shadow, in pixels.
 const TOOLTIP_FRAME_PX: i32 = 8;
 /// Maximum number of looks at an animated target until it is as the approver saw it.
@@ -190,6 +192,11 @@ fn animation_looks(run: &RunContext) -> u32 {
     }
 }
 
+/// Returns whether an area hides so little of a target that it is still recognised.
+fn is_small_part(hidden: CaptureRect, target: CaptureRect) -> bool {
+    MAX_HIDDEN_PART * i64::from(hidden.area()) <= i64::from(target.area())
+}
+
 /// Returns the areas of tooltips, with their frames: those of texts that come and go near the pointer.
 fn tooltips<'a>(
     shown: &'a ApprovalContext,
@@ -216,7 +223,8 @@ impl ComparedPixels {
 
     /// Takes an area of the target as it was shown to the approver.
     fn ignore(&mut self, area: CaptureRect, target: CaptureRect) {
-        let Some(hidden) = area.intersection(&target) else {
+        let hidden = area.intersection(&target);
+        let Some(hidden) = hidden.filter(|hidden| is_small_part(*hidden, target)) else {
             return;
         };
         for (x, y) in hidden

@@ -10,6 +10,7 @@
 //! Two gaps remain: the moment between the last check and the input, and hover reactions to clicks that are not
 //! critical. Nothing is performed here except moving the pointer.
 
+use motorium_messages::Message;
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CapturePoint;
 use motorium_proto::service::CompareRequest;
@@ -171,6 +172,7 @@ impl Preflight<'_> {
         attempt: &ActionAttempt,
         resolved: &ResolvedAction,
     ) -> RunResult<ActionPermission> {
+        self.screen.forget_unpointed();
         let stop = self.resting_place(resolved);
         let (run, screen) = (&mut *self.run, &mut *self.screen);
         let permission = self
@@ -187,9 +189,22 @@ impl Preflight<'_> {
         if let Some(place) = target_area(resolved, run.task().pointed_at()) {
             refresh_if_changed_within(run, screen, evidence_area(place)).await?;
         }
-        self.gate
+        let permission = self
+            .gate
             .permission(run, screen, attempt, resolved, true)
-            .await
+            .await?;
+        let is_granted = matches!(permission, ActionPermission::Granted(_));
+        if is_granted && !self.run.task().is_approved(attempt.index) {
+            // What needed approval seems harmless under the pointer: nobody has approved it.
+            let intent = &attempt.planned.intent;
+            let message = self
+                .run
+                .task()
+                .text(Message::PointerTargetUnsteady { intent });
+            self.run.refuse(message).await?;
+            return Ok(ActionPermission::Refused);
+        }
+        Ok(permission)
     }
 
     /// Moves the pointer away from a target on which it has rested since approval was requested: a tooltip has come over the target

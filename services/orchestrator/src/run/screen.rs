@@ -118,6 +118,10 @@ impl Screen {
         self.unpointed = self.observation().cloned();
     }
 
+    pub(super) fn forget_unpointed(&mut self) {
+        self.unpointed = None;
+    }
+
     pub(super) fn unpointed(&self) -> Option<&Observation> {
         self.unpointed.as_ref()
     }

@@ -69,7 +69,8 @@ impl ApprovalContext {
             page_origin: place.page_origin.clone(),
             target: place.area,
             target_texts: kept(target_texts.map(|(_, text)| text)),
-            texts: kept(texts.map(|(_, text)| text).chain(toggles)),
+            // A page full of texts does not push them out.
+            texts: [kept(texts.map(|(_, text)| text)), kept(toggles)].concat(),
             question: kept(place.question.iter().map(String::as_str)),
             amounts: of_kind(ValueKind::Amount),
             recipients: of_kind(ValueKind::Recipient),

@@ -2,7 +2,7 @@
 //!
 //! Its text is no change of what was approved. Amounts and recipients in it are: values count wherever they are.
 
-use motorium_proto::domain::element::Scene;
+use motorium_proto::domain::element::{ElementKind, ElementSource, Scene};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
 
@@ -33,7 +33,12 @@ pub fn tooltip(scene: &Scene, frame: &Frame, shown: &ApprovalContext) -> Vec<Cap
     let known: Vec<String> = shown.texts.iter().map(|text| folded(text)).collect();
     let elements = scene.elements.iter();
     elements
-        .filter(|element| !known.contains(&folded(&element.content)))
+        .filter(|element| {
+            let is_text =
+                element.kind == ElementKind::Label || element.source == ElementSource::Ocr;
+            let text = folded(&element.content);
+            is_text && !text.is_empty() && !known.contains(&text)
+        })
         .map(|element| bounds_on_display(element, frame))
         .filter(|bounds| {
             bounds.height() <= MAX_LINE_HEIGHT_PX

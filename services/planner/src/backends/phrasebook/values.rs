@@ -39,6 +39,8 @@ pub(super) fn calendar_entry(
 ) -> Option<Vec<PlannedAction>> {
     match value {
         CalendarValue::Date(date) => date_entry(date, field, as_value, words),
+        // A text field takes it as it is written.
+        CalendarValue::DateTime(..) if !as_value && !is_segmented(field) => None,
         CalendarValue::DateTime(date, time) => {
             let mut entry = date_entry(date, field, as_value, words)?;
             // The year takes up to six digits, so that it is left by a key where it comes last.
