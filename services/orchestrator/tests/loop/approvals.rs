@@ -722,3 +722,12 @@ async fn an_approval_expires_no_later_than_the_time_of_its_task() {
         "{created} {expires}"
     );
 }
+
+#[tokio::test]
+async fn a_risky_button_that_looks_harmless_under_the_pointer_is_not_clicked_unasked() {
+    let cluster = shop(vec![act([click(1)]), done("left")]).await;
+    cluster.world.light_up(1, Some("Next page"));
+    let story = cluster.carry_out().await;
+    assert_eq!(story.answer(), "left");
+    assert_eq!(cluster.world.done(), []);
+}
