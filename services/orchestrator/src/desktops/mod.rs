@@ -52,6 +52,8 @@ pub struct PooledDesktop {
     pub task: Option<TaskName>,
     /// Tenant of that task.
     pub tenant: Option<String>,
+    /// The task that has started on it, at any orchestrator, and has neither ended nor released it.
+    started: Option<StartedTask>,
     pub draining: bool,
     /// True if it answered the last probe.
     pub reachable: bool,
@@ -65,23 +67,43 @@ impl PooledDesktop {
         let rested = self
             .cooldown_until
             .is_none_or(|until| until <= Instant::now());
-        let open = work == WorkKind::Resumed || !self.draining;
+        let open = work == WorkKind::Resumed || (!self.draining && self.started.is_none());
         self.task.is_none() && open && rested && self.reachable
+    }
+
+    /// Returns the task that has the desktop, and its tenant.
+    fn holder(&self) -> Option<(&TaskName, Option<&str>)> {
+        let started = || {
+            let started = self.started.as_ref()?;
+            Some((&started.task, Some(started.tenant.as_str())))
+        };
+        let runs_here = self.task.as_ref();
+        runs_here
+            .map(|task| (task, self.tenant.as_deref()))
+            .or_else(started)
     }
 
     /// Returns what keeps the desktop from taking a new task of a tenant, or `None` if it takes one. A cooldown ends in a
     /// moment. Tasks of other tenants are not named.
     fn hold(&self, tenant: &str) -> Option<DesktopHold> {
-        let is_held = self.task.is_some() || self.draining || !self.reachable;
-        let holder = |task: &TaskName| match self.tenant.as_deref() {
+        let holder = self.holder();
+        let is_held = holder.is_some() || self.draining || !self.reachable;
+        let shown = |(task, holder): (&TaskName, Option<&str>)| match holder {
             Some(holder) if holder != tenant => DesktopHold::HIDDEN_TASK.to_owned(),
             _ => task.to_string(),
         };
         is_held.then(|| DesktopHold {
             desktop: self.desktop.name.clone(),
-            holder: self.task.as_ref().map(holder),
+            holder: holder.map(shown),
         })
     }
+}
+
+/// A task that has started on a desktop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartedTask {
+    pub task: TaskName,
+    pub tenant: String,
 }
 
 /// Kind of work that a desktop is requested for.
@@ -201,6 +223,7 @@ impl DesktopPool {
                 source,
                 task: known.and_then(|entry| entry.task.clone()),
                 tenant: known.and_then(|entry| entry.tenant.clone()),
+                started: known.and_then(|entry| entry.started.clone()),
                 draining: false,
                 reachable: true,
                 created_at: known.map_or_else(SystemTime::now, |entry| entry.created_at),
@@ -355,6 +378,16 @@ impl DesktopPool {
     #[must_use]
     pub fn has_free(&self, work: WorkKind) -> bool {
         self.with_entries(|entries| entries.values().any(|entry| entry.is_free(work)))
+    }
+
+    /// Records which desktops have a task of any orchestrator that has started and has neither ended nor released it. They
+    /// get no new task.
+    pub fn record_started(&self, mut started: HashMap<DesktopName, StartedTask>) {
+        self.with_entries(|entries| {
+            for (name, entry) in entries {
+                entry.started = started.remove(name);
+            }
+        });
     }
 
     /// Reserves a free desktop that matches the selector for a task of this tenant.

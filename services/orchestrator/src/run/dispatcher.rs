@@ -2,16 +2,17 @@
 //!
 //! Started tasks go before new ones. A task that cannot run now does not keep others from the desktops it cannot use.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use motorium_kit::shutdown::Shutdown;
-use motorium_proto::domain::id::TaskName;
+use motorium_proto::domain::id::{DesktopName, TaskName};
+use motorium_proto::limits::MAX_PAGE_SIZE;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::task::State;
 use motorium_store::audit::AuditLog;
-use motorium_store::{BlobStore, Claim, TaskNotifier, TaskRow, TaskStore};
+use motorium_store::{BlobStore, Claim, ListTasks, TaskNotifier, TaskRow, TaskStore};
 use prost::Message as _;
 use tokio::sync::Notify;
 use tokio::time::Duration;
@@ -19,7 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{Assignment, Journal, RunConfig, RunEnd, Runner, StopReason, StopSignal};
 use crate::desktops::registration::RegistrationRules;
-use crate::desktops::{DesktopPool, DesktopReservation, WorkKind};
+use crate::desktops::{DesktopPool, DesktopReservation, StartedTask, WorkKind};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::operators::Operators;
@@ -44,6 +45,9 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Cooldown of a desktop after a task that has not succeeded on it.
 // Keeps a failing task or desktop from being retried in a tight loop.
 const DESKTOP_COOLDOWN: Duration = Duration::from_secs(1);
+
+/// States of tasks that have started and not ended.
+const BEGUN: [State; 3] = [State::Running, State::Paused, State::AwaitingUser];
 
 /// Claims tasks and starts a runner for each.
 #[derive(Clone)]
@@ -126,11 +130,23 @@ struct DispatchLoop {
 impl DispatchLoop {
     async fn round(&mut self) -> Result<(), Error> {
         self.refresh_desktops().await?;
-        let begun = [State::Running, State::Paused, State::AwaitingUser];
-        self.offer(&begun, WorkKind::Resumed).await?;
+        self.offer(&BEGUN, WorkKind::Resumed).await?;
         self.end_unanswered().await?;
+        if self.has_new_task().await? {
+            self.record_started_tasks().await?;
+        }
         self.offer(&[State::Pending], WorkKind::New).await?;
         self.announce_waits().await
+    }
+
+    /// Returns whether a task waits to be started.
+    async fn has_new_task(&self) -> Result<bool, Error> {
+        let running = self.dispatcher.desktops.running_tasks();
+        let limit = running.len() + self.unreadable.len() + 1;
+        let due = self.due(&[State::Pending.into()], limit).await?;
+        let is_new =
+            |row: &TaskRow| !running.contains(&row.name) && !self.unreadable.contains(&row.name);
+        Ok(due.iter().any(is_new))
     }
 
     /// Takes over desktops that were registered, drained or removed at other orchestrators.
@@ -225,6 +241,12 @@ impl DispatchLoop {
         let mut limit = CLAIM_BATCH_SIZE + running.len();
         while self.dispatcher.desktops.has_free(work) {
             let due = self.due(&states, limit).await?;
+            let is_idle = |row: &TaskRow| {
+                !running.contains(&row.name) && !self.unreadable.contains(&row.name)
+            };
+            if work == WorkKind::New && due.iter().any(is_idle) {
+                self.record_started_tasks().await?;
+            }
             for row in &due {
                 if running.contains(&row.name) || self.unreadable.contains(&row.name) {
                     continue;
@@ -241,6 +263,47 @@ impl DispatchLoop {
             }
             limit *= 4;
         }
+        Ok(())
+    }
+
+    /// Tells the pool which desktops have a task that has started, also those that another orchestrator runs or that wait to be
+    /// resumed.
+    async fn record_started_tasks(&self) -> Result<(), Error> {
+        let Dispatcher {
+            store,
+            desktops,
+            scope,
+            ..
+        } = &self.dispatcher;
+        let now = SystemTime::now();
+        let mut started = HashMap::new();
+        let mut page_token = None;
+        loop {
+            let list = ListTasks {
+                page_size: MAX_PAGE_SIZE.unsigned_abs(),
+                page_token,
+                states: BEGUN.map(i32::from).to_vec(),
+                ..ListTasks::default()
+            };
+            let page = store.list_tasks(list).await?;
+            for row in page.items {
+                // An orchestrator of one task would wait for ever for a leftover that no orchestrator carries out.
+                let is_carried_out = *scope == TaskScope::All
+                    || row.lease_until.is_some_and(|lease_until| lease_until > now);
+                if is_carried_out
+                    && !self.unreadable.contains(&row.name)
+                    && let Some(desktop) = kept_desktop(&row)
+                {
+                    let (task, tenant) = (row.name, row.tenant);
+                    started.insert(desktop, StartedTask { task, tenant });
+                }
+            }
+            page_token = page.next;
+            if page_token.is_none() {
+                break;
+            }
+        }
+        desktops.record_started(started);
         Ok(())
     }
 
@@ -396,6 +459,13 @@ fn waits_without_desktop(row: &TaskRow) -> bool {
         let is_paused = task.state() == State::Paused;
         task.desktop_released || (is_paused && task.start_time.is_none())
     })
+}
+
+/// Returns the desktop of a task that has started on it and has not released it.
+fn kept_desktop(row: &TaskRow) -> Option<DesktopName> {
+    let task = wire::Task::decode(row.snapshot.clone()).ok()?;
+    let desktop = DesktopName::parse("desktop", &task.desktop).ok()?;
+    (!task.desktop_released && task.start_time.is_some()).then_some(desktop)
 }
 
 /// Returns whether the time of a task that waits without a desktop may be up. Its active time is at most the time since it

@@ -5,12 +5,13 @@ use motorium_client::{Client, Update};
 use motorium_proto::v1::common::desktop::State;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
+use motorium_proto::v1::orchestrator::task::State as TaskState;
 use motorium_store::local_postgres::LocalPostgres;
 
 use crate::desktops::{desktop_at, register};
 use crate::support::cluster::Cluster;
 use crate::support::in_time;
-use crate::support::script::{act, click};
+use crate::support::script::{act, ask, click};
 use crate::support::task_events::{TaskEvents, is_end};
 use tonic::transport::Channel;
 
@@ -110,6 +111,26 @@ async fn each_task_is_carried_out_by_one_of_them() {
         assert_eq!(carriers(&story).len(), 1, "{:?}", carriers(&story));
     }
     assert_eq!(cluster.world.done().len(), names.len());
+}
+
+#[tokio::test]
+async fn a_desktop_whose_executor_forgot_its_lease_gets_no_new_task_while_the_former_one_waits_for_an_answer()
+ {
+    let server = LocalPostgres::start();
+    let cluster = Cluster::start_two(vec![ask("ready?")], server.database().await).await;
+    let first = cluster.create().await;
+    cluster.happened(&first, "user_asked").await;
+    cluster.world.lose_journal(true);
+    let second = cluster.create().await;
+    let awaited = cluster.happened(&second, "desktop_awaited").await;
+    assert!(awaited.text().contains(&first), "{}", awaited.text());
+    // Two rounds of the other orchestrator, for which nobody has the desktop.
+    tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
+    assert_eq!(cluster.get(&second).await.state(), TaskState::Pending);
+    cluster.acknowledge(&first, "yes").await;
+    let ended = cluster.follow(&first).await;
+    assert_eq!(ended.answer(), "it is done", "{}", ended.text());
+    cluster.happened(&second, "user_asked").await;
 }
 
 /// Returns the desktops that an orchestrator knows, with their states.
