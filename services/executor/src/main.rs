@@ -10,6 +10,7 @@ use motorium_kit::{Error, config, server, telemetry};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::service::ExecutorServer;
 use motorium_proto::v1::executor::executor_service_server::SERVICE_NAME;
+use motorium_store::audit::RefusalRecorder;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
@@ -37,6 +38,7 @@ async fn run() -> Result<(), Error> {
     let audit = settings.open_audit(common.data()?);
     let audit = audit.map_err(Error::service)?;
     let shutdown = Shutdown::on_signals()?;
+    let refusals = RefusalRecorder::start(audit.clone());
     let config = resolve(&loaded)?.audited(audit);
     let started = config.start().await.map_err(Error::service)?;
     let executor = Arc::clone(&started.service);
@@ -47,6 +49,7 @@ async fn run() -> Result<(), Error> {
     let running = server::Builder::new(common.server(settings.listen)?)
         .service(ExecutorServer::tonic(executor.clone()), FILE_DESCRIPTOR_SET)
         .check(SERVICE_NAME, executor.clone())
+        .on_refusal(refusals)
         .start(&shutdown)
         .await?;
     motorium_kit::notify_service_manager(&shutdown);

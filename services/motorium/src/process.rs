@@ -21,7 +21,9 @@ use motorium_gateway::{
 };
 use motorium_kit::client::{Channel, Config as ClientConfig};
 use motorium_kit::config::{Common, LayeredConfig, ListenAddress};
-use motorium_kit::server::{Builder, Config as ServerConfig, MemoryConnector, RunningServer};
+use motorium_kit::server::{
+    Builder, Config as ServerConfig, MemoryConnector, RefusalObserver, RunningServer,
+};
 use motorium_kit::shutdown::Shutdown;
 use motorium_messages::Message;
 use motorium_orchestrator::config::{Config as OrchestratorConfig, LocalServices, connector};
@@ -38,7 +40,7 @@ use motorium_proto::service::{ExecutorServer, Perception, PerceptionServer, Plan
 use motorium_proto::v1::executor::executor_service_server;
 use motorium_proto::v1::perception::perception_service_server;
 use motorium_proto::v1::planner::planner_service_server;
-use motorium_store::audit::AuditLog;
+use motorium_store::audit::{AuditLog, RefusalRecorder};
 use tokio::task::JoinHandle;
 
 use crate::cli::PlatformKind;
@@ -143,6 +145,7 @@ impl Process {
         let perception = perception(loaded, display.clone()).await?;
         let planner = planner(loaded)?;
         let audit = open_audit(loaded, &data)?;
+        let refusals = RefusalRecorder::start(audit.clone());
         let started = executor(loaded, &data, virtual_desktop.as_ref(), audit.clone()).await?;
         let executor = Arc::clone(&started.service);
         if options.platform == Platform::Browser && virtual_desktop.is_some() {
@@ -174,7 +177,8 @@ impl Process {
         let mut servers = Vec::new();
         let mut in_process = None;
         let server = if served {
-            let server = orchestrator.mount(builder(&common, config.listen)?);
+            let builder = builder(&common, config.listen, &refusals)?;
+            let server = orchestrator.mount(builder);
             server.start(&shutdown).await?
         } else {
             let server = orchestrator.mount(Builder::new(ServerConfig::loopback()));
@@ -184,8 +188,12 @@ impl Process {
         };
         servers.push(("orchestrator", server));
         if served {
-            let others = serve_others(loaded, &shutdown, perception, planner, executor.clone());
-            servers.extend(others.await?);
+            let others = ServedNearby {
+                perception,
+                planner,
+                executor: executor.clone(),
+            };
+            servers.extend(others.serve(loaded, &refusals, &shutdown).await?);
         }
         let gateway = match served {
             true => gateway(loaded, &config, &servers, &data, &shutdown).await?,
@@ -293,37 +301,50 @@ impl Process {
     }
 }
 
-/// Serves Perception, Planner and Executor on their configured addresses.
-async fn serve_others(
-    loaded: &LayeredConfig,
-    shutdown: &Shutdown,
+/// Perception, Planner and Executor.
+struct ServedNearby {
     perception: Arc<PerceptionService>,
     planner: Arc<PlannerService>,
     executor: Arc<ExecutorService>,
-) -> Result<Vec<(&'static str, RunningServer)>, Error> {
-    let common = loaded.common()?;
-    let listen = loaded.section::<PerceptionSettings>()?.listen;
-    let ready = perception.ready();
-    let service = PerceptionServer::tonic(perception.clone());
-    let server = builder(&common, listen)?
-        .service_with_readiness(service, FILE_DESCRIPTOR_SET, ready)
-        .check(perception_service_server::SERVICE_NAME, perception);
-    let perception = server.start(shutdown).await?;
-    let listen = loaded.section::<PlannerSettings>()?.listen;
-    let server = builder(&common, listen)?
-        .service(PlannerServer::tonic(planner.clone()), FILE_DESCRIPTOR_SET)
-        .check(planner_service_server::SERVICE_NAME, planner);
-    let planner = server.start(shutdown).await?;
-    let listen = loaded.section::<ExecutorSettings>()?.listen;
-    let server = builder(&common, listen)?
-        .service(ExecutorServer::tonic(executor.clone()), FILE_DESCRIPTOR_SET)
-        .check(executor_service_server::SERVICE_NAME, executor);
-    let executor = server.start(shutdown).await?;
-    Ok(vec![
-        ("perception", perception),
-        ("planner", planner),
-        ("executor", executor),
-    ])
+}
+
+impl ServedNearby {
+    /// Serves each on its configured address.
+    async fn serve(
+        self,
+        loaded: &LayeredConfig,
+        refusals: &Arc<RefusalRecorder>,
+        shutdown: &Shutdown,
+    ) -> Result<Vec<(&'static str, RunningServer)>, Error> {
+        let Self {
+            perception,
+            planner,
+            executor,
+        } = self;
+        let common = loaded.common()?;
+        let listen = loaded.section::<PerceptionSettings>()?.listen;
+        let ready = perception.ready();
+        let service = PerceptionServer::tonic(perception.clone());
+        let server = builder(&common, listen, refusals)?
+            .service_with_readiness(service, FILE_DESCRIPTOR_SET, ready)
+            .check(perception_service_server::SERVICE_NAME, perception);
+        let perception = server.start(shutdown).await?;
+        let listen = loaded.section::<PlannerSettings>()?.listen;
+        let server = builder(&common, listen, refusals)?
+            .service(PlannerServer::tonic(planner.clone()), FILE_DESCRIPTOR_SET)
+            .check(planner_service_server::SERVICE_NAME, planner);
+        let planner = server.start(shutdown).await?;
+        let listen = loaded.section::<ExecutorSettings>()?.listen;
+        let server = builder(&common, listen, refusals)?
+            .service(ExecutorServer::tonic(executor.clone()), FILE_DESCRIPTOR_SET)
+            .check(executor_service_server::SERVICE_NAME, executor);
+        let executor = server.start(shutdown).await?;
+        Ok(vec![
+            ("perception", perception),
+            ("planner", planner),
+            ("executor", executor),
+        ])
+    }
 }
 
 /// The gateway of a process. Its tasks run also where the page cannot be served.
@@ -428,8 +449,13 @@ fn shutdown(scope: &Scope) -> Result<Shutdown, Error> {
     }
 }
 
-fn builder(common: &Common, listen: ListenAddress) -> Result<Builder, Error> {
-    Ok(Builder::new(common.server(listen)?))
+fn builder(
+    common: &Common,
+    listen: ListenAddress,
+    refusals: &Arc<RefusalRecorder>,
+) -> Result<Builder, Error> {
+    let builder = Builder::new(common.server(listen)?);
+    Ok(builder.on_refusal(Arc::clone(refusals) as Arc<dyn RefusalObserver>))
 }
 
 fn start_error(error: impl std::fmt::Display) -> Error {

@@ -8,6 +8,7 @@ use motorium_kit::{config, server, shutdown::Shutdown, telemetry};
 use motorium_orchestrator::desktops::DesktopPool;
 use motorium_orchestrator::{Orchestrator, Settings, config as orchestrator_config, storage};
 use motorium_proto::service::PlannerClient;
+use motorium_store::audit::RefusalRecorder;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -43,9 +44,11 @@ async fn run() -> Result<(), motorium_kit::Error> {
     }
 
     let data = common.data()?;
+    let refusals = RefusalRecorder::start(audit.clone());
     let orchestrator = Orchestrator::open(&config, stores, data, audit, desktops, &shutdown).await;
     let orchestrator = orchestrator.map_err(motorium_kit::Error::service)?;
-    let server = orchestrator.mount(server::Builder::new(common.server(config.listen)?));
+    let builder = server::Builder::new(common.server(config.listen)?).on_refusal(refusals);
+    let server = orchestrator.mount(builder);
     let running = server.start(&shutdown).await?;
     motorium_kit::notify_service_manager(&shutdown);
     let run_loop = orchestrator.start();

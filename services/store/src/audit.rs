@@ -8,6 +8,7 @@
 //! - `entry`: what is recorded, and the form of a record
 //! - `folder`: the files of a log, and its head
 //! - `writer`: appends
+//! - `refusals`: records calls that were refused before a service saw them
 //! - `removal`: removes old files
 //! - `verify`: checks and exports
 //!
@@ -17,10 +18,12 @@
 
 mod entry;
 mod folder;
+mod refusals;
 mod removal;
 mod verify;
 mod writer;
 
 pub use entry::{AuditEntry, Checkpoint, Phase};
+pub use refusals::RefusalRecorder;
 pub use verify::{AuditProblem, AuditReport, export, verify};
 pub use writer::AuditLog;

@@ -246,6 +246,37 @@ async fn a_caller_does_only_what_its_roles_allow() {
     assert_eq!(listed.stdout.lines().count(), 1, "{listed:?}");
     let stranger = run("stranger", &list).await;
     assert_eq!(stranger.code, Some(2), "{stranger:?}");
+    check_refusals(
+        &setup,
+        &[
+            ("the-viewer", "CreateTask", "ROLE_MISSING"),
+            ("(unknown)", "ListTasks", "UNAUTHENTICATED"),
+        ],
+    )
+    .await;
+}
+
+/// Checks that the audit log has these refused calls: caller, method and reason.
+async fn check_refusals(setup: &TestSetup, wanted: &[(&str, &str, &str)]) {
+    let refusals = async {
+        loop {
+            let exported = setup.motorium(&["audit", "export"]).await;
+            let records = exported.stdout.lines();
+            let records = records.map(|line| serde_json::from_str(line).unwrap());
+            let refused = records.filter(|record: &serde_json::Value| record["what"] == "refused");
+            let refused: Vec<_> = refused.collect();
+            if refused.len() >= wanted.len() {
+                return refused;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let refusals = tokio::time::timeout(Duration::from_secs(20), refusals).await;
+    for (record, (caller, method, reason)) in refusals.unwrap().iter().zip(wanted) {
+        assert_eq!(record["principal"], *caller, "{record}");
+        assert_eq!(record["kind"], *method, "{record}");
+        assert_eq!(record["outcome"], *reason, "{record}");
+    }
 }
 
 /// Writes a callers file with a caller for each of these roles. Returns the setting that names it.

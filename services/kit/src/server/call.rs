@@ -5,10 +5,11 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Extensions, HeaderMap, Request, Response};
-use motorium_proto::error::ErrorReport;
+use motorium_proto::error::{ErrorReport, reason};
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::service::Routes;
@@ -16,6 +17,7 @@ use tower::Service;
 use tracing::{Instrument as _, debug_span};
 
 use super::authentication::Authentication;
+use super::refusal::{RefusalObserver, RefusedCall};
 use crate::authorisation::AuthorisationTable;
 use crate::connection_origin::ConnectionOrigin;
 use crate::deadline::{Deadline, header as timeout, wait_for_deadline, with_cutoff};
@@ -41,6 +43,7 @@ pub(super) struct StopSignals {
 pub(super) struct CallLayer {
     authentication: Authentication,
     authorisation: AuthorisationTable,
+    refusals: Option<Arc<dyn RefusalObserver>>,
     stops: StopSignals,
 }
 
@@ -48,11 +51,13 @@ impl CallLayer {
     pub(super) fn new(
         authentication: Authentication,
         authorisation: AuthorisationTable,
+        refusals: Option<Arc<dyn RefusalObserver>>,
         stops: StopSignals,
     ) -> Self {
         Self {
             authentication,
             authorisation,
+            refusals,
             stops,
         }
     }
@@ -75,11 +80,30 @@ impl CallLayer {
         if path.starts_with(HEALTH) {
             return Ok(Principal::local());
         }
-        let principal = self.authentication.principal(headers, connection).await?;
+        let authenticated = self.authentication.principal(headers, connection).await;
+        let principal = authenticated.inspect_err(|report| self.report(path, None, report))?;
         if !path.starts_with(REFLECTION) {
-            self.authorisation.check(path, &principal)?;
+            let checked = self.authorisation.check(path, &principal);
+            checked.inspect_err(|report| self.report(path, Some(&principal), report))?;
         }
         Ok(principal)
+    }
+
+    /// Reports a refused call. One of a method that is not served is no attempt at anything, if its caller is known.
+    fn report(&self, path: &str, caller: Option<&Principal>, report: &ErrorReport) {
+        let Some(observer) = &self.refusals else {
+            return;
+        };
+        if report.reason == reason::NOT_SERVED {
+            return;
+        }
+        let served = self.authorisation.lists(path);
+        let method = path.rsplit('/').next().filter(|_| served);
+        observer.refused(RefusedCall {
+            method: method.map(str::to_owned),
+            caller: caller.cloned(),
+            reason: report.reason.clone(),
+        });
     }
 
     /// Returns the cutoff of the call at `path`: its deadline or the end of the server, with the error for the caller.

@@ -10,6 +10,7 @@ mod connections;
 mod health;
 mod memory;
 mod own_token;
+mod refusal;
 mod registry;
 mod running;
 mod tls;
@@ -42,6 +43,7 @@ use call::{CallLayer, StopSignals};
 use health::Conditions;
 pub use health::{HealthCheck, LIVENESS};
 pub use memory::MemoryConnector;
+pub use refusal::{RefusalObserver, RefusedCall};
 pub use registry::Mountable;
 use registry::Registry;
 pub use running::RunningServer;
@@ -259,6 +261,7 @@ pub struct Builder {
     config: Config,
     registry: Registry,
     conditions: Conditions,
+    refusals: Option<Arc<dyn RefusalObserver>>,
 }
 
 impl Builder {
@@ -269,7 +272,15 @@ impl Builder {
             config,
             registry: Registry::default(),
             conditions: Conditions::default(),
+            refusals: None,
         }
+    }
+
+    /// Tells this observer of the calls that are refused because their caller is unknown or has no role for them.
+    #[must_use]
+    pub fn on_refusal(mut self, observer: Arc<dyn RefusalObserver>) -> Self {
+        self.refusals = Some(observer);
+        self
     }
 
     /// Mounts a generated service. `descriptors` is an encoded `FileDescriptorSet` that describes it; several services
@@ -394,6 +405,7 @@ impl Builder {
             config,
             registry,
             conditions,
+            refusals,
         } = self;
         let shutdown = shutdown.child();
         let health = HealthReporter::new();
@@ -403,7 +415,12 @@ impl Builder {
 
         let stops = StopSignals::default();
         let names_callers = authentication.names_callers();
-        let calls = CallLayer::new(authentication, config.authorisation.clone(), stops.clone());
+        let calls = CallLayer::new(
+            authentication,
+            config.authorisation.clone(),
+            refusals,
+            stops.clone(),
+        );
         let mut server =
             transport(&config.limits).layer(layer_fn(move |routes| calls.clone().layer(routes)));
         let closing = stops.draining.clone();
