@@ -29,6 +29,8 @@ pub mod invariants;
 pub mod local_postgres;
 mod migrations;
 mod notifier;
+#[cfg(feature = "conformance")]
+pub mod older_schema;
 mod postgres;
 mod sqlite;
 mod statement_error;

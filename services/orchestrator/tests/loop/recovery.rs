@@ -12,6 +12,7 @@ use motorium_proto::v1::common::ActionResult;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::event::Kind;
 use motorium_proto::v1::orchestrator::task::State;
+use motorium_store::older_schema::rewrite_sqlite;
 use motorium_store::{Append, Durability, NewEvent, SqliteStore, TaskStore as _};
 use prost::Message as _;
 
@@ -411,6 +412,18 @@ async fn a_task_in_flight_goes_on_after_an_event_of_a_later_version_which_is_kep
     let shown = story.0.iter().find(|event| event.sequence == seq.0);
     let shown = shown.expect("clients see that there is an event");
     assert_eq!((shown.kind.clone(), shown.state()), (None, State::Running));
+}
+
+#[tokio::test]
+async fn a_task_in_flight_goes_on_after_an_upgrade_from_any_earlier_form_of_the_store() {
+    for schema in 1..=3 {
+        let (mut cluster, name) = killed_in_flight().await;
+        rewrite_sqlite(&cluster.data().join("tasks.db"), schema).await;
+        cluster.world.release("wait_for_idle");
+        cluster.start_again().await;
+        assert_eq!(cluster.follow(&name).await.answer(), "saved", "{schema}");
+        check_done(&cluster, &format!("after an upgrade from schema {schema}"));
+    }
 }
 
 /// Returns the folder with the store of version 0.1.0, in which a task has performed the first of its actions.

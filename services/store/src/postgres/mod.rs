@@ -99,6 +99,23 @@ pub struct PostgresStore {
     _follower: Option<Arc<AbortOnDropHandle<()>>>,
 }
 
+/// Returns what tells this database from one that its content is restored to: the server, the database, and the table, which is
+/// created anew. `None`, with a warning, if the server does not say.
+async fn identity(pool: &Pool) -> Option<String> {
+    let found = sqlx::query_scalar(
+        "SELECT system_identifier || '/' || pg_database.oid || '/' || 'meta'::regclass::oid
+         FROM pg_control_system(), pg_database WHERE datname = current_database()",
+    );
+    let found = found.fetch_one(pool).await;
+    if let Err(error) = &found {
+        tracing::warn!(
+            %error,
+            "the database does not tell its identity; mark it as a copy after a restore, as docs/operations.md says"
+        );
+    }
+    found.ok()
+}
+
 impl PostgresStore {
     /// Connects to the database at an address such as `postgres://user:password@host/database`, and runs pending
     /// migrations. Several orchestrators may do so at once. Of several hosts, separated by commas, the primary is used, also
@@ -124,7 +141,9 @@ impl PostgresStore {
             .run(&pool)
             .await
             .map_err(|error| migration_failure(&place, error))?;
-        let generation = generation::current(&pool).await.map_err(failure)?;
+        let identity = identity(&pool).await;
+        let generation = generation::current(&pool, identity.as_deref());
+        let generation = generation.await.map_err(failure)?;
         Ok(Self {
             writer: pool.clone(),
             readers: pool,

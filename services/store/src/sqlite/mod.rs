@@ -143,7 +143,7 @@ impl SqliteStore {
             .run(&writer)
             .await
             .map_err(|error| migration_failure(file, error))?;
-        let generation = generation::current(&writer).await.map_err(failure)?;
+        let generation = generation::current(&writer, None).await.map_err(failure)?;
         let checkpoints =
             alone.connect_lazy_with(options.clone().busy_timeout(CHECKPOINT_BUSY_TIMEOUT));
         let readers = SqlitePoolOptions::new()
