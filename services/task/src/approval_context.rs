@@ -26,7 +26,7 @@ use motorium_proto::domain::geometry::CaptureRect;
 pub use area::{dialog_area, evidence_area, is_dialog};
 pub use difference::{Comparison, ContextChange};
 pub use motion::harmless_motion;
-pub use tooltip::tooltip;
+pub use tooltip::{is_covered, tooltip};
 
 /// Maximum difference of the sides of two boxes of one target, in pixels.
 // Detected boxes of one control are off by a pixel or two; two controls are farther apart than 4 px.

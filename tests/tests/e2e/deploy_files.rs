@@ -174,6 +174,48 @@ fn units_with_applications_hold_no_token() {
     );
 }
 
+/// Lines that every unit has, and what happens without them.
+const HARDENING: &[(&str, &str)] = &[
+    (
+        "OOMPolicy=continue",
+        "a page that takes all memory ends the service",
+    ),
+    ("MemoryMax=", "it takes the memory of the whole machine"),
+    (
+        "ProtectProc=invisible",
+        "programs on the desktop see the services' processes",
+    ),
+    ("Type=notify", "it is taken for ready before it serves"),
+    ("WatchdogSec=30", "a service that hangs is not restarted"),
+    ("LoadCredential=", "a secret is readable by another user"),
+    ("DynamicUser=yes", "it runs as root"),
+    ("ProtectSystem=strict", "it writes to the system"),
+    ("NoNewPrivileges=yes", "it gains privileges"),
+    ("UMask=0077", "its files are readable by others"),
+];
+
+#[test]
+fn every_unit_confines_its_service_and_survives_a_page() {
+    let folder = motorium_tests::root().join("deploy/systemd");
+    let files = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let units: Vec<PathBuf> = files
+        .filter(|file| file.extension().is_some_and(|it| it == "service"))
+        .collect();
+    assert_eq!(units.len(), 6);
+    for unit in units {
+        let text = fs::read_to_string(&unit).unwrap();
+        for (line, otherwise) in HARDENING {
+            let has_it = text.lines().any(|it| match line.ends_with('=') {
+                true => it.starts_with(line) && it.len() > line.len(),
+                false => it == *line,
+            });
+            assert!(has_it, "{} lacks {line}: {otherwise}", unit.display());
+        }
+    }
+}
+
 /// A deployment with the tokens and the variables of `compose.yaml`.
 struct Deployment {
     setup: TestSetup,

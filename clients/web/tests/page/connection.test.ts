@@ -40,14 +40,14 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
   test("eight tabs of one browser all follow a task, and none keeps another from acting", async () => {
     const first = bound(await open());
     await first.send("wait 60 seconds");
-    await first.page.getByRole("button", { name: "Pause" }).waitFor();
+    await first.page.getByRole("button", { name: "Pause", exact: true }).waitFor();
     const fragment = new URL(first.page.url()).hash;
     // Connections are limited for each browser profile, which is a context.
     const others = await Promise.all(Array.from({ length: 7 }, () => first.page.context().newPage()));
     await Promise.all(others.map((page) => page.goto(`${stack.address}/${fragment}`)));
-    await Promise.all(others.map((page) => page.getByRole("button", { name: "Pause" }).waitFor()));
-    await others.at(-1)!.getByRole("button", { name: "Pause" }).click();
-    await Promise.all([first.page, ...others].map((page) => page.getByRole("button", { name: "Resume" }).waitFor()));
+    await Promise.all(others.map((page) => page.getByRole("button", { name: "Pause", exact: true }).waitFor()));
+    await others.at(-1)!.getByRole("button", { name: "Pause", exact: true }).click();
+    await Promise.all([first.page, ...others].map((page) => page.getByRole("button", { name: "Resume", exact: true }).waitFor()));
     await others[3]!.getByRole("button", { name: "Stop", exact: true }).click();
     await Promise.all([first.page, ...others].map((page) => page.getByText("Stopped", { exact: true }).waitFor()));
   });
@@ -56,7 +56,7 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
     if (!stack.owned) context.skip("MOTORIUM_PAGE names a running server, which a test may not restart");
     const { page, send } = bound(await open());
     await send('wait 3 seconds, then press ctrl+a, then wait 40 seconds');
-    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.getByRole("button", { name: "Pause", exact: true }).waitFor();
     onTestFinished(async () => {
       // The tests after this one need a server, whatever happened here.
       await page.close();
@@ -75,7 +75,7 @@ describe.skipIf(missing !== undefined)("the page and its connections", () => {
     onTestFinished(() => network.cut());
     const writer = await open();
     await writer.send("wait 60 seconds");
-    await writer.page.getByRole("button", { name: "Pause" }).waitFor();
+    await writer.page.getByRole("button", { name: "Pause", exact: true }).waitFor();
     const { page } = await open({}, BLANK);
     await page.goto(`${network.address}/${new URL(writer.page.url()).hash}`);
     const run = page.getByRole("region", { name: "Run" });

@@ -166,9 +166,9 @@ describe.skipIf(missing !== undefined)("the page", () => {
   test("conversation stays at its end while it grows, unless the reader has scrolled up", async () => {
     const writer = await open();
     await writer.send("wait 60 seconds");
-    await writer.page.getByRole("button", { name: "Pause" }).waitFor();
+    await writer.page.getByRole("button", { name: "Pause", exact: true }).waitFor();
     const { page } = await open({}, new URL(writer.page.url()).hash);
-    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.getByRole("button", { name: "Pause", exact: true }).waitFor();
     const note = async (name: string): Promise<void> => {
       await writer.send(Array.from({ length: 14 }, (_, line) => `${name} ${line}`).join(", and then "));
       await page.getByText(new RegExp(`^${name} 0`)).waitFor();
@@ -320,7 +320,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
   test("a task is stopped from beside the prompt, and by its keys, wherever the reader is", async () => {
     const { page, send } = bound(await open({ viewport: { width: 1440, height: 420 } }));
     await send("wait 60 seconds");
-    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.getByRole("button", { name: "Pause", exact: true }).waitFor();
     await page.locator("main div.overflow-y-auto").first().evaluate((view) => view.scrollTo({ top: 0 }));
     const stopButton = page.getByRole("button", { name: "Stop the task" });
     const box = (await stopButton.boundingBox())!;
@@ -641,9 +641,13 @@ describe.skipIf(missing !== undefined)("the page", () => {
   test("pause, resume, take over, hand back with a note, stop", async () => {
     const { page, send } = bound(await open());
     await send("wait 30 seconds");
-    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
     await page.getByText(/^Paused/).first().waitFor();
-    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Resume", exact: true }).click();
+    // The prompt has them as well, for whoever has scrolled the card out of sight.
+    await page.getByRole("button", { name: "Pause the task" }).click();
+    await page.getByText(/^Paused/).first().waitFor();
+    await page.getByRole("button", { name: "Resume the task" }).click();
     await page.getByRole("button", { name: "Take over" }).click();
     await page.getByText("You have the desktop").first().waitFor();
     await page.getByLabel("What you did").fill("logged in");
@@ -740,7 +744,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
   test("a task that has to wait says for what, and can be stopped", async () => {
     const first = bound(await open());
     await first.send("wait 30 seconds");
-    await first.page.getByRole("button", { name: "Pause" }).waitFor();
+    await first.page.getByRole("button", { name: "Pause", exact: true }).waitFor();
     const second = bound(await open());
     await second.send("wait 1 second");
     await second.page.getByText("place 1 in the queue").first().waitFor();

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::actuator::{may_act, retry_due};
 use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
-use super::gate::ActionPermission;
+use super::gate::{ActionPermission, PointerRest};
 use super::preflight::Preflight;
 use super::{RunResult, Runner, hooks, input_marks, readback};
 use motorium_task::event::Event;
@@ -76,7 +76,7 @@ impl Runner {
         let (run, screen) = (&mut self.run, &mut self.screen);
         let permission = self
             .gate
-            .permission(run, screen, attempt, &resolved, true)
+            .permission(run, screen, attempt, &resolved, PointerRest::Done)
             .await?;
         Ok(match permission {
             // The target was found anew after the last check of the pointer, perhaps elsewhere, or it became another one in each round.

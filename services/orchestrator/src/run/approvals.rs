@@ -198,18 +198,18 @@ async fn read_context(
                 ..ApprovalContext::of(&before.scene, &before.frame, place, &[])
             })
         };
-        let mut moving = match shown {
+        let mut passing = match shown {
             Some(shown) => shown.moving.clone(),
             None => harmless_motion(&motion, scene, frame, place.area),
         };
         // What has come with the pointer, before the request or since.
         let before = shown.cloned().filter(|_| rests).or_else(unpointed);
-        moving.extend(
+        passing.extend(
             before
                 .iter()
                 .flat_map(|before| tooltip(scene, frame, before)),
         );
-        ApprovalContext::of(scene, frame, place, &moving)
+        ApprovalContext::of(scene, frame, place, &passing)
     }))
 }
 

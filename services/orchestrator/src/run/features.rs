@@ -67,6 +67,8 @@ pub struct LoopFeatures {
     pub doubt_hidden_effects: bool,
     /// Put the pointer on the target before an approval is requested or used.
     pub rest_before_approval: bool,
+    /// Leave the target of an approved action only if something covers it, and within the screen.
+    pub leave_covered_targets: bool,
     /// Compare the check boxes, radio buttons and switches around the target of a risky action.
     pub compare_toggles: bool,
     /// Read the texts of a form again when success is claimed.
@@ -107,6 +109,7 @@ impl LoopFeatures {
         read_each_text: true,
         doubt_hidden_effects: true,
         rest_before_approval: true,
+        leave_covered_targets: true,
         compare_toggles: true,
         read_left_fields: true,
         compare_former_text: true,

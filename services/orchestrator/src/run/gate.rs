@@ -65,6 +65,14 @@ pub(super) enum CallPermission {
     Refused(String),
 }
 
+/// Whether the pointer is where it rests while an approval is requested and used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PointerRest {
+    Due,
+    /// It rests there, or the action has no such place.
+    Done,
+}
+
 /// Decides about actions and function calls.
 #[derive(Debug)]
 pub(super) struct Gate {
@@ -116,15 +124,15 @@ impl Gate {
         }
     }
 
-    /// Applies the policy and requests approval where required. `is_pointed` says that the pointer rests on the target, or cannot:
-    /// what an approver is shown is the target as the action meets it.
+    /// Applies the policy and requests approval where required, once the pointer is where it rests for one: what an approver is
+    /// shown is the target as the action meets it.
     pub(super) async fn permission(
         &self,
         run: &mut RunContext,
         screen: &mut Screen,
         attempt: &ActionAttempt,
         resolved: &ResolvedAction,
-        is_pointed: bool,
+        pointer: PointerRest,
     ) -> RunResult<ActionPermission> {
         let rules = self.policy.rules();
         let foreign = self.provenance.foreign_in_action(run, &resolved.action);
@@ -164,7 +172,7 @@ impl Gate {
             PolicyDecision::Allow => Vec::new(),
             PolicyDecision::RequireApproval(rules) => rules,
         };
-        if !is_pointed {
+        if pointer == PointerRest::Due {
             return Ok(ActionPermission::ApprovalDue);
         }
         // The question says that the address is private and that the user did not name it, so an approval names it.
@@ -210,7 +218,11 @@ impl Gate {
             return Ok(ActionPermission::Refused);
         }
         match run.task().approval_of_action(*index) {
-            Some(_) => self.permission(run, screen, attempt, resolved, true).await,
+            Some(_) => {
+                let pointer = PointerRest::Done;
+                self.permission(run, screen, attempt, resolved, pointer)
+                    .await
+            }
             None => Ok(permission),
         }
     }

@@ -66,6 +66,9 @@ impl HeldTexts {
 
     /// Returns the texts of the form filled last that their fields have lost on this screen.
     pub(super) fn lost(&self, task: &Task, seen: &Observation) -> Vec<LostText> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
         let screen = ScreenIndex::new(&seen.frame, &seen.scene);
         let held = actions_on_form(task).filter_map(|record| {
             let mut held = self.0.iter();

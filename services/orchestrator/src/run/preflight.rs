@@ -12,14 +12,14 @@
 
 use motorium_messages::Message;
 use motorium_proto::domain::frame::Frame;
-use motorium_proto::domain::geometry::CapturePoint;
+use motorium_proto::domain::geometry::{CapturePoint, CaptureRect};
 use motorium_proto::service::CompareRequest;
 use tokio::time::Instant;
 
 use super::actuator::Actuator;
 use super::attempt::{ActionAttempt, AttemptStage, ResolvedAction};
 use super::context::RunContext;
-use super::gate::{ActionPermission, Gate, Grant};
+use super::gate::{ActionPermission, Gate, Grant, PointerRest};
 use super::hover::{pointer_stops, wait_for_hover_response};
 use super::judge::Judge;
 use super::pointer::PointerRequirement;
@@ -29,7 +29,7 @@ use super::screen::Screen;
 use super::target_changes::{ChangeScope, has_changed_at, refresh_if_changed_within, target_area};
 use super::{RunResult, capture, pointer};
 use crate::hooks::HookPoint;
-use motorium_task::approval_context::evidence_area;
+use motorium_task::approval_context::{evidence_area, is_covered};
 use motorium_task::event::Event;
 use motorium_task::{ActionRecord, machine};
 
@@ -42,7 +42,7 @@ struct AllowedAction {
     grant: Grant,
     requirement: PointerRequirement,
     hooks_were_asked: bool,
-    /// The screen before the pointer moves.
+    /// The screen before the pointer moves for the action. For an approval it rests on the target already.
     baseline: Option<Frame>,
     /// True once the pointer was moved to the target.
     pointer_at_target: bool,
@@ -174,10 +174,14 @@ impl Preflight<'_> {
     ) -> RunResult<ActionPermission> {
         self.screen.forget_unpointed();
         let stop = self.resting_place(resolved);
+        let rest = match stop {
+            Some(_) => PointerRest::Due,
+            None => PointerRest::Done,
+        };
         let (run, screen) = (&mut *self.run, &mut *self.screen);
         let permission = self
             .gate
-            .permission(run, screen, attempt, resolved, stop.is_none())
+            .permission(run, screen, attempt, resolved, rest)
             .await?;
         let Some(stop) = stop.filter(|_| permission == ActionPermission::ApprovalDue) else {
             return Ok(permission);
@@ -191,7 +195,7 @@ impl Preflight<'_> {
         }
         let permission = self
             .gate
-            .permission(run, screen, attempt, resolved, true)
+            .permission(run, screen, attempt, resolved, PointerRest::Done)
             .await?;
         let is_granted = matches!(permission, ActionPermission::Granted(_));
         if is_granted && !self.run.task().is_approved(attempt.index) {
@@ -207,8 +211,9 @@ impl Preflight<'_> {
         Ok(permission)
     }
 
-    /// Moves the pointer away from a target on which it has rested since approval was requested: a tooltip has come over the target
-    /// meanwhile, which was not there when the pointer had just arrived.
+    /// Moves the pointer away from a target on which it has rested since approval was requested, if something covers the target that
+    /// was not there when the pointer had just arrived, such as a tooltip. Otherwise it stays: a menu that opens under the
+    /// pointer closes without it.
     async fn leave_target(
         &mut self,
         attempt: &ActionAttempt,
@@ -221,12 +226,30 @@ impl Preflight<'_> {
         let Some(target) = target else {
             return Ok(());
         };
-        let left = target.min.x - BESIDE_TARGET_PX;
-        let beside = match left >= 0 {
-            true => left,
-            false => target.max.x + BESIDE_TARGET_PX,
+        let beside = if run.config.features.leave_covered_targets {
+            refresh_if_changed_within(run, self.screen, evidence_area(target)).await?;
+            let approval = run.task().approval_of_action(attempt.index);
+            let shown = approval.and_then(|approval| approval.context.as_ref());
+            let Some((view, shown)) = self.screen.view().zip(shown) else {
+                return Ok(());
+            };
+            let (scene, frame) = view.scene();
+            if !is_covered(scene, frame, shown) {
+                return Ok(());
+            }
+            beside(target, stop, frame.bounds())
+        } else {
+            // As it was in recordings from before.
+            let left = target.min.x - BESIDE_TARGET_PX;
+            let right = target.max.x + BESIDE_TARGET_PX;
+            Some(CapturePoint::new(
+                if left >= 0 { left } else { right },
+                stop.y,
+            ))
         };
-        let beside = CapturePoint::new(beside, stop.y);
+        let Some(beside) = beside else {
+            return Ok(());
+        };
         // An Executor that cannot move the pointer alone has not put it there either.
         let _ = self.actuator.move_pointer(run, &attempt.id, beside).await?;
         Ok(())
@@ -400,4 +423,39 @@ async fn differs_since(
         let mut regions = compared.change.regions.iter();
         regions.any(|region| place.intersects(&region.bounds))
     }))
+}
+
+/// Returns a point of the screen beside a target, next to a point on it; `None` if the target fills the screen.
+fn beside(target: CaptureRect, on_it: CapturePoint, screen: CaptureRect) -> Option<CapturePoint> {
+    let around = target.inflate(BESIDE_TARGET_PX, BESIDE_TARGET_PX);
+    [
+        CapturePoint::new(around.min.x, on_it.y),
+        CapturePoint::new(around.max.x, on_it.y),
+        CapturePoint::new(on_it.x, around.min.y),
+        CapturePoint::new(on_it.x, around.max.y),
+    ]
+    .into_iter()
+    .find(|point| screen.contains(*point))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pointer_stays_on_the_screen_when_it_leaves_a_target() {
+        let screen = CaptureRect::new(CapturePoint::new(0, 0), CapturePoint::new(200, 100));
+        let target = |left, right| {
+            CaptureRect::new(CapturePoint::new(left, 40), CapturePoint::new(right, 60))
+        };
+        let beside = |left, right| beside(target(left, right), CapturePoint::new(50, 50), screen);
+        assert_eq!(beside(20, 80), Some(CapturePoint::new(14, 50)));
+        assert_eq!(beside(2, 80), Some(CapturePoint::new(86, 50)));
+        assert_eq!(beside(0, 200), Some(CapturePoint::new(50, 34)));
+        let whole = screen;
+        assert_eq!(
+            super::beside(whole, CapturePoint::new(50, 50), screen),
+            None
+        );
+    }
 }

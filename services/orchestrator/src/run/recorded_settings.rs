@@ -262,6 +262,7 @@ mod tests {
                 (
                     config.features.compare_toggles,
                     config.features.doubt_hidden_effects,
+                    config.features.leave_covered_targets,
                 ),
             )
         };
@@ -288,7 +289,7 @@ mod tests {
                 true, true, true, true, true, true, true, true, true, true, true, true,
             ),
             true,
-            (true, true),
+            (true, true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut().unwrap().remove("wants_new_texts");
@@ -323,6 +324,7 @@ mod tests {
         members.remove("read_empty_fields");
         members.remove("read_left_fields");
         members.remove("rest_before_approval");
+        members.remove("leave_covered_targets");
         members.remove("compare_toggles");
         members.remove("doubt_hidden_effects");
         members.remove("read_each_text");
@@ -352,7 +354,7 @@ mod tests {
                 false, false, false, false, false, false, false, false, false, false, false, false,
             ),
             false,
-            (false, false),
+            (false, false, false),
         );
         assert_eq!(read(&json), before);
     }

@@ -59,6 +59,44 @@ impl PlannerServiceBackend {
             ..request.clone()
         }
     }
+
+    /// Converts an error of the service. Its own answer counts as a rejection: it has retried its providers already.
+    fn failure(&self, report: &ErrorReport) -> ProviderFailure {
+        let is_unreachable = report.reason == reason::TRANSPORT;
+        let may_pass = is_unreachable
+            || matches!(
+                report.code,
+                Code::Unavailable
+                    | Code::ResourceExhausted
+                    | Code::Aborted
+                    | Code::DeadlineExceeded
+            );
+        let kind = match may_pass {
+            true => FailureKind::Transient {
+                retry_after: report.retry_after,
+            },
+            false => FailureKind::Permanent,
+        };
+        ProviderFailure {
+            message: self.explained(report),
+            kind,
+            rejected: (!is_unreachable).then(|| RejectedRequest {
+                status: 0,
+                words: report.reason.clone(),
+            }),
+        }
+    }
+
+    /// Returns the message of an error, with what to configure if the service does not accept the token.
+    fn explained(&self, report: &ErrorReport) -> String {
+        let (name, message) = (&self.name, &report.message);
+        match report.code {
+            Code::Unauthenticated => format!(
+                "{message}; set its token in `token_file` or `token_env` of planner.backend.{name}.options"
+            ),
+            _ => message.clone(),
+        }
+    }
 }
 
 #[async_trait]
@@ -89,7 +127,7 @@ impl Backend for PlannerServiceBackend {
             planned.map_err(|report| {
                 call.usage.add(report.usage());
                 keep_exchange(call, &[], &report.model_responses());
-                failure(&report)
+                self.failure(&report)
             })
         };
         let is_unreachable = |failure: &ProviderFailure| failure.rejected.is_none();
@@ -141,30 +179,6 @@ fn split(joined: &Bytes) -> (String, Bytes) {
             joined.slice(at + 1..),
         ),
         None => (String::new(), Bytes::new()),
-    }
-}
-
-/// Converts an error of the service. Its own answer counts as a rejection: it has retried its providers already.
-fn failure(report: &ErrorReport) -> ProviderFailure {
-    let is_unreachable = report.reason == reason::TRANSPORT;
-    let may_pass = is_unreachable
-        || matches!(
-            report.code,
-            Code::Unavailable | Code::ResourceExhausted | Code::Aborted | Code::DeadlineExceeded
-        );
-    let kind = match may_pass {
-        true => FailureKind::Transient {
-            retry_after: report.retry_after,
-        },
-        false => FailureKind::Permanent,
-    };
-    ProviderFailure {
-        message: report.message.clone(),
-        kind,
-        rejected: (!is_unreachable).then(|| RejectedRequest {
-            status: 0,
-            words: report.reason.clone(),
-        }),
     }
 }
 

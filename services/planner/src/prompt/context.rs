@@ -26,6 +26,8 @@ const BYTES_PER_TOKEN: usize = 3;
 const STEPS_WITH_THOUGHTS: usize = 8;
 /// Maximum length of the thought of an earlier step, in characters: keeps each on about two lines.
 const MAX_THOUGHT_CHARS: usize = 240;
+/// Stands for data that is left out of a prompt.
+const LEFT_OUT: &str = "…";
 
 /// Values of a template.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -252,6 +254,40 @@ pub fn data(history: &[PastStep]) -> Vec<String> {
         .collect();
     kept.reverse();
     kept
+}
+
+/// Returns the steps with their function results and extracted data bounded like [`data`]: each is cut, and if all are too long
+/// together, the latest are kept and the others emptied.
+#[must_use]
+pub fn with_bounded_data(history: &[PastStep]) -> Vec<PastStep> {
+    let mut left = MAX_DATA_TOKENS * BYTES_PER_TOKEN;
+    let mut bound = |text: &str| {
+        let text = cut(text);
+        match left.checked_sub(text.len()) {
+            Some(rest) => {
+                left = rest;
+                text
+            }
+            None => {
+                left = 0;
+                LEFT_OUT.to_owned()
+            }
+        }
+    };
+    let latest_first = history.iter().rev().map(|step| {
+        let mut step = step.clone();
+        step.extracted_json = step.extracted_json.as_deref().map(&mut bound);
+        for result in step.function_results.iter_mut().rev() {
+            result.outcome = match &result.outcome {
+                Ok(value) => Ok(bound(value)),
+                Err(reason) => Err(bound(reason)),
+            };
+        }
+        step
+    });
+    let mut steps: Vec<PastStep> = latest_first.collect();
+    steps.reverse();
+    steps
 }
 
 fn name_of<'a>(step: &'a PastStep, call_id: &str) -> &'a str {

@@ -109,7 +109,9 @@ impl DecisionTime {
         let task = self.task_end.unwrap_or(self.end).min(self.end);
         let backends = u32::try_from(backends).unwrap_or(u32::MAX);
         let share = task.saturating_duration_since(now) / backends;
-        self.timeout.min(share.max(MIN_SHARE)).min(left)
+        // Where the time is too short for that, half of it is left to the others.
+        let share = share.max(MIN_SHARE.min(left / 2));
+        self.timeout.min(share)
     }
 }
 

@@ -16,6 +16,35 @@ const REACH_PX: (i32, i32) = (240, 70);
 /// Maximum height of a line of a tooltip, in pixels: small letters with their margins.
 const MAX_LINE_HEIGHT_PX: i32 = 40;
 
+/// Distance of a tooltip's text from the edge of its shadow, in pixels.
+const MARGIN_PX: i32 = 8;
+
+/// Returns whether a text that was not there when a context was read lies on its target.
+#[must_use]
+pub fn is_covered(scene: &Scene, frame: &Frame, shown: &ApprovalContext) -> bool {
+    let Some(target) = shown.target else {
+        return false;
+    };
+    new_texts(scene, frame, shown)
+        .any(|text| text.inflate(MARGIN_PX, MARGIN_PX).intersects(&target))
+}
+
+/// Returns the areas of texts that a context does not have.
+fn new_texts<'a>(
+    scene: &'a Scene,
+    frame: &'a Frame,
+    shown: &ApprovalContext,
+) -> impl Iterator<Item = CaptureRect> + 'a {
+    let known: Vec<String> = shown.texts.iter().map(|text| folded(text)).collect();
+    let elements = scene.elements.iter();
+    let new = elements.filter(move |element| {
+        let is_text = element.kind == ElementKind::Label || element.source == ElementSource::Ocr;
+        let text = folded(&element.content);
+        is_text && !text.is_empty() && !known.contains(&text)
+    });
+    new.map(|element| bounds_on_display(element, frame))
+}
+
 /// Returns the areas of texts that have come near the pointer since a context was read, with the pointer on its target then and now.
 #[must_use]
 pub fn tooltip(scene: &Scene, frame: &Frame, shown: &ApprovalContext) -> Vec<CaptureRect> {
@@ -30,16 +59,7 @@ pub fn tooltip(scene: &Scene, frame: &Frame, shown: &ApprovalContext) -> Vec<Cap
         return Vec::new();
     };
     let around = CaptureRect::new(pointer, pointer).inflate(REACH_PX.0, REACH_PX.1);
-    let known: Vec<String> = shown.texts.iter().map(|text| folded(text)).collect();
-    let elements = scene.elements.iter();
-    elements
-        .filter(|element| {
-            let is_text =
-                element.kind == ElementKind::Label || element.source == ElementSource::Ocr;
-            let text = folded(&element.content);
-            is_text && !text.is_empty() && !known.contains(&text)
-        })
-        .map(|element| bounds_on_display(element, frame))
+    new_texts(scene, frame, shown)
         .filter(|bounds| {
             bounds.height() <= MAX_LINE_HEIGHT_PX
                 && around.contains(bounds.center())

@@ -7,6 +7,7 @@
 mod browser;
 mod dialect;
 mod options;
+mod outages;
 mod provider;
 mod sight;
 mod spellings;

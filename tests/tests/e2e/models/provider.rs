@@ -20,6 +20,8 @@ use super::spellings::Spelling;
 pub(super) enum Fault {
     /// HTTP status 429 with a time to wait.
     Busy,
+    /// HTTP status 529 of a provider that says nothing about when to come back.
+    Overloaded,
     /// An action that the protocol does not have.
     Unknown,
     /// A click where nothing is.
@@ -142,6 +144,11 @@ async fn answer(
             json!({"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}});
         let wait = [("retry-after", "1")];
         return (StatusCode::TOO_MANY_REQUESTS, wait, Json(error)).into_response();
+    }
+    if fault == Some(Fault::Overloaded) {
+        let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+        let overloaded = StatusCode::from_u16(529).unwrap();
+        return (overloaded, Json(error)).into_response();
     }
     let is_continued = request["previous_response_id"].is_string();
     let earlier = record.remembered.take().filter(|_| is_continued);

@@ -1,4 +1,4 @@
-import { ArrowUp, FileDown, Paperclip, Square, Upload, X } from "lucide-react";
+import { ArrowUp, FileDown, Paperclip, Pause, Play, Square, Upload, X } from "lucide-react";
 import { useEffect, useRef, useState, type ClipboardEvent, type KeyboardEvent, type ReactNode } from "react";
 import { createPortal } from "react-dom";
 import { UPLOAD_LIMIT_BYTES } from "@/api/uploads.ts";
@@ -11,8 +11,8 @@ import { formatBytes } from "@/lib/format.ts";
 import { STOP_KEYS } from "@/lib/platform.ts";
 import { useCommand, type Command } from "@/lib/use-command.ts";
 import { useFileDrop } from "@/lib/use-file-drop.ts";
-import type { TaskView } from "@/model/task.ts";
-import { stop } from "@/store/commands.ts";
+import { TaskState, type TaskView } from "@/model/task.ts";
+import { pause, resume, stop } from "@/store/commands.ts";
 import { addFiles, changeDraft, clearDraft, removeFile, resultNames, useDraft } from "@/store/prompt.ts";
 
 interface PromptBoxProps {
@@ -39,6 +39,9 @@ export function PromptBox({ conversation, placeholder, disabled = false, running
   const area = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
   const stopping = useCommand(stop, running?.name);
+  const pausing = useCommand(pause, running?.name);
+  const resuming = useCommand(resume, running?.name);
+  const problem = stopping.problem ?? pausing.problem ?? resuming.problem;
   useGrowing(area, text);
   useEffect(() => setRefused(undefined), [conversation]);
 
@@ -88,7 +91,7 @@ export function PromptBox({ conversation, placeholder, disabled = false, running
           ))}
         </ul>
       )}
-      {running && stopping.problem && <ProblemNotice problem={stopping.problem} className="mx-3 mt-3" />}
+      {running && problem && <ProblemNotice problem={problem} className="mx-3 mt-3" />}
       {refused !== undefined && <p role="alert" className="px-4 pt-3 text-sm text-destructive">{refused}</p>}
       {fetching && (
         <div className="mx-3 mt-3 flex items-center gap-2 rounded-lg border bg-muted px-2.5 py-1.5 text-xs">
@@ -148,6 +151,8 @@ export function PromptBox({ conversation, placeholder, disabled = false, running
         )}
         <span className="flex-1" />
         <span className="hidden text-xs text-muted-foreground sm:inline">{t("prompt.hint")}</span>
+        {running?.state === TaskState.RUNNING && <PauseButton task={running} label={t("pause.task")} icon={<Pause />} command={pausing} />}
+        {running?.state === TaskState.PAUSED && <PauseButton task={running} label={t("resume.task")} icon={<Play />} command={resuming} />}
         {running && <StopButton task={running} stopping={stopping} />}
         <Tooltip label={t("send")} keys={["↵"]}>
           <Button variant="primary" size="icon" className="rounded-xl" disabled={empty || disabled} aria-label={t("send")} onClick={submit}>
@@ -178,6 +183,24 @@ function StopButton({ task, stopping }: { readonly task: TaskView; readonly stop
         aria-label={t("stop.task")} onClick={() => stopping.run(task.name)}
       >
         <Square className="fill-current" />
+      </Button>
+    </Tooltip>
+  );
+}
+
+interface PauseButtonProps {
+  readonly task: TaskView;
+  readonly label: string;
+  readonly icon: ReactNode;
+  readonly command: Command<[string]>;
+}
+
+/** Pauses or resumes the task from the prompt. */
+function PauseButton({ task, label, icon, command }: PauseButtonProps): ReactNode {
+  return (
+    <Tooltip label={label}>
+      <Button size="icon" className="rounded-xl" disabled={command.busy || task.stopping} aria-label={label} onClick={() => command.run(task.name)}>
+        {icon}
       </Button>
     </Tooltip>
   );

@@ -16,6 +16,7 @@ use super::sections::Sections;
 use crate::backends::chat::{self, history_text};
 use crate::backends::dialect::{RequestError, StepContext};
 use crate::prompt::Language;
+use crate::prompt::context::with_bounded_data;
 
 /// The model's responses by step number: the content of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -80,7 +81,7 @@ pub(super) fn messages(
     kind: HistoryKind,
     language: Language,
 ) -> Result<Vec<Value>, RequestError> {
-    let history = &step.request.history;
+    let history = &with_bounded_data(&step.request.history);
     let records = Records::of(step.request);
     let first_shown = history.len().saturating_sub(chat::max_past_images(step));
     let mut messages = Vec::new();

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::backends::chat::{self, history_text};
 use crate::backends::dialect::{RequestError, StepContext};
 use crate::prompt::Language;
+use crate::prompt::context::with_bounded_data;
 use crate::prompt::history::{self, CoordinateFormat};
 use crate::screenshot::RenderedImage;
 
@@ -57,7 +58,7 @@ pub(super) struct ImageStep {
 
 /// Returns all steps before this one.
 pub(super) fn of(step: &StepContext<'_>, language: Language) -> Result<Past, RequestError> {
-    let history = &step.request.history;
+    let history = &with_bounded_data(&step.request.history);
     let records = Records::of(step.request);
     let first_shown = history.len().saturating_sub(chat::max_past_images(step));
     let mut all = Past {

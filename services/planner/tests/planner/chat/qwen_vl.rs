@@ -1,5 +1,7 @@
 //! Qwen-VL.
 
+use motorium_planner::backends::dialect::Dialect;
+use motorium_planner::backends::opencua::OpenCua;
 use motorium_planner::backends::qwen_vl::QwenVl;
 use motorium_planner::response::ResponseError;
 use motorium_proto::domain::decision::{FunctionCall, FunctionDeclaration, FunctionResult, Next};
@@ -205,6 +207,33 @@ fn function_result_is_sent_with_the_next_screenshot() {
     let text = transcript(&world.ask(&QwenVl).body);
     let last = "--- user\n<screen 1 at 1000x800>\n<untrusted source=\"billing.lookup\">\n{\"paid\":true}\n</untrusted>\n\nThis is step 2.\n";
     assert!(text.ends_with(last), "{text}");
+}
+
+#[test]
+fn long_function_results_of_many_steps_are_bounded_and_the_latest_kept() {
+    for (model, dialect) in [
+        ("qwen3-vl-plus", &QwenVl as &dyn Dialect),
+        ("opencua-7b", &OpenCua::default()),
+    ] {
+        let mut world = FakeTask::new(model);
+        for number in 0..40 {
+            world.another("", "look the invoice up");
+            let step = world.request.history.last_mut().unwrap();
+            step.function_calls.push(FunctionCall {
+                call_id: "c".to_owned(),
+                name: "billing.lookup".to_owned(),
+                arguments_json: "{}".to_owned(),
+            });
+            step.function_results.push(FunctionResult {
+                call_id: "c".to_owned(),
+                outcome: Ok(format!("invoice {number}: {}", "9".repeat(64 << 10))),
+            });
+        }
+        let text = transcript(&world.ask(dialect).body);
+        assert!(text.len() < 60_000, "{model}: {} bytes", text.len());
+        assert!(text.contains("invoice 39: 99"), "{model}");
+        assert!(!text.contains("invoice 3: "), "{model}");
+    }
 }
 
 #[test]
