@@ -126,6 +126,48 @@ describe.skipIf(missing !== undefined)("the page", () => {
     expect(box.map(Math.round)).toEqual([20, 20, 80, 20]);
   });
 
+  test("what a step did is drawn over its screenshots: the way of the pointer, its target, what changed, and the verdict", async () => {
+    const { page } = await open({}, BLANK);
+    const observed = (number: number): [{ case: "observed"; value: object }, number] => [{ case: "observed", value: {
+      frame: { size: { width: 900, height: 450 }, cursor: { position: { x: 30, y: 400 } } }, image: { name: `tasks/t/artifacts/${number}` },
+    } }, number];
+    const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).add(...observed(1));
+    log.add({ case: "actionIntended", value: {
+      actionId: "a1",
+      planned: { intent: "press Save" },
+      action: { action: { case: "click", value: { at: { target: { case: "point", value: { x: 300, y: 200 } } } } } },
+      target: { x1: 250, y1: 180, x2: 350, y2: 220 },
+    } }, 1).add({ case: "actionPerformed", value: { actionId: "a1", outcome: { result: 1 } } }, 1);
+    log.add({ case: "effectJudged", value: { actionId: "a1", effect: {
+      verdict: 2, change: { regions: [{ bounds: { x1: 500, y1: 300, x2: 600, y2: 340 } }] },
+    } } }, 1).add({ case: "stepFinished", value: { outcome: "changed" } }, 1);
+    log.add(...observed(2)).add({ case: "succeeded", value: { answer: "done" } }, 2, TaskState.SUCCEEDED);
+    await replay(page, log);
+    await page.goto(`${stack.address}/#/tasks/t`);
+    await page.getByRole("button", { name: "Show the run" }).click();
+    await page.getByRole("slider").press("Home");
+    await page.getByRole("img", { name: /^Screen in step 1/ }).waitFor();
+    const overlay = page.locator("main svg[viewBox='0 0 900 450']");
+    /** Middle and size of the boxes that are drawn. */
+    const boxes = (): Promise<number[][]> => overlay.locator("rect").evaluateAll((rects) => rects.map((rect) => {
+      const { x, y, width, height } = (rect as SVGRectElement).getBBox();
+      return [x + width / 2, y + height / 2, width, height].map(Math.round);
+    }));
+    await expect.poll(boxes).toEqual([[300, 200, 104, 44]]);
+    expect(await overlay.locator("polyline").getAttribute("points")).toBe("30,400 300,200");
+    const halos = await overlay.locator("circle").evaluateAll((circles) => circles.map((circle) => [circle.getAttribute("cx"), circle.getAttribute("cy")].join()));
+    expect(new Set(halos)).toEqual(new Set(["300,200"]));
+    // The screenshot is drawn as large as its overlay.
+    const shown = (await page.getByRole("img", { name: /^Screen in step 1/ }).boundingBox())!;
+    const drawn = (await overlay.boundingBox())!;
+    expect([drawn.x, drawn.y, drawn.width, drawn.height].map(Math.round)).toEqual([shown.x, shown.y, shown.width, shown.height].map(Math.round));
+    await page.getByText("Changed elsewhere").first().waitFor();
+
+    await page.getByRole("button", { name: "After", exact: true }).click();
+    await expect.poll(boxes).toEqual([[550, 320, 104, 44]]);
+    expect(await overlay.locator("polyline").count()).toBe(0);
+  });
+
   test("thinking is shown until the agent has decided", async () => {
     const { page } = await open({}, BLANK);
     const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).step(1);
@@ -719,6 +761,46 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.evaluate(() => navigator.clipboard.writeText("mine"));
     await page.getByRole("button", { name: "Copy from the desktop" }).click();
     await expect.poll(clipboard).toMatch(/by hand$/);
+  });
+
+  test("a text of an input method, and one from one's own clipboard, arrive whole on a desktop that is taken over", async () => {
+    const { page, send } = bound(await open());
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin: stack.address });
+    const clipboard = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
+    await send("Open editor, then wait 60 seconds");
+    await page.getByRole("button", { name: /wait 60 seconds/ }).waitFor();
+    await page.getByRole("button", { name: "Take over" }).click();
+    const surface = page.locator("[data-state=open]");
+    await surface.waitFor();
+    const box = (await surface.boundingBox())!;
+    await page.mouse.click(box.x + box.width / 4, box.y + box.height / 4);
+    const copyAll = async (): Promise<void> => {
+      await page.keyboard.press("Control+a");
+      await page.keyboard.press("Control+c");
+    };
+    // What was there before is replaced.
+    await page.keyboard.press("Control+a");
+    const browser = await page.context().newCDPSession(page);
+    for (const text of ["s", "shu", "shuru"]) {
+      await browser.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length });
+    }
+    await browser.send("Input.insertText", { text: "输入法" });
+    await page.evaluate(() => navigator.clipboard.writeText("mine"));
+    await copyAll();
+    await expect.poll(clipboard).toBe("输入法");
+
+    const own = "Größe: 12.50 €\n第二行\tend";
+    await page.evaluate((text) => navigator.clipboard.writeText(text), own);
+    await page.keyboard.press("Control+a");
+    await page.keyboard.press("Control+v");
+    // The desktop has it before it is asked for it.
+    await page.waitForTimeout(500);
+    await page.evaluate(() => navigator.clipboard.writeText("mine"));
+    await copyAll();
+    await expect.poll(clipboard).toBe(own);
+    await page.getByRole("button", { name: "Hand back" }).click();
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
+    await page.getByText("Stopped", { exact: true }).waitFor();
   });
 
   test("a follow-up continues the conversation, which is found again", async () => {
