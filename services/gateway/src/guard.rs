@@ -10,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
+use http_body::Body as _;
 
 use crate::config::{Config, Origin, is_local_host};
 use crate::error::Error;
@@ -157,28 +158,24 @@ pub(crate) async fn check_request(
     mut request: Request,
     next: Next,
 ) -> Response {
+    // In HTTP/2, a request is a stream of its own.
+    let may_leave_body = request.version() < Version::HTTP_2 && !request.body().is_end_stream();
     let mut response = match rules.check(&request) {
         Ok(entrance) => {
             request.extensions_mut().insert(entrance);
             next.run(request).await
         }
-        Err(error) => refused(&request, error),
+        Err(error) => error.into_response(),
     };
+    // The body may not have been read, and then the connection cannot be used again: its client has to know.
+    if may_leave_body && response.status().is_client_error() {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
+    }
     for (name, value) in &SECURITY_HEADERS {
         let headers = response.headers_mut();
         let entry = headers.entry(name);
         entry.or_insert(HeaderValue::from_static(value));
-    }
-    response
-}
-
-/// Returns the answer to a refused request. Its body was not read, so that its connection cannot be used again.
-fn refused(request: &Request, error: Error) -> Response {
-    let mut response = error.into_response();
-    // In HTTP/2, a request is a stream of its own.
-    if request.version() < Version::HTTP_2 {
-        let close = HeaderValue::from_static("close");
-        response.headers_mut().insert(header::CONNECTION, close);
     }
     response
 }

@@ -6,6 +6,7 @@ use axum::Json;
 use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Description;
 
+use crate::live::frame;
 use crate::resources::{self, ContractSchemas};
 use crate::{chat, files, session_api};
 
@@ -36,6 +37,10 @@ use crate::{chat, files, session_api};
         resources::description::list_approvals_of_task,
         resources::description::list_approvals,
         resources::description::list_desktops,
+        resources::description::get_desktop,
+        resources::description::get_approval,
+        frame::frame_of_task,
+        frame::frame_of_desktop,
         resources::description::list_sessions,
         resources::description::get_session,
         resources::description::cancel_task,

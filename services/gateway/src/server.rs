@@ -31,6 +31,7 @@ use crate::connections::ConnectionSlots;
 use crate::files;
 use crate::guard::{MCP, RequestRules, check_request};
 use crate::json::MAX_JSON_BYTES;
+use crate::live::frame::{frame_of_desktop, frame_of_task};
 use crate::live::{Screens, watch_screen, watch_screen_of_task};
 use crate::mcp::{McpService, check_session};
 use crate::openapi;
@@ -402,9 +403,14 @@ fn router(config: &Config, app: App) -> Router {
         .route("/api/v1/tasks", get(resources::list_tasks))
         .route("/api/v1/tasks/{task}", get(resources::get_task))
         .route("/api/v1/tasks/{task}/steps", get(resources::list_steps))
+        .route("/api/v1/tasks/{task}/frame", get(frame_of_task))
         .route(
             "/api/v1/tasks/{task}/approvals",
             get(resources::list_approvals_of_task),
+        )
+        .route(
+            "/api/v1/tasks/{task}/approvals/{approval}",
+            get(resources::get_approval),
         )
         .route("/api/v1/tasks/{task}/cancel", post(resources::cancel_task))
         .route("/api/v1/tasks/{task}/pause", post(resources::pause_task))
@@ -435,6 +441,8 @@ fn router(config: &Config, app: App) -> Router {
         .route("/api/v1/policy/test", post(resources::test_policy))
         .route("/api/v1/approvals", get(resources::list_approvals))
         .route("/api/v1/desktops", get(resources::list_desktops))
+        .route("/api/v1/desktops/{desktop}", get(resources::get_desktop))
+        .route("/api/v1/desktops/{desktop}/frame", get(frame_of_desktop))
         .route("/api/v1/sessions", get(resources::list_sessions))
         .route("/api/v1/sessions/{session}", get(resources::get_session))
         .route("/api/openapi.json", get(openapi::describe))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import httpx2
@@ -27,7 +28,8 @@ EXAMPLES = settings(
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance, negative_data_rejection]
 RESOURCES = {
     "/api/v1/tasks", "/api/v1/tasks/{task}", "/api/v1/tasks/{task}/steps", "/api/v1/tasks/{task}/approvals", "/api/v1/approvals",
-    "/api/v1/desktops", "/api/v1/sessions", "/api/v1/sessions/{session}", "/api/v1/policy", "/api/v1/policy/test",
+    "/api/v1/tasks/{task}/approvals/{approval}", "/api/v1/tasks/{task}/frame", "/api/v1/desktops/{desktop}/frame",
+    "/api/v1/desktops", "/api/v1/desktops/{desktop}", "/api/v1/sessions", "/api/v1/sessions/{session}", "/api/v1/policy", "/api/v1/policy/test",
     *(f"/api/v1/desktops/{{desktop}}/{command}" for command in ("drain", "undrain")),
     *(f"/api/v1/tasks/{{task}}/{command}" for command in ("cancel", "pause", "resume", "take-over", "hand-back", "messages")),
     *(f"/api/v1/tasks/{{task}}/approvals/{{approval}}/{decision}" for decision in ("approve", "deny")),
@@ -93,6 +95,9 @@ def test_resources_are_those_of_the_calls(stack: Stack, shop: Shop) -> None:
         assert client.get(f"/api/v1/tasks/{created['task_id']}/approvals").json() == {"approvals": []}
         [desktop] = client.get("/api/v1/desktops").json()["desktops"]
         assert desktop["name"] == "desktops/local"
+        assert client.get("/api/v1/desktops/local").json() == desktop
+        unknown = client.get("/api/v1/desktops/none")
+        assert (unknown.status_code, unknown.json()["error"]["reason"]) == (404, "DESKTOP_NOT_FOUND")
         assert client.get("/api/v1/sessions").status_code == 200
         missing = client.get("/api/v1/tasks/none")
         assert (missing.status_code, missing.json()["error"]["reason"]) == (404, "TASK_NOT_FOUND")
@@ -123,6 +128,7 @@ def test_a_program_with_only_http_commands_tasks_and_decides_approvals(stack: St
 
         task = create("wait 40 seconds")
         wait_for(task, "STATE_RUNNING")
+        check_frame(client, task)
         assert command(f"{task}/pause")["state"] == "STATE_PAUSED"
         assert command(f"{task}/resume")["state"] == "STATE_RUNNING"
         assert command(f"{task}/messages", {"text": "hurry"})["name"] == task
@@ -132,6 +138,8 @@ def test_a_program_with_only_http_commands_tasks_and_decides_approvals(stack: St
         assert command(f"{task}/cancel", {"reason": "enough"}, **key) == command(f"{task}/cancel", {"reason": "enough"}, **key)
         wait_for(task, "STATE_CANCELLED")
         assert command(f"{task}/pause", status=400)["error"]["reason"] == "TASK_ENDED"
+        ended = client.get(f"/api/v1/{task}/frame")
+        assert ended.status_code == 400 and ended.json()["error"]["reason"], ended.text
         assert command("tasks/none/cancel", status=404)["error"]["reason"] == "TASK_NOT_FOUND"
         assert command(f"{task}/messages", {}, status=400)["error"]["reason"] == "INVALID_FIELD"
 
@@ -139,15 +147,32 @@ def test_a_program_with_only_http_commands_tasks_and_decides_approvals(stack: St
         for decision, state, pressed in [("deny", "STATE_DENIED", []), ("approve", "STATE_APPROVED", ["/delete"])]:
             task = create(f'open {shop.url}, then click "Delete"')
             approval = wait_for(task, "STATE_AWAITING_USER")["user_request"]["approval"]
+            assert client.get(f"/api/v1/{approval}").json()["state"] == "STATE_PENDING"
             agent = {"authorization": f"Bearer {token('agent')}"}
             assert command(f"{approval}/{decision}", status=403, **agent)["error"]["reason"] == "ROLE_MISSING"
             assert command(f"{approval}/{decision}", status=403, origin="https://evil.example")["error"]["reason"] == "ORIGIN_DENIED"
             plain = client.post(f"/api/v1/{approval}/{decision}", content="{}", headers={"content-type": "text/plain"})
             assert plain.status_code == 400, plain.text
             assert command(f"{approval}/{decision}", {"message": "by hand"})["state"] == state
+            assert client.get(f"/api/v1/{approval}").json()["state"] == state
             wait_for(task, "STATE_SUCCEEDED", "STATE_FAILED")
             assert shop.pressed == pressed
             assert command(f"{approval}/{decision}", status=400)["error"]["reason"] == "APPROVAL_ENDED"
+
+
+def check_frame(client: httpx2.Client, task: str) -> None:
+    """Checks that the screen of a task is served as an image, in the size that is asked for."""
+    whole = client.get(f"/api/v1/{task}/frame")
+    assert (whole.status_code, whole.headers["content-type"]) == (200, "image/jpeg"), whole.text
+    assert whole.content.startswith(b"\xff\xd8") and whole.headers["cache-control"] == "no-store"
+    about = json.loads(whole.headers["motorium-frame"])
+    assert (about["width"], about["height"]) == (about["screen_width"], about["screen_height"])
+    small = client.get(f"/api/v1/{task}/frame", params={"width": 200})
+    assert 200 <= json.loads(small.headers["motorium-frame"])["width"] < about["width"]
+    assert len(small.content) < len(whole.content)
+    agent = {"authorization": f"Bearer {token('agent')}"}
+    refused = client.get("/api/v1/desktops/local/frame", headers=agent)
+    assert refused.status_code == 403, refused.text
 
 
 def test_a_drained_desktop_receives_tasks_again(stack: Stack) -> None:

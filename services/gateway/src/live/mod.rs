@@ -3,9 +3,11 @@
 //! - `snapshot`: the screen at one time, and its encodings
 //! - `screen`: follows a desktop or a task
 //! - `viewer`: one WebSocket
+//! - `frame`: one frame over plain HTTP
 //!
 //! Viewers share a stream only if they call with the same token: what a caller may see, the services decide.
 
+pub(crate) mod frame;
 mod screen;
 mod snapshot;
 mod viewer;

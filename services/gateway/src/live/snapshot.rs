@@ -156,6 +156,15 @@ impl Snapshot {
     }
 }
 
+/// Returns the header and the image of a message.
+pub(super) fn parts_of(mut message: Bytes) -> (String, Bytes) {
+    const LENGTH: usize = size_of::<u32>();
+    let length = message.split_to(LENGTH.min(message.len()));
+    let length = length.as_ref().try_into().map_or(0, u32::from_be_bytes) as usize;
+    let header = message.split_to(length.min(message.len()));
+    (String::from_utf8_lossy(&header).into_owned(), message)
+}
+
 fn bytes(image: &Image) -> Option<&[u8]> {
     match image.content.as_ref()? {
         Content::Data(data) => Some(data),

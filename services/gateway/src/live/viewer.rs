@@ -46,7 +46,11 @@ pub(crate) struct ViewerSize {
 }
 
 impl ViewerSize {
-    fn size(self) -> Option<Size> {
+    pub(super) fn new(width: Option<u32>, height: Option<u32>) -> Self {
+        Self { width, height }
+    }
+
+    pub(super) fn size(self) -> Option<Size> {
         match (self.width, self.height) {
             (None | Some(0), None | Some(0)) => None,
             (width, height) => Some((width.unwrap_or(u32::MAX), height.unwrap_or(u32::MAX))),
@@ -236,11 +240,7 @@ impl Viewer {
     }
 
     fn resize(&mut self, width: u32, height: u32) {
-        let size = ViewerSize {
-            width: Some(width),
-            height: Some(height),
-        };
-        self.wanted = size.size();
+        self.wanted = ViewerSize::new(Some(width), Some(height)).size();
         if let Update::Frame(snapshot) = &*self.updates.borrow() {
             self.pending = Some(Arc::clone(snapshot));
         }

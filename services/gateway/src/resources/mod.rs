@@ -11,11 +11,13 @@ mod json;
 mod schema;
 
 use axum::Json;
+use motorium_proto::error::ErrorReport;
 use motorium_proto::limits::MAX_PAGE_SIZE;
 use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::{approval, task};
 use serde::Deserialize;
 use serde_json::Value;
+use tonic::Code;
 use utoipa::{IntoParams, ToSchema};
 
 pub(crate) use commands::{
@@ -31,6 +33,17 @@ use crate::path::Path;
 use crate::query::Query;
 use crate::upstream::Client;
 use json::{listed, resource};
+
+/// Reason of the Orchestrator for an approval that does not exist.
+const APPROVAL_NOT_FOUND: &str = "APPROVAL_NOT_FOUND";
+/// Every state of an approval.
+const ALL_APPROVAL_STATES: [approval::State; 5] = [
+    approval::State::Pending,
+    approval::State::Approved,
+    approval::State::Denied,
+    approval::State::Expired,
+    approval::State::Invalidated,
+];
 
 /// Maximum number of results. The calls cap higher numbers; here they are errors, as the description says.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -246,6 +259,37 @@ async fn approvals(
     listed(&response, "ListApprovalsResponse", "approvals")
 }
 
+/// Returns an approval of a task, in whatever state it is.
+#[utoipa::path(get, path = "/api/v1/tasks/{task}/approvals/{approval}", tag = "resources",
+    params(("task" = String, Path, pattern = "^[A-Za-z0-9_-]+$"), ("approval" = String, Path, pattern = "^[A-Za-z0-9_-]+$")), responses(
+    (status = 200, body = ref("#/components/schemas/motorium.orchestrator.v1.Approval")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn get_approval(
+    Client(mut client): Client,
+    Path((task, approval)): Path<(String, String)>,
+) -> Answer {
+    let parent = format!("tasks/{}", segment("task", &task)?);
+    let name = format!("{parent}/approvals/{}", segment("approval", &approval)?);
+    let mut request = wire::ListApprovalsRequest {
+        parent,
+        page_size: MAX_PAGE_SIZE,
+        states: ALL_APPROVAL_STATES.map(Into::into).to_vec(),
+        ..Default::default()
+    };
+    loop {
+        let response = client.list_approvals(request.clone()).await?.into_inner();
+        if let Some(found) = response.approvals.iter().find(|one| one.name == name) {
+            return resource(found, "motorium.orchestrator.v1.Approval");
+        }
+        if response.next_page_token.is_empty() {
+            let text =
+                format!("there is no approval `{name}`; ListApprovals lists those of a task");
+            return Err(ErrorReport::new(Code::NotFound, APPROVAL_NOT_FOUND, text).into());
+        }
+        request.page_token = response.next_page_token;
+    }
+}
+
 /// Lists the desktops of the pool.
 #[utoipa::path(get, path = "/api/v1/desktops", tag = "resources", params(PageQuery), responses(
     (status = 200, body = ref("#/components/schemas/motorium.orchestrator.v1.ListDesktopsResponse")),
@@ -261,6 +305,29 @@ pub(crate) async fn list_desktops(
     };
     let response = client.list_desktops(request).await?.into_inner();
     listed(&response, "ListDesktopsResponse", "desktops")
+}
+
+/// Returns a desktop of the pool.
+#[utoipa::path(get, path = "/api/v1/desktops/{desktop}", tag = "resources",
+    params(("desktop" = String, Path, pattern = "^[A-Za-z0-9_-]+$")), responses(
+    (status = 200, body = ref("#/components/schemas/motorium.common.v1.Desktop")),
+    (status = "default", body = ref("#/components/schemas/Error"))))]
+pub(crate) async fn get_desktop(Client(mut client): Client, Path(desktop): Path<String>) -> Answer {
+    let name = format!("desktops/{}", segment("desktop", &desktop)?);
+    let mut request = wire::ListDesktopsRequest {
+        page_size: MAX_PAGE_SIZE,
+        ..Default::default()
+    };
+    loop {
+        let response = client.list_desktops(request.clone()).await?.into_inner();
+        if let Some(found) = response.desktops.iter().find(|one| one.name == name) {
+            return resource(found, "motorium.common.v1.Desktop");
+        }
+        if response.next_page_token.is_empty() {
+            return Err(Error::DesktopNotFound { name });
+        }
+        request.page_token = response.next_page_token;
+    }
 }
 
 /// Lists the sessions, the newest first.
@@ -342,8 +409,9 @@ pub(crate) async fn test_policy(
 pub(crate) mod description {
     pub(crate) use super::commands::description::*;
     pub(crate) use super::{
-        __path_get_policy, __path_get_session, __path_get_task, __path_list_approvals,
-        __path_list_approvals_of_task, __path_list_desktops, __path_list_sessions,
-        __path_list_steps, __path_list_tasks, __path_test_policy,
+        __path_get_approval, __path_get_desktop, __path_get_policy, __path_get_session,
+        __path_get_task, __path_list_approvals, __path_list_approvals_of_task,
+        __path_list_desktops, __path_list_sessions, __path_list_steps, __path_list_tasks,
+        __path_test_policy,
     };
 }

@@ -30,7 +30,7 @@ const INTERFACES: [(&str, &str); 19] = [
     ("GET", "/api/chat/stream?session_id=s1"),
     ("POST", "/task"),
     ("GET", "/api/openapi.json"),
-    ("GET", "/api/v1/tasks"),
+    ("GET", "/api/v1/tasks/t1/frame"),
     ("POST", "/mcp"),
     ("GET", "/mcp"),
 ];
@@ -403,4 +403,37 @@ async fn a_session_tells_who_the_caller_is() {
     let session: Value = session.send().await.unwrap().json().await.unwrap();
     assert_eq!(session["name"], "ann");
     assert_eq!(session["roles"], json!(["author"]));
+}
+
+#[tokio::test]
+async fn a_client_whose_body_was_not_read_is_told_that_its_connection_ends() {
+    let gateway = TestGateway::start().await;
+    // Refused for the form of its body, for its caller, and for its origin.
+    let refused = [
+        ("/task", "text/plain", TOKEN, None, 400),
+        ("/task", "application/json", "wrong", None, 401),
+        (
+            "/task",
+            "application/json",
+            TOKEN,
+            Some("https://evil.example"),
+            403,
+        ),
+    ];
+    for (path, media_type, token, origin, status) in refused {
+        let request = gateway
+            .post(path)
+            .bearer_auth(token)
+            .header(header::CONTENT_TYPE, media_type);
+        let request = origin.into_iter().fold(request, |request, origin| {
+            request.header(header::ORIGIN, origin)
+        });
+        let response = request.body("{}").send().await.unwrap();
+        assert_eq!(response.status(), status);
+        let close = response.headers().get(header::CONNECTION);
+        assert_eq!(close.unwrap(), "close", "{status}");
+    }
+    let without_body = gateway.get("/api/v1/tasks").send().await.unwrap();
+    assert_eq!(without_body.status(), 401);
+    assert_eq!(without_body.headers().get(header::CONNECTION), None);
 }
