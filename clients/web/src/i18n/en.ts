@@ -295,6 +295,8 @@ export const english = {
   "suggestion.find.goal": "Open editor, type \"apples, tea, bread\", press ctrl+f, then type \"tea\"",
   "suggestion.find.title": "Find a word",
   "suggestions": "Suggestions",
+  "keys": "Keys",
+  "keys.hint": "Keys that your browser keeps for itself, or that your keyboard lacks",
   "takeOver": "Take over",
   "takeOver.active": "You have the desktop",
   "takeOver.by": "{user} has the desktop",

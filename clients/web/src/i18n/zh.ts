@@ -297,6 +297,8 @@ export const chinese: Readonly<Record<Key, string>> = {
   "suggestion.find.goal": "打开 editor，输入“苹果、茶、面包”，按 Ctrl+F，然后输入“茶”",
   "suggestion.find.title": "查找文字",
   "suggestions": "建议",
+  "keys": "按键",
+  "keys.hint": "浏览器自己占用的按键，或您的键盘上没有的按键",
   "takeOver": "接管",
   "takeOver.active": "桌面由您操作",
   "takeOver.by": "桌面由 {user} 操作",

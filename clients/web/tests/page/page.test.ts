@@ -803,6 +803,62 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByText("Stopped", { exact: true }).waitFor();
   });
 
+  test("on a phone, a desktop is used with taps, a long press, two fingers, and keys that the phone lacks", async () => {
+    const { page, send } = bound(await open({ viewport: PHONE, hasTouch: true, isMobile: true }));
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin: stack.address });
+    await send("Open editor, then wait 60 seconds");
+    await page.getByRole("button", { name: /wait 60 seconds/ }).waitFor();
+    await page.getByRole("button", { name: "Take over" }).click();
+    const surface = page.locator("[data-state=open]");
+    await surface.waitFor();
+    const screen = page.getByRole("img", { name: "Live screen" });
+    const remember = (): Promise<void> => screen.evaluate((canvas: HTMLCanvasElement) => {
+      Object.assign(window, { remembered: canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data });
+    });
+    const changedPixels = (): Promise<number> => screen.evaluate((canvas: HTMLCanvasElement) => {
+      const { remembered } = window as unknown as { remembered: Uint8ClampedArray };
+      const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+      return data.filter((value, index) => index % 4 === 0 && Math.abs(value - (remembered[index] ?? 0)) > 40).length;
+    });
+    await surface.scrollIntoViewIfNeeded();
+    const box = (await surface.boundingBox())!;
+    const [x, y] = [box.x + box.width / 4, box.y + box.height / 2];
+    await page.touchscreen.tap(x, y);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("TEXTAREA");
+    const press = async (name: string): Promise<void> => {
+      await page.getByRole("button", { name: "Keys", exact: true }).click();
+      await page.getByRole("menuitem", { name, exact: true }).click();
+    };
+    await press("Ctrl+A");
+    await surface.locator("textarea").focus();
+    await page.keyboard.insertText("by touch\n".repeat(60));
+    await page.keyboard.press("Control+a");
+    await page.evaluate(() => navigator.clipboard.writeText("mine"));
+    await page.keyboard.press("Control+c");
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe("by touch\n".repeat(60));
+
+    const browser = await page.context().newCDPSession(page);
+    const touches = (type: "touchStart" | "touchMove" | "touchEnd", ...points: [number, number][]): Promise<unknown> =>
+      browser.send("Input.dispatchTouchEvent", { type, touchPoints: points.map(([px, py], id) => ({ x: px, y: py, id })) });
+    // Two fingers that move down show what is above.
+    await remember();
+    await touches("touchStart", [x, y]);
+    await touches("touchStart", [x, y], [x + 60, y]);
+    for (let step = 1; step <= 6; step++) await touches("touchMove", [x, y + 15 * step], [x + 60, y + 15 * step]);
+    await touches("touchEnd");
+    await expect.poll(changedPixels).toBeGreaterThan(100);
+    // The menu of the editor comes with the right button.
+    await page.waitForTimeout(500);
+    await remember();
+    await touches("touchStart", [x, y]);
+    await expect.poll(changedPixels).toBeGreaterThan(300);
+    await touches("touchEnd");
+    await press("Escape");
+    await page.getByRole("button", { name: "Hand back" }).click();
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
+    await page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
   test("a follow-up continues the conversation, which is found again", async () => {
     const { page, send } = bound(await open());
     const word = `find${Date.now()}`;

@@ -9,6 +9,7 @@ import { copyFromDesktop, type CopyResult } from "@/lib/copy-from-desktop.ts";
 import { isCopyChord, meaningOf } from "@/model/keyboard.ts";
 import { clickOrDrag, modifiersOf } from "@/model/modified-press.ts";
 import { PressCounter } from "@/model/presses.ts";
+import { TouchGestures, type Place, type TouchMeaning } from "@/model/touch.ts";
 import { COPY_WORDS } from "./copy-words.ts";
 
 interface OperateSurfaceProps {
@@ -42,6 +43,9 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
   const scrolled = useRef({ x: 0, y: 0 });
   const presses = useRef(new PressCounter());
   const modified = useRef<Modified>(undefined);
+  const surface = useRef<HTMLDivElement>(null);
+  const onTouch = useRef<(meaning: TouchMeaning) => void>(undefined);
+  const touches = useRef(new TouchGestures((meaning) => onTouch.current?.(meaning)));
   const [state, setState] = useState<OperationState>({ kind: "connecting" });
   const [latency, setLatency] = useState<number>();
   const [failure, setFailure] = useState("");
@@ -75,13 +79,36 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
     );
   }
 
-  const pointOf = (event: { clientX: number; clientY: number; currentTarget: Element }): [number, number] => {
-    const box = event.currentTarget.getBoundingClientRect();
+  const pointOf = (place: Place): [number, number] => {
+    const box = surface.current?.getBoundingClientRect() ?? new DOMRect(0, 0, 1, 1);
     const along = (offset: number, length: number, pixels: number): number =>
       Math.min(pixels - 1, Math.max(0, Math.round((offset / length) * pixels)));
-    return [along(event.clientX - box.left, box.width, width), along(event.clientY - box.top, box.height, height)];
+    return [along(place.clientX - box.left, box.width, width), along(place.clientY - box.top, box.height, height)];
+  };
+  onTouch.current = (meaning) => {
+    const at = pointAt(...pointOf(meaning.at));
+    switch (meaning.kind) {
+      case "tap": {
+        // Shows the keyboard of a phone, which only a touch may do.
+        keyboard.current?.focus({ preventScroll: true });
+        const { clientX, clientY, timeStamp } = meaning.at;
+        const count = presses.current.count({ button: 0, clientX, clientY, timeStamp });
+        operation.current?.send({ case: "click", value: { at, button: MouseButton.LEFT, count } });
+        break;
+      }
+      case "longPress": return operation.current?.send({ case: "click", value: { at, button: MouseButton.RIGHT, count: 1 } });
+      case "press": return operation.current?.send({ case: "mouseDown", value: { at, button: MouseButton.LEFT } });
+      case "release": return operation.current?.send({ case: "mouseUp", value: { at, button: MouseButton.LEFT } });
+      case "move": return operation.current?.move(...pointOf(meaning.at));
+      // The content follows the fingers: the wheel turns the other way.
+      case "scroll": return scroll(meaning.at, -meaning.x, -meaning.y);
+    }
   };
   const onPointerDown = (event: PointerEvent): void => {
+    if (event.pointerType === "touch") {
+      event.currentTarget.setPointerCapture(event.pointerId);
+      return touches.current.down(touchOf(event));
+    }
     const button = BUTTONS[event.button];
     if (button === undefined) return;
     event.preventDefault();
@@ -98,6 +125,7 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
     else operation.current?.send({ case: "mouseDown", value: { at, button } });
   };
   const onPointerUp = (event: PointerEvent): void => {
+    if (event.pointerType === "touch") return touches.current.up(touchOf(event));
     const button = BUTTONS[event.button];
     if (button === undefined) return;
     if (modified.current !== undefined) {
@@ -110,19 +138,24 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
     operation.current?.send({ case: "mouseUp", value: { at: pointAt(...pointOf(event)), button } });
   };
   const onPointerMove = (event: PointerEvent): void => {
+    if (event.pointerType === "touch") return touches.current.move(touchOf(event));
     if (modified.current === undefined) operation.current?.move(...pointOf(event));
     else if (modified.current.path.length < MAX_DRAG_POINTS) modified.current.path.push(pointOf(event));
   };
   const onWheel = (event: WheelEvent): void => {
     const scale = event.deltaMode === 0 ? 1 : LINE_PIXELS;
-    scrolled.current.x += event.deltaX * scale;
-    scrolled.current.y += event.deltaY * scale;
+    scroll(event, event.deltaX * scale, event.deltaY * scale);
+  };
+  /** Turns the wheel by these pixels, as soon as they make a notch. */
+  const scroll = (at: Place, byX: number, byY: number): void => {
+    scrolled.current.x += byX;
+    scrolled.current.y += byY;
     const { x, y } = scrolled.current;
     if (Math.abs(x) < SCROLL_STEP_PIXELS && Math.abs(y) < SCROLL_STEP_PIXELS) return;
     scrolled.current = { x: 0, y: 0 };
     // At least one notch, which is what a step of a mouse wheel is.
     const notches = (pixels: number): number => (Math.abs(pixels) < SCROLL_STEP_PIXELS ? 0 : Math.sign(pixels) * Math.max(1, Math.round(Math.abs(pixels) / 120)));
-    operation.current?.send({ case: "scroll", value: { at: pointAt(...pointOf(event)), unit: ScrollUnit.NOTCHES, x: notches(x), y: notches(y) } });
+    operation.current?.send({ case: "scroll", value: { at: pointAt(...pointOf(at)), unit: ScrollUnit.NOTCHES, x: notches(x), y: notches(y) } });
   };
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
     // Neither the page nor its shortcuts take part.
@@ -166,12 +199,16 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
 
   return (
     <div
+      ref={surface}
       className={cn("group absolute inset-0 touch-none ring-2 ring-transparent ring-inset", focused ? "cursor-none ring-warning" : "cursor-pointer")}
       data-state={state.kind}
       onPointerDown={onPointerDown}
       onPointerUp={onPointerUp}
       onPointerMove={onPointerMove}
+      onPointerCancel={(event) => event.pointerType === "touch" && touches.current.cancel(touchOf(event))}
       onWheel={onWheel}
+      // After a tap, browsers send the presses of a mouse, too, which would take the focus from the keyboard.
+      onMouseDown={(event) => event.preventDefault()}
       onContextMenu={(event) => event.preventDefault()}
     >
       <textarea
@@ -192,6 +229,10 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
       </span>
     </div>
   );
+}
+
+function touchOf({ pointerId, clientX, clientY, timeStamp }: PointerEvent): { id: number; clientX: number; clientY: number; timeStamp: number } {
+  return { id: pointerId, clientX, clientY, timeStamp };
 }
 
 function statusOf(t: ReturnType<typeof useText>, state: OperationState, focused: boolean, latency: number | undefined): string {

@@ -1,6 +1,7 @@
-import { ClipboardCopy, Hand, Pause, Play, Square } from "lucide-react";
+import { ClipboardCopy, Hand, Keyboard, Pause, Play, Square } from "lucide-react";
 import { useState, type FormEvent, type ReactNode } from "react";
 import { Button } from "@/components/ui/button.tsx";
+import { Menu, MenuItem } from "@/components/ui/menu.tsx";
 import { ProblemNotice } from "@/components/ui/problem-notice.tsx";
 import { useText } from "@/i18n/index.ts";
 import { formatClock } from "@/lib/format.ts";
@@ -94,6 +95,7 @@ function HandBackForm({ task }: { readonly task: TaskView }): ReactNode {
           aria-label={t("takeOver.note")}
           className="h-9 min-w-40 flex-1 basis-full rounded-lg border border-input bg-card px-3 text-sm placeholder:text-muted-foreground sm:basis-0"
         />
+        <KeysMenu />
         <CopyButton />
         <Button type="submit" variant="primary" className="grow sm:grow-0" disabled={handing.busy}>{t("handBack")}</Button>
       </div>
@@ -115,5 +117,26 @@ function CopyButton(): ReactNode {
       <Button className="grow sm:grow-0" disabled={operation === undefined} onClick={() => void copy()} title={t("copy.hint")}><ClipboardCopy />{t("copy")}</Button>
       {result && <p role="status" className="order-last basis-full text-[0.8125rem] text-muted-foreground">{t(COPY_WORDS[result])}</p>}
     </>
+  );
+}
+
+/** Keys that browsers keep for themselves, or that the keyboard of a phone lacks. */
+const OFFERED_KEYS: readonly (readonly string[])[] = [
+  ["escape"], ["tab"], ["delete"], ["ctrl", "a"], ["ctrl", "z"], ["ctrl", "w"], ["ctrl", "t"], ["ctrl", "n"], ["ctrl", "tab"], ["alt", "tab"], ["f11"],
+];
+
+/** Presses keys on the desktop that cannot be typed here. */
+function KeysMenu(): ReactNode {
+  const t = useText();
+  const operation = useOperation((state) => state.operation);
+  const trigger = <Button className="grow sm:grow-0" disabled={operation === undefined} title={t("keys.hint")}><Keyboard />{t("keys")}</Button>;
+  return (
+    <Menu trigger={trigger} side="top" align="start">
+      {OFFERED_KEYS.map((keys) => (
+        <MenuItem key={keys.join("+")} onSelect={() => operation?.send({ case: "keyChord", value: { keys: [...keys], repeat: 1 } })}>
+          {keys.map((key) => key.charAt(0).toUpperCase() + key.slice(1)).join("+")}
+        </MenuItem>
+      ))}
+    </Menu>
   );
 }
