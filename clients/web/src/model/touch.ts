@@ -12,16 +12,16 @@ export interface Touch {
   readonly timeStamp: number;
 }
 
-export interface Place {
+export interface PagePoint {
   readonly clientX: number;
   readonly clientY: number;
 }
 
-/** What the touches mean. `scroll` has pixels by which the content follows the fingers. */
+/** Meaning of the touches. `scroll` has pixels by which the content follows the fingers. */
 export type TouchMeaning =
   | { readonly kind: "tap"; readonly at: Touch }
-  | { readonly kind: "longPress" | "press" | "move" | "release"; readonly at: Place }
-  | { readonly kind: "scroll"; readonly at: Place; readonly x: number; readonly y: number };
+  | { readonly kind: "longPress" | "press" | "move" | "release"; readonly at: PagePoint }
+  | { readonly kind: "scroll"; readonly at: PagePoint; readonly x: number; readonly y: number };
 
 // As phones do by default.
 export const LONG_PRESS_MS = 500;

@@ -65,7 +65,7 @@ pub(super) enum CallPermission {
     Refused(String),
 }
 
-/// Whether the pointer is where it rests while an approval is requested and used.
+/// State of the pointer that rests on a target while an approval is requested and used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PointerRest {
     Due,

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_the_budget_is_counted() {
+    fn calls_beyond_the_budget_are_counted() {
         let calls = || (0..5).map(|number| call(&format!("Call{number}")));
         assert_eq!(
             outcomes(&entries(calls().collect(), 7, 3)),

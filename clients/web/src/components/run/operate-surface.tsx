@@ -9,7 +9,7 @@ import { copyFromDesktop, type CopyResult } from "@/lib/copy-from-desktop.ts";
 import { isCopyChord, meaningOf } from "@/model/keyboard.ts";
 import { clickOrDrag, modifiersOf } from "@/model/modified-press.ts";
 import { PressCounter } from "@/model/presses.ts";
-import { TouchGestures, type Place, type TouchMeaning } from "@/model/touch.ts";
+import { TouchGestures, type PagePoint, type TouchMeaning } from "@/model/touch.ts";
 import { COPY_WORDS } from "./copy-words.ts";
 
 interface OperateSurfaceProps {
@@ -79,7 +79,7 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
     );
   }
 
-  const pointOf = (place: Place): [number, number] => {
+  const pointOf = (place: PagePoint): [number, number] => {
     const box = surface.current?.getBoundingClientRect() ?? new DOMRect(0, 0, 1, 1);
     const along = (offset: number, length: number, pixels: number): number =>
       Math.min(pixels - 1, Math.max(0, Math.round((offset / length) * pixels)));
@@ -147,7 +147,7 @@ export function OperateSurface({ task, width, height }: OperateSurfaceProps): Re
     scroll(event, event.deltaX * scale, event.deltaY * scale);
   };
   /** Turns the wheel by these pixels, as soon as they make a notch. */
-  const scroll = (at: Place, byX: number, byY: number): void => {
+  const scroll = (at: PagePoint, byX: number, byY: number): void => {
     scrolled.current.x += byX;
     scrolled.current.y += byY;
     const { x, y } = scrolled.current;
