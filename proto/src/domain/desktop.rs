@@ -1,6 +1,6 @@
 //! Desktops and leases on them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use super::id::{DesktopEpoch, DesktopName, DisplayId};
@@ -28,6 +28,16 @@ pub struct Desktop {
     pub display: Option<DisplayId>,
     pub platform: Platform,
     pub labels: BTreeMap<String, String>,
+    /// Tenants whose tasks may use it. Empty admits all.
+    pub tenants: BTreeSet<String>,
+}
+
+impl Desktop {
+    /// Returns whether tasks of a tenant may use it.
+    #[must_use]
+    pub fn admits(&self, tenant: &str) -> bool {
+        self.tenants.is_empty() || self.tenants.contains(tenant)
+    }
 }
 
 /// The exclusive right to act on a display.

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use clap::Parser as _;
 use motorium_executor::{Config, Settings};
@@ -10,7 +11,10 @@ use motorium_kit::{Error, config, server, telemetry};
 use motorium_proto::FILE_DESCRIPTOR_SET;
 use motorium_proto::service::ExecutorServer;
 use motorium_proto::v1::executor::executor_service_server::SERVICE_NAME;
-use motorium_store::audit::RefusalRecorder;
+use motorium_store::audit::{AuditLog, RefusalRecorder};
+
+/// Interval at which old records of the audit log are removed.
+const AUDIT_RETENTION_INTERVAL: Duration = Duration::from_secs(3600);
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
@@ -39,6 +43,9 @@ async fn run() -> Result<(), Error> {
     let audit = audit.map_err(Error::service)?;
     let shutdown = Shutdown::on_signals()?;
     let refusals = RefusalRecorder::start(audit.clone());
+    if let Some(keep) = settings.audit_retention {
+        tokio::spawn(shorten(audit.clone(), keep.0, shutdown.clone()));
+    }
     let config = resolve(&loaded)?.audited(audit);
     let started = config.start().await.map_err(Error::service)?;
     let executor = Arc::clone(&started.service);
@@ -56,6 +63,23 @@ async fn run() -> Result<(), Error> {
     running.join().await?;
     executor.close().await;
     Ok(())
+}
+
+/// Removes old records of the audit log, now and every hour.
+async fn shorten(audit: AuditLog, keep: Duration, shutdown: Shutdown) {
+    loop {
+        match audit.remove_older(keep, SystemTime::now()).await {
+            Ok(0) => {}
+            Ok(files) => tracing::info!(files, "old files of the audit log were removed"),
+            Err(error) => {
+                tracing::warn!(%error, "the audit log cannot be shortened; it is tried again later");
+            }
+        }
+        tokio::select! {
+            () = shutdown.draining() => return,
+            () = tokio::time::sleep(AUDIT_RETENTION_INTERVAL) => {}
+        }
+    }
 }
 
 fn resolve(loaded: &config::LayeredConfig) -> Result<Config, Error> {

@@ -181,8 +181,14 @@ impl Executor for ExecutorService {
     }
 
     async fn release_desktop(&self, request: ReleaseRequest) -> Result<()> {
+        let caller = caller()?;
         let desktop = self.desktop(Some(&request.display))?;
-        Ok(desktop.release(request.epoch).await?)
+        let released = desktop.release(request.epoch);
+        if is_service(&caller) {
+            return Ok(released.await?);
+        }
+        let call = AuditedCall::of(caller, "ReleaseDesktop", desktop.display());
+        audited::make(&self.audit, call, |()| "OK", released).await
     }
 
     async fn perform(&self, request: PerformRequest) -> Result<ActionOutcome> {
@@ -211,7 +217,15 @@ impl Executor for ExecutorService {
     }
 
     async fn fence_action(&self, request: FenceRequest) -> Result<ActionProgress> {
-        Ok(self.desktop(Some(&request.display))?.fence(request).await?)
+        let caller = caller()?;
+        let desktop = self.desktop(Some(&request.display))?;
+        let call = AuditedCall::of(caller.clone(), "FenceAction", desktop.display())
+            .on("actions", request.action_id.as_str());
+        let fenced = desktop.fence(request);
+        if is_service(&caller) {
+            return Ok(fenced.await?);
+        }
+        audited::make(&self.audit, call, |_| "OK", fenced).await
     }
 
     async fn release_all(&self, display: Option<DisplayId>) -> Result<Vec<String>> {

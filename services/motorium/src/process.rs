@@ -3,7 +3,7 @@
 //! Each is the same object that its own binary serves. The Orchestrator calls the others directly, and each is also
 //! served on its own port, so that clients see no difference.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -693,5 +693,6 @@ fn desktop(display: &str, platform: Platform) -> Desktop {
         display: Some(DisplayId::new(display)),
         platform,
         labels: BTreeMap::new(),
+        tenants: BTreeSet::new(),
     }
 }

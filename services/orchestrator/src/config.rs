@@ -5,7 +5,7 @@
 mod attempts;
 mod max_limits;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -296,6 +296,9 @@ pub struct DesktopSettings {
     /// Labels that a task's desktop selector can match.
     #[schemars(example = BTreeMap::from([("room", "office")]))]
     pub labels: BTreeMap<String, String>,
+    /// Tenants whose tasks may use it, and whose callers see it. Empty admits all.
+    #[schemars(example = ["acme"])]
+    pub tenants: BTreeSet<String>,
 }
 
 impl Default for DesktopSettings {
@@ -307,6 +310,7 @@ impl Default for DesktopSettings {
             display: None,
             platform: PlatformSetting::Linux,
             labels: BTreeMap::new(),
+            tenants: BTreeSet::new(),
         }
     }
 }
@@ -537,6 +541,7 @@ fn desktop(name: &str, settings: DesktopSettings) -> Result<Desktop, FieldError>
         display: settings.display.map(DisplayId::new),
         platform: settings.platform.into(),
         labels: settings.labels,
+        tenants: settings.tenants,
     })
 }
 

@@ -161,6 +161,7 @@ async fn open(count: usize, folder: &std::path::Path) -> Vec<PlaybackDesktop> {
             display: Some(DisplayId::new(display)),
             platform: Platform::Linux,
             labels: [].into(),
+            tenants: [].into(),
         };
         let ports = Ports {
             perception: perception.clone(),

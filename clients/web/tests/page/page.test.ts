@@ -859,6 +859,47 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByText("Stopped", { exact: true }).waitFor();
   });
 
+  test("each value that was read has its step, which is shown by a press, and a long table says what it leaves out", async () => {
+    const { page } = await open({}, BLANK);
+    const log = new Log().add({ case: "created", value: { task: { goal: "goal" } } }, 0, TaskState.PENDING).step(1).step(2);
+    const many = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`row ${index}`, index]));
+    log.add({ case: "extracted", value: { json: JSON.stringify({ total: "12.50 €", items: ["pen"] }) } }, 1);
+    log.add({ case: "extracted", value: { json: JSON.stringify(many) } }, 2);
+    log.add({ case: "succeeded", value: { answer: "done" } }, 2, TaskState.SUCCEEDED);
+    await replay(page, log);
+    await page.goto(`${stack.address}/#/tasks/t`);
+    const rows = page.locator("table tbody tr");
+    await expect.poll(() => rows.first().locator("td").allTextContents()).toEqual(["total", "12.50 €", "Step 1"]);
+    expect(await rows.nth(1).locator("td").allTextContents()).toEqual(["items.0", "pen", "Step 1"]);
+    expect(await rows.count()).toBe(50);
+    await page.getByText("12 more values are in the export of the task").waitFor();
+    await rows.nth(2).getByRole("button", { name: "Step 2" }).click();
+    await page.getByRole("img", { name: /^Screen in step 2/ }).waitFor();
+  });
+
+  test("a live screen is streamed only while it can be seen", async () => {
+    const { page, send } = bound(await open());
+    let streams = 0;
+    page.on("websocket", (socket) => {
+      if (!/\/live(\/|\?|$)/.test(new URL(socket.url()).pathname)) return;
+      streams += 1;
+      socket.on("close", () => streams -= 1);
+    });
+    await send("wait 60 seconds");
+    await page.getByRole("img", { name: "Live screen" }).waitFor();
+    await expect.poll(() => streams).toBe(1);
+    const hide = (hidden: boolean): Promise<void> => page.evaluate((value) => {
+      Object.defineProperty(document, "hidden", { value, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+    await hide(true);
+    await expect.poll(() => streams).toBe(0);
+    await hide(false);
+    await expect.poll(() => streams).toBe(1);
+    await page.getByText("Live", { exact: true }).first().waitFor();
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
+  });
+
   test("a follow-up continues the conversation, which is found again", async () => {
     const { page, send } = bound(await open());
     const word = `find${Date.now()}`;

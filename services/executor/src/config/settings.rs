@@ -74,6 +74,9 @@ pub struct Settings {
     /// `motorium up` uses the audit log of its Orchestrator instead. See docs/security.md.
     #[schemars(extend("format" = "path"), example = &"/var/lib/motorium/audit")]
     pub audit: Option<PathBuf>,
+    /// Time after which records of this audit log are removed, in whole files: some are kept for half as long again.
+    #[schemars(example = &"400d")]
+    pub audit_retention: Option<HumanDuration>,
     /// Journal of finished actions, which keeps an action from being performed twice.
     pub journal: JournalSettings,
     /// Settings of the driver `recording`.
@@ -105,6 +108,7 @@ impl Default for Settings {
             files: None,
             max_file_bytes: MAX_FILE_BYTES as u64,
             audit: None,
+            audit_retention: None,
             journal: JournalSettings::default(),
             recording: RecordingSettings::default(),
         }

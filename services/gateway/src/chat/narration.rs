@@ -369,7 +369,8 @@ fn with_text(data: ChatData, text: String) -> ChatData {
 }
 
 fn awaiting(data: ChatData, request: ChatRequest, text: String) -> ChatData {
-    let can_acknowledge = matches!(request, ChatRequest::ManualAction | ChatRequest::TakeOver);
+    // An approval is given or denied; everything else may be answered by "done".
+    let can_acknowledge = !matches!(request, ChatRequest::Approval);
     ChatData {
         request: Some(request),
         show_ack_button: Some(can_acknowledge),

@@ -34,9 +34,9 @@ const FRAME_HEADER: HeaderName = HeaderName::from_static("motorium-frame");
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FrameQuery {
-    /// Width that the image has at least, unless the screen is smaller. Full size without width and height.
+    /// Width of a box in which the screen is shown; the image is at least as large as it is there. Full size without width and height.
     width: Option<u32>,
-    /// Height that the image has at least, unless the screen is smaller.
+    /// Height of that box.
     height: Option<u32>,
 }
 

@@ -285,6 +285,7 @@ fn as_registered(desktop: Desktop) -> Desktop {
         display: desktop.display,
         platform: desktop.platform,
         labels: desktop.labels,
+        tenants: desktop.tenants,
         ..Desktop::default()
     }
 }

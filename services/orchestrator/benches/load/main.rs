@@ -97,6 +97,7 @@ async fn serve(
             display: Some(DisplayId::new(":1")),
             platform: Platform::Linux,
             labels: [].into(),
+            tenants: [].into(),
         };
         let ports = Ports {
             perception: simulated.clone(),

@@ -401,7 +401,9 @@ impl DesktopPool {
     ) -> Option<DesktopReservation> {
         self.with_entries(|entries| {
             let free = |entry: &&mut PooledDesktop| {
-                entry.is_free(work) && matches_selector(&entry.desktop, selector)
+                // A task that has started there goes on, whatever was changed since.
+                let admits = work == WorkKind::Resumed || entry.desktop.admits(tenant);
+                entry.is_free(work) && admits && matches_selector(&entry.desktop, selector)
             };
             let entry = entries.values_mut().find(free)?;
             entry.task = Some(task.clone());
@@ -420,7 +422,9 @@ impl DesktopPool {
     pub fn holds(&self, selector: &DesktopSelector, tenant: &str) -> Option<Vec<DesktopHold>> {
         self.with_entries(|entries| {
             let matching = entries.values();
-            let matching = matching.filter(|entry| matches_selector(&entry.desktop, selector));
+            let matching = matching.filter(|entry| {
+                entry.desktop.admits(tenant) && matches_selector(&entry.desktop, selector)
+            });
             matching.map(|entry| entry.hold(tenant)).collect()
         })
     }

@@ -81,7 +81,9 @@ impl Edge {
                 .iter()
                 .all(|(key, value)| entry.desktop.labels.get(key) == Some(value))
         };
-        let entries = self.desktops.list().into_iter().filter(labelled);
+        let visible = |entry: &PooledDesktop| is_visible(&entry.desktop, &principal);
+        let entries = self.desktops.list().into_iter();
+        let entries = entries.filter(labelled).filter(visible);
         let desktops = entries.map(|entry| message_of(entry, &principal)).collect();
         let (desktops, next_page_token) = page(desktops, request.page_size, &request.page_token)?;
         Ok(wire::ListDesktopsResponse {
@@ -139,8 +141,15 @@ impl Edge {
             return Ok(());
         };
         self.refresh_desktops().await?;
-        if self.desktops.get(name).is_none() {
-            return Err(self.desktop_not_found(name));
+        let principal = ownership::caller()?;
+        let found = self.desktops.get(name);
+        let found = found.filter(|entry| is_visible(&entry.desktop, &principal));
+        let found = found.ok_or_else(|| self.desktop_not_found(name))?;
+        // Administrators see desktops that their own tasks would never be given.
+        if !found.desktop.admits(principal.tenant()) {
+            let tenant = principal.tenant();
+            let description = format!("{name} is not for tasks of the tenant `{tenant}`");
+            return Err(FieldError::new("task.desktop_selector.desktop", description).into());
         }
         if !self.desktops.could_serve(selector) {
             let description = format!("{name} does not have all of these labels");
@@ -174,10 +183,14 @@ impl Edge {
     }
 
     fn desktop_not_found(&self, name: &DesktopName) -> Error {
+        let is_visible = |desktop: &Desktop| {
+            ownership::caller().is_ok_and(|principal| is_visible(desktop, &principal))
+        };
         let known: Vec<String> = self
             .desktops
             .list()
             .iter()
+            .filter(|entry| is_visible(&entry.desktop))
             .map(|entry| entry.desktop.name.to_string())
             .collect();
         let known = if known.is_empty() {
@@ -190,6 +203,12 @@ impl Edge {
             known,
         }
     }
+}
+
+/// Returns whether a principal sees a desktop: its tasks may use it, or it administers the deployment.
+fn is_visible(desktop: &Desktop, principal: &Principal) -> bool {
+    let mut tenants = desktop.tenants.iter();
+    desktop.tenants.is_empty() || tenants.any(|tenant| ownership::sees(principal, tenant))
 }
 
 /// Returns a desktop as a principal sees it.

@@ -132,6 +132,7 @@ impl RunSettings {
             display: self.display.clone().map(DisplayId::new),
             platform: self.platform(),
             labels: Default::default(),
+            tenants: Default::default(),
         })
     }
 
@@ -219,6 +220,7 @@ mod tests {
             display: None,
             platform: Platform::Linux,
             labels: Default::default(),
+            tenants: Default::default(),
         };
         let settings = RunSettings::of(&desktop, &RunConfig::default());
         let mut json: serde_json::Value = serde_json::from_str(&settings.json()).unwrap();

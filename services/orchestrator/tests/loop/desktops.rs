@@ -288,6 +288,7 @@ async fn local_services_serve_only_desktops_without_endpoints() {
         display: None,
         platform: Platform::Linux,
         labels: BTreeMap::new(),
+        tenants: [].into(),
     };
     for (endpoint, counts) in [(None, (1, 0)), (Some(served.url()), (1, 1))] {
         let Ok(ports) = connect(&desktop(endpoint), DesktopSource::Configured) else {

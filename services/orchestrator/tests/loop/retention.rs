@@ -45,6 +45,7 @@ fn pool(world: &Arc<SimulatedDesktop>) -> DesktopPool {
         display: None,
         platform: Platform::Linux,
         labels: BTreeMap::new(),
+        tenants: [].into(),
     };
     pool.register(desktop).unwrap();
     pool

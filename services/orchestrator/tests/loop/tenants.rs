@@ -10,6 +10,7 @@ use prost_types::FileDescriptorSet;
 use tonic::{Code, Status, Streaming};
 
 use crate::approvals::shop_with;
+use crate::desktops::{desktop_at, register};
 use crate::support::cluster::{Cluster, DESKTOP};
 use crate::support::in_time;
 use crate::support::principals::{NamedClient, SPAWNED};
@@ -20,6 +21,7 @@ const ANN: &str = "ann/acme/author+approver+viewer";
 const BOB: &str = "bob/acme/approver+viewer";
 pub(crate) const MALLORY: &str = "mallory/globex/viewer+operator+approver+author+admin+service";
 const ROOT: &str = "root/default/admin";
+const ROOT_AUTHOR: &str = "root/default/admin+author";
 
 /// Goal of the victim's task.
 const GOAL: &str = "pay the canary-71c2 invoice";
@@ -560,4 +562,68 @@ async fn a_request_id_of_another_tenant_returns_nothing_of_it() {
     }
     assert_ne!(names[0], names[1]);
     assert_eq!(names[0], names[2], "her own request is still known");
+}
+
+#[tokio::test]
+async fn a_desktop_of_one_tenant_is_neither_seen_nor_used_by_another() {
+    let cluster = Cluster::start(vec![act([click(1)])]).await;
+    let annex = common::Desktop {
+        tenants: vec!["acme".to_owned()],
+        ..desktop_at(&cluster.services.url())
+    };
+    let registered = register(&cluster, annex.clone()).await.unwrap();
+    assert_eq!(registered.tenants, ["acme"]);
+    let nobody = common::Desktop {
+        tenants: vec![String::new()],
+        ..annex.clone()
+    };
+    let refused = register(&cluster, nobody).await.unwrap_err();
+    assert!(refused.message.contains("desktop.tenants"), "{refused}");
+    let (mut ann, mut mallory) = (cluster.client_as(ANN), cluster.client_as(MALLORY));
+    let on_annex = |name: &str, label: Option<&str>| wire::Task {
+        desktop_selector: Some(wire::DesktopSelector {
+            desktop: name.to_owned(),
+            labels: label
+                .map(|place| ("place".to_owned(), place.to_owned()))
+                .into_iter()
+                .collect(),
+        }),
+        ..task_of("look around")
+    };
+
+    let listed = mallory.list_desktops(wire::ListDesktopsRequest::default());
+    let listed = listed.await.unwrap().into_inner().desktops;
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(listed[0].name, DESKTOP);
+    let by_name = create(&mut mallory, on_annex(&annex.name, None)).await;
+    let by_name = ErrorReport::from_status(&by_name.unwrap_err());
+    assert_eq!(by_name.reason, "DESKTOP_NOT_FOUND");
+    let known = by_name.message.split("known").nth(1).unwrap_or_default();
+    assert!(!known.contains("annex"), "{by_name}");
+    let by_label = create(&mut mallory, on_annex("", Some("annex"))).await;
+    let by_label = by_label.unwrap().name;
+
+    let own = create(&mut ann, on_annex("", Some("annex"))).await.unwrap();
+    let story = cluster.follow(&own.name).await;
+    assert_eq!(story.answer(), "it is done");
+    assert_eq!(cluster.get(&own.name).await.desktop, annex.name);
+    // A round of the dispatcher with a free desktop that has the label.
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    let waiting = cluster.get(&by_label).await;
+    assert_eq!(
+        (waiting.state(), waiting.desktop.as_str()),
+        (wire::task::State::Pending, "")
+    );
+    // An administrator sees it, and is told why tasks of its own tenant cannot use it.
+    let root = create(
+        &mut cluster.client_as(ROOT_AUTHOR),
+        on_annex(&annex.name, None),
+    )
+    .await;
+    let root = ErrorReport::from_status(&root.unwrap_err());
+    assert!(
+        root.message
+            .contains("not for tasks of the tenant `default`"),
+        "{root}"
+    );
 }

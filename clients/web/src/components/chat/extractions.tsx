@@ -6,8 +6,9 @@ import { select, showRun } from "@/store/selection.ts";
 /** The data that a task has read, each value with the step in which it was read. */
 export function Extractions({ task }: { readonly task: TaskView }): ReactNode {
   const t = useText();
-  const rows = task.extractions.flatMap(rowsOf);
-  if (rows.length === 0) return null;
+  const all = task.extractions.flatMap(rowsOf);
+  if (all.length === 0) return null;
+  const rows = all.slice(0, MAX_ROWS);
   return (
     <div tabIndex={0} className="overflow-x-auto rounded-xl border bg-card">
       <table className="w-full text-left text-sm">
@@ -35,6 +36,7 @@ export function Extractions({ task }: { readonly task: TaskView }): ReactNode {
           ))}
         </tbody>
       </table>
+      {all.length > rows.length && <p className="border-t px-3.5 py-2 text-[0.8125rem] text-muted-foreground">{t("extracted.more", { count: all.length - rows.length })}</p>}
     </div>
   );
 }
@@ -45,13 +47,12 @@ interface Row {
   readonly step: number;
 }
 
-// An extraction can be a whole table; the rest is in the export.
+// Extractions can be whole tables; the rest is in the export.
 const MAX_ROWS = 50;
 
 function rowsOf(extraction: Extraction): readonly Row[] {
   const rows: Row[] = [];
   const walk = (value: unknown, name: string): void => {
-    if (rows.length >= MAX_ROWS) return;
     if (value !== null && typeof value === "object") {
       for (const [key, member] of Object.entries(value)) walk(member, name === "" ? key : `${name}.${key}`);
     } else {

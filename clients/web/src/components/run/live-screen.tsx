@@ -34,7 +34,8 @@ export function LiveScreen({ source, label, className, aspect = 16 / 10, overlay
   const height = Math.round(width / ratio);
   const size = useRef({ width, height });
   size.current = { width, height };
-  const visible = width > 0;
+  const onScreen = useOnScreen(canvas);
+  const visible = width > 0 && onScreen;
 
   useEffect(() => {
     if (!visible) return;
@@ -113,6 +114,28 @@ function wordsOf(state: LiveState, t: ReturnType<typeof useText>, hasStored: boo
     case "refused": return state.problem.kind === "denied" ? t("live.denied") : t(`problem.${state.problem.kind}`);
     default: return t("live.connecting");
   }
+}
+
+// A screen that is about to be scrolled into view is there when it comes.
+const AHEAD = "200px";
+
+/** True while an element can be seen: a screen that nobody sees is not streamed, so that hundreds of desktops can be listed. */
+function useOnScreen(element: React.RefObject<HTMLElement | null>): boolean {
+  const [near, setNear] = useState(false);
+  const [hidden, setHidden] = useState(document.hidden);
+  useEffect(() => {
+    const target = element.current;
+    if (!target) return;
+    const observer = new IntersectionObserver(([entry]) => setNear(entry?.isIntersecting ?? false), { rootMargin: AHEAD });
+    observer.observe(target);
+    const onVisibility = (): void => setHidden(document.hidden);
+    document.addEventListener("visibilitychange", onVisibility);
+    return () => {
+      observer.disconnect();
+      document.removeEventListener("visibilitychange", onVisibility);
+    };
+  }, [element]);
+  return near && !hidden;
 }
 
 function useRequestedWidth(element: React.RefObject<HTMLElement | null>): number {
