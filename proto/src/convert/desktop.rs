@@ -2,17 +2,11 @@
 //!
 //! It does not check that a lease is valid: the Executor does.
 
-use std::collections::BTreeSet;
-
 use super::{non_empty, time, wire_time};
 use crate::domain::desktop::{Desktop, Lease, Platform};
 use crate::domain::id::{DesktopEpoch, DesktopName, DisplayId};
 use crate::error::FieldError;
 use crate::v1::common as wire;
-
-/// Maximum number of tenants of a desktop, and length of a name in bytes.
-const MAX_TENANTS: usize = 100;
-const MAX_TENANT_BYTES: usize = 256;
 
 impl TryFrom<wire::Lease> for Lease {
     type Error = FieldError;
@@ -64,16 +58,6 @@ pub(super) fn platform(number: i32) -> Platform {
     }
 }
 
-/// Checks the tenants of a desktop. An empty name would admit nobody, which no operator means.
-fn tenants(names: Vec<String>) -> Result<BTreeSet<String>, FieldError> {
-    let is_name = |name: &String| !name.is_empty() && name.len() <= MAX_TENANT_BYTES;
-    if names.len() > MAX_TENANTS || !names.iter().all(is_name) {
-        let text = format!("give at most {MAX_TENANTS} names of 1 to {MAX_TENANT_BYTES} bytes");
-        return Err(FieldError::new("tenants", text));
-    }
-    Ok(names.into_iter().collect())
-}
-
 impl TryFrom<wire::Desktop> for Desktop {
     type Error = FieldError;
 
@@ -85,7 +69,8 @@ impl TryFrom<wire::Desktop> for Desktop {
             display: non_empty(desktop.display).map(DisplayId::new),
             platform: platform(desktop.platform),
             labels: desktop.labels.into_iter().collect(),
-            tenants: tenants(desktop.tenants)?,
+            tenants: Desktop::tenants(desktop.tenants)
+                .map_err(|problem| FieldError::new("tenants", problem))?,
         })
     }
 }

@@ -32,7 +32,26 @@ pub struct Desktop {
     pub tenants: BTreeSet<String>,
 }
 
+/// Maximum number of tenants of a desktop, and length of a name in bytes.
+const MAX_TENANTS: usize = 100;
+const MAX_TENANT_BYTES: usize = 256;
+
 impl Desktop {
+    /// Checks names of tenants.
+    ///
+    /// # Errors
+    /// A description of what is wrong. An empty name would admit nobody, which no operator means.
+    pub fn tenants(names: impl IntoIterator<Item = String>) -> Result<BTreeSet<String>, String> {
+        let names: BTreeSet<String> = names.into_iter().collect();
+        let is_name = |name: &String| !name.is_empty() && name.len() <= MAX_TENANT_BYTES;
+        match names.len() <= MAX_TENANTS && names.iter().all(is_name) {
+            true => Ok(names),
+            false => Err(format!(
+                "give at most {MAX_TENANTS} names of 1 to {MAX_TENANT_BYTES} bytes"
+            )),
+        }
+    }
+
     /// Returns whether tasks of a tenant may use it.
     #[must_use]
     pub fn admits(&self, tenant: &str) -> bool {

@@ -168,7 +168,8 @@ pub(crate) async fn check_request(
         Err(error) => error.into_response(),
     };
     // The body may not have been read, and then the connection cannot be used again: its client has to know.
-    if may_leave_body && response.status().is_client_error() {
+    let is_refused = response.status().is_client_error() || response.status().is_server_error();
+    if may_leave_body && is_refused {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(header::CONNECTION, close);
     }

@@ -541,7 +541,8 @@ fn desktop(name: &str, settings: DesktopSettings) -> Result<Desktop, FieldError>
         display: settings.display.map(DisplayId::new),
         platform: settings.platform.into(),
         labels: settings.labels,
-        tenants: settings.tenants,
+        tenants: Desktop::tenants(settings.tenants)
+            .map_err(|problem| FieldError::new(format!("{field}.tenants"), problem))?,
     })
 }
 

@@ -121,7 +121,7 @@ export const english = {
   "send.uncertain": "It may not have arrived. Trying again does not send it twice.",
   "takeOver.someone": "Another person has the desktop",
   "transcript": "Transcript",
-  "extracted.more": "{count} more values are in the export of the task",
+  "extracted.more": "Values that are in the export of the task only: {count}",
   "extracted.name": "Name",
   "extracted.read": "Read in",
   "extracted.value": "Value",

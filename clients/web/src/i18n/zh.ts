@@ -123,7 +123,7 @@ export const chinese: Readonly<Record<Key, string>> = {
   "send.uncertain": "可能没有送达。重试不会重复发送。",
   "takeOver.someone": "桌面由他人操作",
   "transcript": "对话记录",
-  "extracted.more": "另有 {count} 个值，见任务的导出文件",
+  "extracted.more": "仅见于任务导出文件的值：{count}",
   "extracted.name": "名称",
   "extracted.read": "读取于",
   "extracted.value": "值",

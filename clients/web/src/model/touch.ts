@@ -40,6 +40,8 @@ export class TouchGestures {
   constructor(private readonly mean: (meaning: TouchMeaning) => void) {}
 
   down(touch: Touch): void {
+    // A drag is of one finger.
+    if (this.state.kind === "dragging") return;
     this.touches.set(touch.id, touch);
     if (this.touches.size === 1) {
       this.state = { kind: "waiting", start: touch };

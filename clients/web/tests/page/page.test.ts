@@ -872,7 +872,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await expect.poll(() => rows.first().locator("td").allTextContents()).toEqual(["total", "12.50 €", "Step 1"]);
     expect(await rows.nth(1).locator("td").allTextContents()).toEqual(["items.0", "pen", "Step 1"]);
     expect(await rows.count()).toBe(50);
-    await page.getByText("12 more values are in the export of the task").waitFor();
+    await page.getByText("Values that are in the export of the task only: 12").waitFor();
     await rows.nth(2).getByRole("button", { name: "Step 2" }).click();
     await page.getByRole("img", { name: /^Screen in step 2/ }).waitFor();
   });
@@ -895,6 +895,11 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await hide(true);
     await expect.poll(() => streams).toBe(0);
     await hide(false);
+    await expect.poll(() => streams).toBe(1);
+    const move = (by: string): Promise<void> => page.locator("[data-run]").evaluate((run, value) => void ((run as HTMLElement).style.transform = value), by);
+    await move("translateY(5000px)");
+    await expect.poll(() => streams).toBe(0);
+    await move("");
     await expect.poll(() => streams).toBe(1);
     await page.getByText("Live", { exact: true }).first().waitFor();
     await page.getByRole("button", { name: "Stop", exact: true }).click();

@@ -44,6 +44,17 @@ test("a finger that moves drags from where it came down", () => {
   expect(short()).toEqual(["press 100,50", "move 120,50", "move 140,60", "release 140,60"]);
 });
 
+test("a second finger does not take part in a drag", () => {
+  gestures.down(touch(100, 50));
+  gestures.move(touch(120, 50));
+  gestures.down(touch(300, 300, 2));
+  gestures.move(touch(320, 300, 2));
+  gestures.up(touch(320, 300, 2));
+  gestures.move(touch(140, 50));
+  gestures.up(touch(140, 50));
+  expect(short()).toEqual(["press 100,50", "move 120,50", "move 140,50", "release 140,50"]);
+});
+
 test("two fingers scroll, and press nothing, also not with the finger that stays", () => {
   gestures.down(touch(100, 200));
   gestures.down(touch(160, 200, 2));

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use motorium_kit::config::ListenAddress;
+use motorium_kit::config::{HumanDuration, ListenAddress};
 use motorium_proto::domain::action::ActionKind;
 use motorium_proto::domain::id::DisplayId;
 use motorium_store::audit::AuditLog;
@@ -30,6 +30,9 @@ pub(crate) use settings::folder_name;
 pub use settings::{
     DEFAULT_PORT, JournalSettings, RecordingSettings, Region, RuleSettings, Settings,
 };
+
+/// Minimum age at which records of the audit log are removed, as at the Orchestrator.
+const MIN_AUDIT_RETENTION: Duration = Duration::from_secs(24 * 3600);
 
 /// A configuration error.
 #[derive(Debug, thiserror::Error)]
@@ -108,6 +111,7 @@ impl Config {
         let applications: BTreeSet<String> = settings.applications.keys().cloned().collect();
         let files = settings.files_folder(data);
         let displays = displays(settings.displays, &environment);
+        check_audit_retention(settings.audit_retention)?;
         Ok(Self {
             fixed: StaticConfig {
                 listen: settings.listen,
@@ -242,6 +246,17 @@ fn driver_kind(name: &str) -> Result<DriverKind, Error> {
 }
 
 /// Validates a scale.
+/// Checks the age at which records of the audit log are removed: less than a day would leave no time to look at them.
+fn check_audit_retention(keep: Option<HumanDuration>) -> Result<(), Error> {
+    match keep {
+        Some(keep) if keep.0 < MIN_AUDIT_RETENTION => Err(Error::InvalidValue {
+            key: "audit_retention",
+            problem: format!("{keep} is too short; give at least 24h, or leave it out"),
+        }),
+        _ => Ok(()),
+    }
+}
+
 fn scale(written: Option<f64>) -> Result<Option<f64>, Error> {
     // As for `perception.scale`. A value beyond it is a percentage or a number of dots per inch.
     if written.is_none_or(|scale| (0.1..=16.0).contains(&scale)) {
@@ -486,6 +501,10 @@ mod tests {
             "executor.scale: 150 is not a scale; use capture pixels per input coordinate",
         );
         check_refused("scale = 0", "executor.scale: 0 is not a scale");
+        check_refused(
+            "audit_retention = \"1m\"",
+            "executor.audit_retention: 1m is too short; give at least 24h",
+        );
         check_refused(
             "rules.max_actions_per_second = -1",
             "executor.rules.max_actions_per_second",

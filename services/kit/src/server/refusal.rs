@@ -18,7 +18,7 @@ pub struct RefusedCall {
     pub reason: String,
 }
 
-/// Is told of refused calls.
+/// Observer of refused calls.
 pub trait RefusalObserver: fmt::Debug + Send + Sync {
     /// Must not block: the caller waits for its answer, and may make such calls as fast as it can.
     fn refused(&self, call: RefusedCall);

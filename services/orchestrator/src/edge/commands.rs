@@ -138,7 +138,8 @@ impl Edge {
             owner.tenant = self.session(&session).await?.tenant;
         }
         let spec = TaskSpec::from_wire(name.clone(), uid.to_string(), owner, message, self.limits)?;
-        self.check_selector(&spec.selector).await?;
+        self.check_selector(&spec.selector, &spec.owner.tenant)
+            .await?;
         self.check_uploads("task.attachments", &spec.attachments)
             .await?;
         self.tools.check(&spec.tool_endpoints)?;

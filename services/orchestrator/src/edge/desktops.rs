@@ -135,8 +135,13 @@ impl Edge {
         self.refresh_desktops().await
     }
 
-    /// Returns an error if the selector names an unknown desktop, or one that lacks the required labels.
-    pub(super) async fn check_selector(&self, selector: &DesktopSelector) -> Result<(), Error> {
+    /// Returns an error if the selector of a task of this tenant names an unknown desktop, one that lacks the required labels, or
+    /// one that does not admit the tenant.
+    pub(super) async fn check_selector(
+        &self,
+        selector: &DesktopSelector,
+        tenant: &str,
+    ) -> Result<(), Error> {
         let Some(name) = &selector.desktop else {
             return Ok(());
         };
@@ -145,9 +150,8 @@ impl Edge {
         let found = self.desktops.get(name);
         let found = found.filter(|entry| is_visible(&entry.desktop, &principal));
         let found = found.ok_or_else(|| self.desktop_not_found(name))?;
-        // Administrators see desktops that their own tasks would never be given.
-        if !found.desktop.admits(principal.tenant()) {
-            let tenant = principal.tenant();
+        // Administrators see desktops that a task would never be given.
+        if !found.desktop.admits(tenant) {
             let description = format!("{name} is not for tasks of the tenant `{tenant}`");
             return Err(FieldError::new("task.desktop_selector.desktop", description).into());
         }

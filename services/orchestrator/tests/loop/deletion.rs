@@ -424,5 +424,5 @@ async fn a_purge_beside_creators_loses_no_task() {
             assert_eq!(deleted.is_ok(), created == 0, "{deleted:?}");
         }
     };
-    Principal::local().scope(calls).await;
+    Box::pin(Principal::local().scope(calls)).await;
 }

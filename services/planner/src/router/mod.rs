@@ -98,7 +98,8 @@ impl DecisionTime {
     }
 
     /// Returns the time of the next backend, if this many slow ones are still to be tried, it included. Each keeps an equal
-    /// share, so that backends that hang do not use up the time of those after them. The last one may take what is left:
+    /// share, of a short time half of what is left, so that backends that hang do not use up the time of those after them. The last
+    /// one may take what is left:
     /// the caller ends it with the task.
     fn share(self, backends: usize) -> Duration {
         let now = Instant::now();

@@ -102,20 +102,21 @@ impl Budget {
 
 /// Returns at most `available` entries of calls, and of `others` of which nothing is known.
 fn entries(calls: Vec<RefusedCall>, others: u64, available: usize) -> Vec<AuditEntry> {
-    let mut numbers: BTreeMap<[String; 4], u64> = BTreeMap::new();
+    // Known callers come first: strangers must not use up the room for them.
+    let mut numbers: BTreeMap<(bool, [String; 4]), u64> = BTreeMap::new();
     for call in calls {
         let caller = call.caller.as_ref();
         let name = caller.map_or(UNKNOWN, |caller| caller.name());
         let tenant = caller.map_or("", |caller| caller.tenant());
         let method = call.method.unwrap_or_default();
         let key = [name.to_owned(), tenant.to_owned(), method, call.reason];
-        *numbers.entry(key).or_default() += 1;
+        *numbers.entry((caller.is_none(), key)).or_default() += 1;
     }
     let fits = numbers.len() + usize::from(others > 0) <= available;
     let told_apart = if fits { numbers.len() } else { available - 1 };
     let mut entries = Vec::new();
     let mut rest = others;
-    for (position, (key, number)) in numbers.into_iter().enumerate() {
+    for (position, ((_, key), number)) in numbers.into_iter().enumerate() {
         if position < told_apart {
             entries.push(entry(key, number));
         } else {

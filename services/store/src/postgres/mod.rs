@@ -101,19 +101,22 @@ pub struct PostgresStore {
 
 /// Returns what tells this database from one that its content is restored to: the server, the database, and the table, which is
 /// created anew. `None`, with a warning, if the server does not say.
-async fn identity(pool: &Pool) -> Option<String> {
+async fn identity(pool: &Pool) -> sqlx::Result<Option<String>> {
     let found = sqlx::query_scalar(
         "SELECT system_identifier || '/' || pg_database.oid || '/' || 'meta'::regclass::oid
          FROM pg_control_system(), pg_database WHERE datname = current_database()",
     );
-    let found = found.fetch_one(pool).await;
-    if let Err(error) = &found {
-        tracing::warn!(
-            %error,
-            "the database does not tell its identity; mark it as a copy after a restore, as docs/operations.md says"
-        );
+    match found.fetch_one(pool).await {
+        Ok(identity) => Ok(Some(identity)),
+        Err(error @ sqlx::Error::Database(_)) => {
+            tracing::warn!(
+                %error,
+                "the database does not tell its identity; mark it as a copy after a restore, as docs/operations.md says"
+            );
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
-    found.ok()
 }
 
 impl PostgresStore {
@@ -141,7 +144,7 @@ impl PostgresStore {
             .run(&pool)
             .await
             .map_err(|error| migration_failure(&place, error))?;
-        let identity = identity(&pool).await;
+        let identity = identity(&pool).await.map_err(failure)?;
         let generation = generation::current(&pool, identity.as_deref());
         let generation = generation.await.map_err(failure)?;
         Ok(Self {

@@ -38,8 +38,10 @@ pub(super) async fn current(writer: &Pool, identity: Option<&str>) -> sqlx::Resu
             sqlx::query("UPDATE meta SET value = $1 WHERE key = 'identity' AND value <> $1");
         let other = other.bind(identity).execute(&mut *writing).await?;
         if other.rows_affected() > 0 {
+            // Also of a copy whose tasks were not settled yet: it needs a generation of its own.
             sqlx::query(
-                "INSERT INTO meta (key, value) VALUES ('copy', 'identity') ON CONFLICT (key) DO NOTHING",
+                "INSERT INTO meta (key, value) VALUES ('copy', 'identity')
+                 ON CONFLICT (key) DO UPDATE SET value = 'identity'",
             )
             .execute(&mut *writing)
             .await?;

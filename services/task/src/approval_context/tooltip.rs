@@ -2,7 +2,7 @@
 //!
 //! Its text is no change of what was approved. Amounts and recipients in it are: values count wherever they are.
 
-use motorium_proto::domain::element::{ElementKind, ElementSource, Scene};
+use motorium_proto::domain::element::{Element, ElementKind, ElementSource, Scene};
 use motorium_proto::domain::frame::Frame;
 use motorium_proto::domain::geometry::CaptureRect;
 
@@ -19,14 +19,24 @@ const MAX_LINE_HEIGHT_PX: i32 = 40;
 /// Distance of a tooltip's text from the edge of its shadow, in pixels.
 const MARGIN_PX: i32 = 8;
 
-/// Returns whether a text that was not there when a context was read lies on its target.
+/// Returns whether a text lies on the target of a context that was not there when it was read. A tooltip may repeat the label of its
+/// button: then it is a text that reaches into the target from outside.
 #[must_use]
 pub fn is_covered(scene: &Scene, frame: &Frame, shown: &ApprovalContext) -> bool {
     let Some(target) = shown.target else {
         return false;
     };
-    new_texts(scene, frame, shown)
-        .any(|text| text.inflate(MARGIN_PX, MARGIN_PX).intersects(&target))
+    let near = |text: CaptureRect| text.inflate(MARGIN_PX, MARGIN_PX).intersects(&target);
+    let reaches_in =
+        |text: CaptureRect| text.intersects(&target) && !target.contains(text.center());
+    let texts = scene.elements.iter().filter(|element| is_text(element));
+    let mut places = texts.map(|element| bounds_on_display(element, frame));
+    new_texts(scene, frame, shown).any(near) || places.any(reaches_in)
+}
+
+fn is_text(element: &Element) -> bool {
+    let is_text = element.kind == ElementKind::Label || element.source == ElementSource::Ocr;
+    is_text && !folded(&element.content).is_empty()
 }
 
 /// Returns the areas of texts that a context does not have.
@@ -37,11 +47,8 @@ fn new_texts<'a>(
 ) -> impl Iterator<Item = CaptureRect> + 'a {
     let known: Vec<String> = shown.texts.iter().map(|text| folded(text)).collect();
     let elements = scene.elements.iter();
-    let new = elements.filter(move |element| {
-        let is_text = element.kind == ElementKind::Label || element.source == ElementSource::Ocr;
-        let text = folded(&element.content);
-        is_text && !text.is_empty() && !known.contains(&text)
-    });
+    let new = elements
+        .filter(move |element| is_text(element) && !known.contains(&folded(&element.content)));
     new.map(|element| bounds_on_display(element, frame))
 }
 

@@ -126,7 +126,7 @@ function useOnScreen(element: React.RefObject<HTMLElement | null>): boolean {
   useEffect(() => {
     const target = element.current;
     if (!target) return;
-    const observer = new IntersectionObserver(([entry]) => setNear(entry?.isIntersecting ?? false), { rootMargin: AHEAD });
+    const observer = new IntersectionObserver((entries) => setNear(entries.at(-1)?.isIntersecting ?? false), { rootMargin: AHEAD });
     observer.observe(target);
     const onVisibility = (): void => setHidden(document.hidden);
     document.addEventListener("visibilitychange", onVisibility);
