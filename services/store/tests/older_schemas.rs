@@ -101,7 +101,7 @@ async fn check(store: &dyn TaskStore, (task, events): (TaskRow, Vec<EventRow>), 
         ..ListTasks::default()
     };
     let listed = store.list_tasks(list).await.unwrap().items;
-    assert_eq!(listed, [task.clone()], "{schema}");
+    assert_eq!(listed, std::slice::from_ref(&task), "{schema}");
 
     let minute = Duration::from_secs(60);
     let now = SystemTime::now();

@@ -1,6 +1,6 @@
 //! Backends that are another Planner, hang or are overloaded: what the router does about them, from the command line to the screen.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use motorium_kit::private_file;
@@ -8,6 +8,7 @@ use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::{PageServer, serve_application};
 use motorium_tests::programs::ProgramResult;
 use motorium_tests::services::{AllInOne, Server, TestSetup};
+use tokio::time::Instant;
 
 use super::dialect::Dialect;
 use super::provider::{Fault, Provider};
