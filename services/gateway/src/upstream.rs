@@ -111,10 +111,7 @@ impl Upstream {
         {
             return Ok(address.clone());
         }
-        let full_name = format!("desktops/{name}");
-        let listed = self.list_desktops(caller).await?;
-        let desktop = listed.into_iter().find(|one| one.name == full_name);
-        let desktop = desktop.ok_or(Error::DesktopNotFound { name: full_name })?;
+        let desktop = self.get_desktop(caller, name).await?;
         let address = DesktopAddress {
             display: desktop.display,
             perception: desktop.perception_endpoint,
@@ -139,6 +136,17 @@ impl Upstream {
                 Err(Error::DesktopUnclear { names })
             }
         }
+    }
+
+    /// Returns a desktop as the Orchestrator lists it to the caller, by the last segment of its name.
+    ///
+    /// # Errors
+    /// `DESKTOP_NOT_FOUND`, or those of the call.
+    pub(crate) async fn get_desktop(&self, caller: &Caller, name: &str) -> Result<Desktop, Error> {
+        let name = format!("desktops/{name}");
+        let listed = self.list_desktops(caller).await?;
+        let desktop = listed.into_iter().find(|one| one.name == name);
+        desktop.ok_or(Error::DesktopNotFound { name })
     }
 
     /// Returns all desktops that the caller may see.

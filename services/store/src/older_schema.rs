@@ -9,7 +9,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _};
 
-/// Rewrites an SQLite database that nobody has open.
+/// Rewrites an SQLite database, which no process may have open.
 ///
 /// # Panics
 /// If it cannot be rewritten.
@@ -56,7 +56,7 @@ pub async fn rewrite_sqlite(file: &Path, schema: i64) {
     }
 }
 
-/// Rewrites a PostgreSQL database that nobody uses.
+/// Rewrites a PostgreSQL database, which no process may be connected to.
 ///
 /// # Panics
 /// If it cannot be rewritten.

@@ -79,7 +79,7 @@ async fn fill(store: &dyn TaskStore) -> (TaskRow, Vec<EventRow>) {
     store.create_task(creation()).await.unwrap();
     let minute = Duration::from_secs(60);
     let claim = store.claim(&name(), OWNER, minute, SystemTime::now()).await;
-    let epoch = claim.unwrap().expect("nobody else has it").epoch;
+    let epoch = claim.unwrap().expect("the task is unleased").epoch;
     store.append(append(epoch, b"click")).await.unwrap();
     let events = store.events(&name(), EventSeq(0), 9).await.unwrap();
     (store.get_task(&name()).await.unwrap(), events)

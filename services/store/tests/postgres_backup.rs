@@ -15,6 +15,11 @@ fn run(program: &str, arguments: &[&str]) {
     assert!(output.status.success(), "{program}: {messages}");
 }
 
+fn restore(dump: &str, database: &str, more: &[&str]) {
+    let arguments = ["--no-owner", "--exit-on-error", "--dbname", database, dump];
+    run("pg_restore", &[&arguments[..], more].concat());
+}
+
 #[tokio::test]
 async fn a_dump_is_restored_as_a_copy() {
     let server = LocalPostgres::start();
@@ -35,16 +40,7 @@ async fn a_dump_is_restored_as_a_copy() {
     let dump = folder.path().join("tasks.dump");
     let dump = dump.to_str().unwrap();
     run("pg_dump", &["--format=custom", "--file", dump, &database]);
-    run(
-        "pg_restore",
-        &[
-            "--no-owner",
-            "--exit-on-error",
-            "--dbname",
-            &new_database,
-            dump,
-        ],
-    );
+    restore(dump, &new_database, &[]);
 
     let copy = PostgresStore::open(&new_database).await.unwrap();
     assert!(copy.is_copy().await.unwrap());
@@ -58,17 +54,7 @@ async fn a_dump_is_restored_as_a_copy() {
     assert!(!copy.is_copy().await.unwrap());
 
     // Into the same database, in place of what it has.
-    run(
-        "pg_restore",
-        &[
-            "--clean",
-            "--no-owner",
-            "--exit-on-error",
-            "--dbname",
-            &database,
-            dump,
-        ],
-    );
+    restore(dump, &database, &["--clean"]);
     let set_back = PostgresStore::open(&database).await.unwrap();
     assert!(set_back.is_copy().await.unwrap());
     // A store that is opened again is none.

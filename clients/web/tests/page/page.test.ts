@@ -22,6 +22,21 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const DIST = fileURLToPath(new URL("../../dist/", import.meta.url));
 const FIRST_LOAD_LIMIT_BYTES = 350 * 1024;
 
+/** Compares the live screen with itself at an earlier time. The pixels stay in the page: a million numbers take a second on their way here. */
+function liveScreenOf(page: Page): { remember(): Promise<void>; changedPixels(): Promise<number> } {
+  const screen = page.getByRole("img", { name: "Live screen" });
+  return {
+    remember: () => screen.evaluate((canvas: HTMLCanvasElement) => {
+      Object.assign(window, { remembered: canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data });
+    }),
+    changedPixels: () => screen.evaluate((canvas: HTMLCanvasElement) => {
+      const { remembered } = window as unknown as { remembered: Uint8ClampedArray };
+      const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+      return data.filter((value, index) => index % 4 === 0 && Math.abs(value - (remembered[index] ?? 0)) > 40).length;
+    }),
+  };
+}
+
 if (missing !== undefined) console.warn(`tests of the page are skipped: ${missing}`);
 
 describe.skipIf(missing !== undefined)("the page", () => {
@@ -686,7 +701,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByRole("button", { name: "Pause", exact: true }).click();
     await page.getByText(/^Paused/).first().waitFor();
     await page.getByRole("button", { name: "Resume", exact: true }).click();
-    // The prompt has them as well, for whoever has scrolled the card out of sight.
+    // The prompt has the same buttons: they stay in view when the run card is scrolled out of view.
     await page.getByRole("button", { name: "Pause the task" }).click();
     await page.getByText(/^Paused/).first().waitFor();
     await page.getByRole("button", { name: "Resume the task" }).click();
@@ -706,16 +721,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByRole("button", { name: "Take over" }).click();
     const surface = page.locator("[data-state=open]");
     await surface.waitFor();
-    const screen = page.getByRole("img", { name: "Live screen" });
-    // The pixels stay in the page: a million numbers take a second on their way here.
-    const remember = (): Promise<void> => screen.evaluate((canvas: HTMLCanvasElement) => {
-      Object.assign(window, { remembered: canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data });
-    });
-    const changedPixels = (): Promise<number> => screen.evaluate((canvas: HTMLCanvasElement) => {
-      const { remembered } = window as unknown as { remembered: Uint8ClampedArray };
-      const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
-      return data.filter((value, index) => index % 4 === 0 && Math.abs(value - (remembered[index] ?? 0)) > 40).length;
-    });
+    const { remember, changedPixels } = liveScreenOf(page);
     const box = (await surface.boundingBox())!;
     // Into the text of the editor, which fills the desktop below its menu.
     await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
@@ -811,15 +817,7 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await page.getByRole("button", { name: "Take over" }).click();
     const surface = page.locator("[data-state=open]");
     await surface.waitFor();
-    const screen = page.getByRole("img", { name: "Live screen" });
-    const remember = (): Promise<void> => screen.evaluate((canvas: HTMLCanvasElement) => {
-      Object.assign(window, { remembered: canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data });
-    });
-    const changedPixels = (): Promise<number> => screen.evaluate((canvas: HTMLCanvasElement) => {
-      const { remembered } = window as unknown as { remembered: Uint8ClampedArray };
-      const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
-      return data.filter((value, index) => index % 4 === 0 && Math.abs(value - (remembered[index] ?? 0)) > 40).length;
-    });
+    const { remember, changedPixels } = liveScreenOf(page);
     await surface.scrollIntoViewIfNeeded();
     const box = (await surface.boundingBox())!;
     const [x, y] = [box.x + box.width / 4, box.y + box.height / 2];

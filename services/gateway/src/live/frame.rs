@@ -1,6 +1,6 @@
 //! One frame of a live screen over plain HTTP, for programs that look now and then.
 //!
-//! It shares the streams of the viewers. Whoever wants every frame opens a WebSocket.
+//! It shares the streams of the viewers. Clients that need every frame open a WebSocket instead.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -10,7 +10,10 @@ mod commands;
 mod json;
 mod schema;
 
+use std::sync::Arc;
+
 use axum::Json;
+use axum::extract::{Extension, State};
 use motorium_proto::error::ErrorReport;
 use motorium_proto::limits::MAX_PAGE_SIZE;
 use motorium_proto::v1::orchestrator as wire;
@@ -26,12 +29,13 @@ pub(crate) use commands::{
 };
 pub(crate) use schema::ContractSchemas;
 
+use crate::caller::Caller;
 use crate::error::Error;
 use crate::files::segment;
 use crate::json::JsonBody;
 use crate::path::Path;
 use crate::query::Query;
-use crate::upstream::Client;
+use crate::upstream::{Client, Upstream};
 use json::{listed, resource};
 
 /// Reason of the Orchestrator for an approval that does not exist.
@@ -312,22 +316,14 @@ pub(crate) async fn list_desktops(
     params(("desktop" = String, Path, pattern = "^[A-Za-z0-9_-]+$")), responses(
     (status = 200, body = ref("#/components/schemas/motorium.common.v1.Desktop")),
     (status = "default", body = ref("#/components/schemas/Error"))))]
-pub(crate) async fn get_desktop(Client(mut client): Client, Path(desktop): Path<String>) -> Answer {
-    let name = format!("desktops/{}", segment("desktop", &desktop)?);
-    let mut request = wire::ListDesktopsRequest {
-        page_size: MAX_PAGE_SIZE,
-        ..Default::default()
-    };
-    loop {
-        let response = client.list_desktops(request.clone()).await?.into_inner();
-        if let Some(found) = response.desktops.iter().find(|one| one.name == name) {
-            return resource(found, "motorium.common.v1.Desktop");
-        }
-        if response.next_page_token.is_empty() {
-            return Err(Error::DesktopNotFound { name });
-        }
-        request.page_token = response.next_page_token;
-    }
+pub(crate) async fn get_desktop(
+    State(upstream): State<Arc<Upstream>>,
+    Extension(caller): Extension<Caller>,
+    Path(desktop): Path<String>,
+) -> Answer {
+    let desktop = segment("desktop", &desktop)?;
+    let found = upstream.get_desktop(&caller, desktop).await?;
+    resource(&found, "motorium.common.v1.Desktop")
 }
 
 /// Lists the sessions, the newest first.

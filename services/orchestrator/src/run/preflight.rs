@@ -199,7 +199,7 @@ impl Preflight<'_> {
             .await?;
         let is_granted = matches!(permission, ActionPermission::Granted(_));
         if is_granted && !self.run.task().is_approved(attempt.index) {
-            // What needed approval seems harmless under the pointer: nobody has approved it.
+            // The target needed approval before and seems harmless under the pointer: without an approval it is refused.
             let intent = &attempt.planned.intent;
             let message = self
                 .run

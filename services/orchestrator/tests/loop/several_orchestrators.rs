@@ -124,7 +124,7 @@ async fn a_desktop_whose_executor_forgot_its_lease_gets_no_new_task_while_the_fo
     let second = cluster.create().await;
     let awaited = cluster.happened(&second, "desktop_awaited").await;
     assert!(awaited.text().contains(&first), "{}", awaited.text());
-    // Two rounds of the other orchestrator, for which nobody has the desktop.
+    // Two dispatch rounds of the other orchestrator, which could lease the desktop.
     tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
     assert_eq!(cluster.get(&second).await.state(), TaskState::Pending);
     cluster.acknowledge(&first, "yes").await;

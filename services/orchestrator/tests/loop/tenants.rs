@@ -573,11 +573,11 @@ async fn a_desktop_of_one_tenant_is_neither_seen_nor_used_by_another() {
     };
     let registered = register(&cluster, annex.clone()).await.unwrap();
     assert_eq!(registered.tenants, ["acme"]);
-    let nobody = common::Desktop {
+    let unnamed_tenant = common::Desktop {
         tenants: vec![String::new()],
         ..annex.clone()
     };
-    let refused = register(&cluster, nobody).await.unwrap_err();
+    let refused = register(&cluster, unnamed_tenant).await.unwrap_err();
     assert!(refused.message.contains("desktop.tenants"), "{refused}");
     let (mut ann, mut mallory) = (cluster.client_as(ANN), cluster.client_as(MALLORY));
     let on_annex = |name: &str, label: Option<&str>| wire::Task {

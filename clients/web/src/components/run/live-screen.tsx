@@ -119,7 +119,7 @@ function wordsOf(state: LiveState, t: ReturnType<typeof useText>, hasStored: boo
 // A screen that is about to be scrolled into view is there when it comes.
 const AHEAD = "200px";
 
-/** True while an element can be seen: a screen that nobody sees is not streamed, so that hundreds of desktops can be listed. */
+/** True while an element is in view in a visible tab: other screens are not streamed, so that hundreds of desktops can be listed. */
 function useOnScreen(element: React.RefObject<HTMLElement | null>): boolean {
   const [near, setNear] = useState(false);
   const [hidden, setHidden] = useState(document.hidden);

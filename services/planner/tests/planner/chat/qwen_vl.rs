@@ -190,9 +190,8 @@ fn functions_of_the_task_can_be_called() {
     );
 }
 
-#[test]
-fn function_result_is_sent_with_the_next_screenshot() {
-    let mut world = FakeTask::new("qwen3-vl-plus");
+/// Adds a step with a function call and this result.
+fn look_up(world: &mut FakeTask, result: &str) {
     world.another("", "look the invoice up");
     let step = world.request.history.last_mut().unwrap();
     step.function_calls.push(FunctionCall {
@@ -202,8 +201,14 @@ fn function_result_is_sent_with_the_next_screenshot() {
     });
     step.function_results.push(FunctionResult {
         call_id: "c".to_owned(),
-        outcome: Ok(r#"{"paid":true}"#.to_owned()),
+        outcome: Ok(result.to_owned()),
     });
+}
+
+#[test]
+fn function_result_is_sent_with_the_next_screenshot() {
+    let mut world = FakeTask::new("qwen3-vl-plus");
+    look_up(&mut world, r#"{"paid":true}"#);
     let text = transcript(&world.ask(&QwenVl).body);
     let last = "--- user\n<screen 1 at 1000x800>\n<untrusted source=\"billing.lookup\">\n{\"paid\":true}\n</untrusted>\n\nThis is step 2.\n";
     assert!(text.ends_with(last), "{text}");
@@ -217,17 +222,8 @@ fn long_function_results_of_many_steps_are_bounded_and_the_latest_kept() {
     ] {
         let mut world = FakeTask::new(model);
         for number in 0..40 {
-            world.another("", "look the invoice up");
-            let step = world.request.history.last_mut().unwrap();
-            step.function_calls.push(FunctionCall {
-                call_id: "c".to_owned(),
-                name: "billing.lookup".to_owned(),
-                arguments_json: "{}".to_owned(),
-            });
-            step.function_results.push(FunctionResult {
-                call_id: "c".to_owned(),
-                outcome: Ok(format!("invoice {number}: {}", "9".repeat(64 << 10))),
-            });
+            let result = format!("invoice {number}: {}", "9".repeat(64 << 10));
+            look_up(&mut world, &result);
         }
         let text = transcript(&world.ask(dialect).body);
         assert!(text.len() < 60_000, "{model}: {} bytes", text.len());
