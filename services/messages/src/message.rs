@@ -105,6 +105,8 @@ messages! {
     ClaimWithoutEvidence = "claim-without-evidence",
     ClaimWithoutNewEvidence = "claim-without-new-evidence",
     LastActionWithoutEffect = "last-action-without-effect" { intent: &'a str },
+    LastActionReportedFailure = "last-action-reported-failure" { intent: &'a str, text: &'a str },
+    NoticeAwaited = "notice-awaited" { texts: &'a str },
     AnswerTextElsewhere = "answer-text-elsewhere" { answer: &'a str, texts: &'a str },
     AnswerTextGoneElsewhere = "answer-text-gone-elsewhere" { answer: &'a str, texts: &'a str },
     AnswerOwnLook = "answer-own-look" { answer: &'a str },

@@ -17,6 +17,7 @@ use motorium_task::{DesktopWait, Lifecycle, Task};
 
 use crate::desktops::DesktopPool;
 use crate::error::Error;
+use crate::sessions;
 
 /// Number of tasks at the head of the queue whose waits are recorded.
 // Bounds the events that one change of the queue writes; tasks further behind wait long anyway.
@@ -57,6 +58,29 @@ pub(crate) async fn session_predecessor(
     Ok(predecessor.map(|row| row.name))
 }
 
+/// Returns the selector of a task that goes on where the last task of its session ran: its files, windows and logins are there.
+/// The task's own selector, if there is no such desktop any more, or the task must not use it.
+pub(crate) async fn session_selector(
+    store: &dyn TaskStore,
+    desktops: &DesktopPool,
+    selector: DesktopSelector,
+    session: Option<&str>,
+    tenant: &str,
+) -> Result<DesktopSelector, Error> {
+    let (Some(session), None) = (session, &selector.desktop) else {
+        return Ok(selector);
+    };
+    let Some(last) = sessions::last_desktop(store, session).await? else {
+        return Ok(selector);
+    };
+    let narrowed = DesktopSelector {
+        desktop: Some(last),
+        ..selector.clone()
+    };
+    let is_there = desktops.takes_tasks(&narrowed, tenant);
+    Ok(if is_there { narrowed } else { selector })
+}
+
 /// Returns what a task waits for before it starts; `None` if it has started or is about to.
 pub(crate) async fn desktop_wait(
     store: &dyn TaskStore,
@@ -72,14 +96,16 @@ pub(crate) async fn desktop_wait(
         return Ok(Some(DesktopWait::StartTime));
     }
     let session = task.spec.session.as_ref().map(ToString::to_string);
-    if let Some(task) = session_predecessor(store, session, &task.spec.name, scope).await? {
+    if let Some(task) = session_predecessor(store, session.clone(), &task.spec.name, scope).await? {
         return Ok(Some(DesktopWait::Session { task }));
     }
     if desktops.running_tasks().contains(&task.spec.name) {
         // Its desktop is reserved in this process, and may be leased to a client of another one.
         return Ok(task.desktop_wait.clone());
     }
-    let Some(holds) = desktops.holds(&task.spec.selector, &task.spec.owner.tenant) else {
+    let (selector, tenant) = (task.spec.selector.clone(), &task.spec.owner.tenant);
+    let selector = session_selector(store, desktops, selector, session.as_deref(), tenant).await?;
+    let Some(holds) = desktops.holds(&selector, tenant) else {
         return Ok(None);
     };
     let position = position(store, &task.spec.name, now).await?;
@@ -134,7 +160,9 @@ impl WaitAnnouncer {
                 session,
                 selector,
             } = queued;
-            let predecessor = session_predecessor(store, session, &name, scope).await?;
+            let predecessor = session_predecessor(store, session.clone(), &name, scope).await?;
+            let session = session.as_deref().filter(|_| predecessor.is_none());
+            let selector = session_selector(store, desktops, selector, session, &tenant).await?;
             let held = || {
                 let holds = desktops.holds(&selector, &tenant)?;
                 Some(DesktopWait::Queued { position, holds })

@@ -5,6 +5,7 @@
 //! - [`fold`]: one plain form for texts that a person reads alike
 //! - [`hex`]: bytes as hexadecimal digits
 //! - [`numbers`]: numbers that are written in groups
+//! - [`replies`]: words in which applications say that something is done, or that it failed
 //! - [`rfc3339`]: times as texts
 //! - [`lexicon`]: word lists that give texts a meaning, and that a user can change
 //! - [`commands`]: the programs that a terminal line starts
@@ -23,6 +24,7 @@ pub mod fold;
 pub mod hex;
 pub mod lexicon;
 pub mod numbers;
+pub mod replies;
 pub mod rfc3339;
 pub mod sensitive;
 pub mod values;

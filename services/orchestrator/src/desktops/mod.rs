@@ -429,6 +429,19 @@ impl DesktopPool {
         })
     }
 
+    /// Returns whether a desktop that matches the selector takes new tasks of this tenant, now or once it is free.
+    #[must_use]
+    pub fn takes_tasks(&self, selector: &DesktopSelector, tenant: &str) -> bool {
+        self.with_entries(|entries| {
+            entries.values().any(|entry| {
+                let is_in_use = entry.reachable && !entry.draining;
+                is_in_use
+                    && entry.desktop.admits(tenant)
+                    && matches_selector(&entry.desktop, selector)
+            })
+        })
+    }
+
     /// Returns whether any desktop, free or not, matches the selector.
     #[must_use]
     pub fn could_serve(&self, selector: &DesktopSelector) -> bool {

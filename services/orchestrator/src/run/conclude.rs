@@ -59,6 +59,19 @@ impl Runner {
             }
             missing => missing.is_some() || has_unverified_evidence(&self.run),
         };
+        let evidence = evidence(&self.run, &self.screen);
+        let is_open = self.run.task().spec.expectations.is_empty();
+        let failure = elsewhere::reported_failure(&self.run, &self.screen, &evidence);
+        let failure = failure.filter(|_| is_open);
+        if let Some((intent, text)) = failure {
+            let (intent, text) = (&intent, &text);
+            let reported = Message::LastActionReportedFailure { intent, text };
+            let reported = self.run.task().text(reported);
+            // The phrasebook would only say the same again.
+            let is_last = self.run.task().refused_claims >= MAX_REFUSED_CLAIMS
+                || !is_claimed_by_model(&self.run);
+            return self.refuse_claim(vec![reported], false, is_last).await;
+        }
         let own_look =
             elsewhere::changed_own_look(&self.run, &self.screen).filter(|_| !is_supported);
         let rests_on =
@@ -202,6 +215,13 @@ impl Runner {
         let left = limits::remaining(task, self.run.now()).time;
         left.unwrap_or(Duration::MAX)
     }
+}
+
+/// Returns whether a model decided the last step.
+fn is_claimed_by_model(run: &RunContext) -> bool {
+    let step = run.task().steps.last();
+    let decision = step.and_then(|step| step.decision.as_ref());
+    decision.is_some_and(|decision| !decision.model.is_empty())
 }
 
 /// Describes the texts that their fields have lost since they were entered.

@@ -336,7 +336,12 @@ impl DispatchLoop {
         if self.has_predecessor(row, &session).await? {
             return Ok(false);
         }
-        let desktops = &self.dispatcher.desktops;
+        let Dispatcher {
+            store, desktops, ..
+        } = &self.dispatcher;
+        let (continued, tenant) = (session.as_deref(), &row.tenant);
+        let selector =
+            queue::session_selector(store.as_ref(), desktops, selector, continued, tenant).await?;
         let Some(taken) = desktops.take(&row.name, &row.tenant, &selector, work) else {
             return Ok(false);
         };

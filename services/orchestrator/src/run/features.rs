@@ -75,6 +75,10 @@ pub struct LoopFeatures {
     pub read_left_fields: bool,
     /// Compare an entered text with what its field showed before, and one of several lines by its lines.
     pub compare_former_text: bool,
+    /// Wait longer for a notice to go that says nothing about the action.
+    pub outwait_notices: bool,
+    /// Do not take a text that came after the last action and reports a failure for success.
+    pub heed_failures: bool,
 }
 
 impl LoopFeatures {
@@ -113,5 +117,7 @@ impl LoopFeatures {
         compare_toggles: true,
         read_left_fields: true,
         compare_former_text: true,
+        outwait_notices: true,
+        heed_failures: true,
     };
 }

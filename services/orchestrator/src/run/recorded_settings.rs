@@ -265,6 +265,8 @@ mod tests {
                     config.features.compare_toggles,
                     config.features.doubt_hidden_effects,
                     config.features.leave_covered_targets,
+                    config.features.outwait_notices,
+                    config.features.heed_failures,
                 ),
             )
         };
@@ -291,7 +293,7 @@ mod tests {
                 true, true, true, true, true, true, true, true, true, true, true, true,
             ),
             true,
-            (true, true, true),
+            (true, true, true, true, true),
         );
         assert_eq!(read(&json), now);
         json.as_object_mut().unwrap().remove("wants_new_texts");
@@ -327,6 +329,8 @@ mod tests {
         members.remove("read_left_fields");
         members.remove("rest_before_approval");
         members.remove("leave_covered_targets");
+        members.remove("outwait_notices");
+        members.remove("heed_failures");
         members.remove("compare_toggles");
         members.remove("doubt_hidden_effects");
         members.remove("read_each_text");
@@ -356,7 +360,7 @@ mod tests {
                 false, false, false, false, false, false, false, false, false, false, false, false,
             ),
             false,
-            (false, false, false),
+            (false, false, false, false, false),
         );
         assert_eq!(read(&json), before);
     }

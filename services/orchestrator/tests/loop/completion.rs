@@ -291,15 +291,22 @@ async fn click_beside_a_notice(
     is_passing: bool,
     script: Option<Vec<Next>>,
 ) -> (Cluster, String, TaskEvents) {
+    click_beside("New message", is_passing, script).await
+}
+
+/// The same with another notice.
+async fn click_beside(
+    notice: &'static str,
+    is_passing: bool,
+    script: Option<Vec<Next>>,
+) -> (Cluster, String, TaskEvents) {
     let with_phrasebook = script.is_none();
     let cluster = Cluster::start(script.unwrap_or_default()).await;
     match with_phrasebook {
         true => cluster.world.use_phrasebook(),
         false => cluster.world.decide_by_model("m"),
     }
-    cluster
-        .world
-        .pop_up(7, "New message", is_passing.then_some(2));
+    cluster.world.pop_up(7, notice, is_passing.then_some(2));
     cluster.world.ignore_actions(9);
     let task = wire::Task {
         goal: "click \"Button 1\"".to_owned(),
@@ -326,6 +333,35 @@ async fn a_notice_that_came_and_went_is_no_effect_of_a_dead_button() {
     let notices = &cluster.world.plans()[2].notices;
     let is_explained = notices[0].contains("changed elsewhere and was as before again");
     assert!(is_explained, "{notices:?}");
+}
+
+#[tokio::test]
+async fn a_message_that_the_action_failed_is_no_success() {
+    let refusal = "Could not save: the server does not answer";
+    for is_passing in [true, false] {
+        let (_, _, story) = click_beside(refusal, is_passing, None).await;
+        story.check_failure("EXPECTATION_NOT_MET", refusal);
+    }
+
+    let claims = || vec![act([click(1)]), done("saved"), done("saved")];
+    let (cluster, _, story) = click_beside(refusal, false, Some(claims())).await;
+    story.check_failure("EXPECTATION_NOT_MET", "Could not save");
+    let notices = &cluster.world.plans()[2].notices;
+    assert!(notices[0].contains("Could not save"), "{notices:?}");
+
+    // Wanted by whoever names it as the evidence.
+    let claims = vec![act([click(1)]), done_because("refused", "Could not save")];
+    let (_, _, story) = click_beside(refusal, false, Some(claims)).await;
+    assert_eq!(story.answer(), "refused");
+}
+
+#[tokio::test]
+async fn a_message_that_the_action_is_done_counts_although_it_passes() {
+    for reply in ["Your message was sent", "Button 1 is on"] {
+        let (_, _, story) = click_beside(reply, true, None).await;
+        let answer = story.answer();
+        assert!(answer.contains(reply), "{answer}");
+    }
 }
 
 #[tokio::test]

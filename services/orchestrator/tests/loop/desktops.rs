@@ -26,7 +26,7 @@ use crate::support::simulated_desktop::{FakeServices, SimulatedDesktop};
 use crate::support::task_events::TaskEvents;
 
 /// Starts a desktop on another server.
-async fn elsewhere() -> (Arc<SimulatedDesktop>, ServedDesktop) {
+pub(crate) async fn elsewhere() -> (Arc<SimulatedDesktop>, ServedDesktop) {
     let world = SimulatedDesktop::new(Vec::new());
     let served = ServedDesktop::start(&world).await;
     (world, served)
@@ -62,7 +62,7 @@ pub(crate) async fn list(cluster: &Cluster) -> Vec<common::Desktop> {
     answer.unwrap().into_inner().desktops
 }
 
-async fn drain(cluster: &Cluster, name: &str) -> Result<common::Desktop, ErrorReport> {
+pub(crate) async fn drain(cluster: &Cluster, name: &str) -> Result<common::Desktop, ErrorReport> {
     let request = wire::DrainDesktopRequest {
         name: name.to_owned(),
         ..wire::DrainDesktopRequest::default()

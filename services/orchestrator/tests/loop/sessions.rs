@@ -9,8 +9,9 @@ use motorium_proto::v1::orchestrator as wire;
 use motorium_proto::v1::orchestrator::export_session_request::Format;
 use motorium_proto::v1::orchestrator::task::State;
 
+use crate::desktops::{desktop_at, drain, elsewhere, register};
 use crate::replay;
-use crate::support::cluster::Cluster;
+use crate::support::cluster::{Cluster, DESKTOP};
 use crate::support::in_time;
 use crate::support::script::{act, ask, click, done, give_up};
 
@@ -101,6 +102,49 @@ async fn follow_up_task_receives_the_earlier_tasks() {
     // Tasks of other sessions, and without one, know nothing of it.
     cluster.carry_out().await;
     assert_eq!(earlier_tasks(&cluster), []);
+}
+
+#[tokio::test]
+async fn follow_up_task_goes_on_at_the_desktop_of_the_session() {
+    let clicks = vec![act([click(1)])];
+    let cluster = conversation(clicks).await;
+    let (annex, served) = elsewhere().await;
+    register(&cluster, desktop_at(&served.url())).await.unwrap();
+    let counts = || (cluster.world.done().len(), annex.done().len());
+    let at_home = wire::DesktopSelector {
+        desktop: DESKTOP.to_owned(),
+        ..wire::DesktopSelector::default()
+    };
+    let first = wire::Task {
+        desktop_selector: Some(at_home.clone()),
+        ..task("save the report")
+    };
+    cluster.carry_out_with(first).await;
+    // A task of no session takes the first desktop, which is the other one.
+    cluster.carry_out().await;
+    assert_eq!(counts(), (1, 1));
+
+    // Busy: it waits, and says for what.
+    cluster.world.hold("perform");
+    let other = wire::Task {
+        desktop_selector: Some(at_home),
+        ..wire::Task::default()
+    };
+    let other = cluster.create_with(other).await;
+    cluster.happened(&other, "started").await;
+    let second = cluster.create_with(task("send it to Ann")).await;
+    let story = cluster.happened(&second, "desktop_awaited").await;
+    assert_eq!(story.count("started"), 0);
+    let wait = cluster.get(&second).await.desktop_wait.unwrap_or_default();
+    assert!(wait.message.contains(DESKTOP), "{}", wait.message);
+    cluster.world.release("perform");
+    cluster.follow(&second).await;
+    assert_eq!(counts(), (3, 1));
+
+    // Drained: it goes on elsewhere.
+    drain(&cluster, DESKTOP).await.unwrap();
+    cluster.carry_out_with(task("close it")).await;
+    assert_eq!(counts(), (3, 2));
 }
 
 #[tokio::test]
