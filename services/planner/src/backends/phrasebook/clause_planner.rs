@@ -35,9 +35,14 @@ pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(600);
 const MAX_RETRIES: u32 = 2;
 /// Maximum retries after something was opened: 12 s in total, because applications and pages start slowly.
 const MAX_RETRIES_WHILE_OPENING: u32 = 20;
-/// Maximum looks at a field that shows nothing of its text: 4 s in total. A busy application shows typed text late, and typing it
-/// again would double it.
-const MAX_LOOKS_AT_FIELD: u32 = 7;
+/// Maximum looks at a field that shows nothing of its text: 8 s in total. A busy application shows typed text late, and typing it
+/// again would double it. A page that needs 700 ms for a key shows none of eleven before.
+const MAX_LOOKS_AT_FIELD: u32 = 14;
+/// Maximum looks at a list that shows another entry, and at a field that was cleared: 4 s in total.
+const MAX_LOOKS_AT_CHANGE: u32 = 7;
+/// Maximum further looks at a field whose content changes from one to the next: 24 s in total. A slow application shows the text bit
+/// by bit.
+const MAX_LOOKS_AT_ARRIVING_TEXT: u32 = 40;
 /// Maximum looks at an opened page that is blank: 12 s in total, as for other things that were opened.
 const MAX_LOOKS_AT_BLANK_PAGE: u32 = MAX_RETRIES_WHILE_OPENING;
 /// Maximum looks for the file that was chosen in a dialog that has closed: 2 s in total. A page shows the name of a file at once.
@@ -771,7 +776,7 @@ impl ClausePlanner<'_> {
             return Ok(ClauseDecision::Done);
         }
         let is_former = shown.holds(former);
-        if cursor.work.field_looks < MAX_LOOKS_AT_FIELD {
+        if cursor.work.field_looks < MAX_LOOKS_AT_CHANGE {
             cursor.work.field_looks += 1;
             return Ok(ClauseDecision::Wait);
         }
@@ -834,6 +839,10 @@ impl ClausePlanner<'_> {
         for field in &fields {
             cursor.work.add_field(field.bounds);
         }
+        cursor.work.was_empty = fields.iter().all(|field| {
+            let shown = self.screen.text_in_field(field.bounds);
+            shown.is_some_and(|shown| shown.is_blank())
+        });
         let actions = fields.iter().flat_map(|field| {
             let mut actions = self.focus_on(field, replace);
             actions.push(typing.clone());
@@ -997,7 +1006,11 @@ impl ClausePlanner<'_> {
             };
         }
         if self.may_come_late(cursor, &shown, content, is_told) {
-            cursor.work.field_looks += 1;
+            let lengths = shown
+                .iter()
+                .flatten()
+                .map(|shown| shown.value().chars().count());
+            count_look(cursor, lengths.sum());
             return Err(ClauseDecision::Wait);
         }
         // A field with segments that shows nothing but dashes has taken no value. Of a date, letters are left.
@@ -1012,8 +1025,10 @@ impl ClausePlanner<'_> {
             _ if in_vain || is_late && first.is_none_or(|shown| !shown.differs_from(content)) => {
                 not_taken()
             }
-            // Only a text that was to be replaced anyway is replaced once more.
-            Some(_) if replace && !cursor.work.corrected => self.correct(cursor, text),
+            // Only a text that was to be replaced anyway is replaced once more, or all that is in a field that was empty.
+            Some(_) if (replace || cursor.work.was_empty) && !cursor.work.corrected => {
+                self.correct(cursor, text)
+            }
             Some(shown) => self.fail(self.voice.not_taken(self.words, shown.value())),
             None => Ok(ClauseDecision::Done),
         }
@@ -1133,7 +1148,7 @@ impl ClausePlanner<'_> {
                 actions.push(actions::key_chord(vec![Key::Delete], self.words));
                 Ok(ClauseDecision::Act(actions))
             }
-            Some(_) if cursor.work.field_looks < MAX_LOOKS_AT_FIELD => {
+            Some(_) if cursor.work.field_looks < MAX_LOOKS_AT_CHANGE => {
                 cursor.work.field_looks += 1;
                 Ok(ClauseDecision::Wait)
             }
@@ -1621,6 +1636,17 @@ fn literal(text: &Text) -> &str {
     match text {
         Text::Literal(text) | Text::Secret(text) => text,
     }
+}
+
+/// Counts a look at fields that do not show a text yet. One that finds another content than the last look does not count at first.
+fn count_look(cursor: &mut ClauseCursor, shown_length: usize) {
+    let work = &mut cursor.work;
+    let is_arriving = work.shown_length.is_some_and(|last| last != shown_length);
+    match is_arriving && work.arriving_looks < MAX_LOOKS_AT_ARRIVING_TEXT {
+        true => work.arriving_looks += 1,
+        false => work.field_looks += 1,
+    }
+    work.shown_length = Some(shown_length);
 }
 
 /// Returns the configured name of an application; any name if none are configured.

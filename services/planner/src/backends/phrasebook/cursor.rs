@@ -90,6 +90,15 @@ pub(super) struct ClauseProgress {
     /// Number of looks at a field that shows nothing of its text.
     #[serde(default)]
     pub(super) field_looks: u32,
+    /// Number of characters that the fields showed at the last look.
+    #[serde(default)]
+    pub(super) shown_length: Option<usize>,
+    /// Number of looks at which the fields showed another number of characters than before.
+    #[serde(default)]
+    pub(super) arriving_looks: u32,
+    /// The fields showed nothing before text was entered into them.
+    #[serde(default)]
+    pub(super) was_empty: bool,
     /// The user's answer to a disambiguation question.
     pub(super) answer: Option<String>,
     /// Number of clauses that this one covers, because together they are one name.
