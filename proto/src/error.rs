@@ -31,6 +31,8 @@ const USED_COST: &str = "used_cost_micros_usd";
 const USED_TIME: &str = "used_inference_ms";
 /// Key in `ErrorInfo.metadata` for the responses of a model's provider to a failed call.
 const MODEL_RESPONSES: &str = "model_responses";
+/// Key for the requests that they answer. Not in a status, whose header has no room for them.
+const MODEL_REQUESTS: &str = "model_requests";
 
 impl From<FieldError> for Status {
     fn from(error: FieldError) -> Self {
@@ -146,6 +148,24 @@ impl ErrorReport {
             .unwrap_or_default()
     }
 
+    /// Adds the requests that the responses of a model's provider answer, in order, each JSON. A status does not have them.
+    #[must_use]
+    pub fn with_model_requests(self, requests: &[String]) -> Self {
+        match header::array_of(requests) {
+            Some(array) => self.with(MODEL_REQUESTS, array),
+            None => self,
+        }
+    }
+
+    /// Returns the requests that [`Self::model_responses`] answer, in order, each JSON; none from another process.
+    #[must_use]
+    pub fn model_requests(&self) -> Vec<String> {
+        let array = self.metadata.get(MODEL_REQUESTS);
+        array
+            .map(|array| header::responses_of(array))
+            .unwrap_or_default()
+    }
+
     /// Sets the delay before a retry.
     #[must_use]
     pub fn retry_after(mut self, after: Duration) -> Self {
@@ -161,7 +181,7 @@ impl ErrorReport {
         let uncut = self
             .metadata
             .into_iter()
-            .filter(|(key, _)| key != MODEL_RESPONSES);
+            .filter(|(key, _)| key != MODEL_RESPONSES && key != MODEL_REQUESTS);
         let metadata: std::collections::HashMap<String, String> = uncut.chain(responses).collect();
         let mut details = ErrorDetails::with_error_info(self.reason, DOMAIN, metadata);
         for FieldError { field, description } in self.fields {

@@ -31,6 +31,7 @@ pub mod testbed;
 pub mod watched_task;
 
 use std::future::Future;
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -48,6 +49,17 @@ pub fn root() -> PathBuf {
     here.parent()
         .expect("this crate is in the repository")
         .to_owned()
+}
+
+/// Returns a port at which nothing listens now.
+///
+/// # Panics
+/// If none can be opened.
+#[must_use]
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port can be opened");
+    let address = listener.local_addr().expect("it is bound");
+    address.port()
 }
 
 /// Polls until `look` returns a value.

@@ -18,6 +18,18 @@ use crate::scripted_planner::ScriptedPlanner;
 /// A free port of the loopback interface.
 const ANY_PORT: &str = "127.0.0.1:0";
 
+/// Variables that name a proxy.
+const PROXY_VARIABLES: [&str; 6] = [
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+];
+/// A proxy at which nothing listens.
+const MISSING_PROXY: &str = "http://127.0.0.1:9";
+
 /// Setup of the programs: a data folder, a configuration, an environment.
 #[derive(Debug)]
 pub struct TestSetup {
@@ -49,6 +61,10 @@ impl TestSetup {
         let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let home = folder.path().to_string_lossy().into_owned();
         environment.entry("HOME".to_owned()).or_insert(home);
+        // Nothing that goes to this machine may ask it: every test shows that.
+        for name in PROXY_VARIABLES {
+            environment.insert(name.to_owned(), MISSING_PROXY.to_owned());
+        }
         let setup = Self {
             folder,
             environment,

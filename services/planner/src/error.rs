@@ -166,7 +166,6 @@ pub mod reason {
 impl From<Error> for ErrorReport {
     fn from(error: Error) -> Self {
         let (message, usage) = (error.to_string(), error.usage());
-        // The header in which an error travels has no room for requests.
         let exchange = error.exchange().cloned().unwrap_or_default();
         let report = match error {
             Error::Field(field) => ErrorReport::invalid(field),
@@ -208,6 +207,7 @@ impl From<Error> for ErrorReport {
         report
             .with_usage(usage)
             .with_model_responses(&exchange.responses)
+            .with_model_requests(&exchange.requests)
     }
 }
 
@@ -356,14 +356,15 @@ mod tests {
                 (code, reason),
                 "{error}"
             );
-            assert_eq!(
-                ErrorReport::from_status(&report.clone().into_status()),
-                report,
-                "{error}"
-            );
             assert_eq!(report.usage(), error.usage(), "{error}");
             let exchange = error.exchange().cloned().unwrap_or_default();
             assert_eq!(report.model_responses(), exchange.responses, "{error}");
+            assert_eq!(report.model_requests(), exchange.requests, "{error}");
+            // The header of a response has no room for requests.
+            let arrived = ErrorReport::from_status(&report.clone().into_status());
+            assert_eq!(arrived.model_requests(), Vec::<String>::new(), "{error}");
+            let arrived = arrived.with_model_requests(&exchange.requests);
+            assert_eq!(arrived, report, "{error}");
         }
     }
 

@@ -8,7 +8,7 @@ use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::PageServer;
 use motorium_tests::programs::{self, Process, ProgramResult};
 use motorium_tests::services::{AllInOne, Server, TestSetup};
-use motorium_tests::until;
+use motorium_tests::{free_port, until};
 use rustix::process::Signal;
 
 #[track_caller]
@@ -16,6 +16,31 @@ fn check(finished: &ProgramResult, code: i32, part: &str) {
     let output = format!("{}{}", finished.stdout, finished.stderr);
     assert_eq!(finished.code, Some(code), "{output}");
     assert!(output.contains(part), "{output}");
+}
+
+/// A process that performs one action has to connect to the browser first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn actions_of_a_single_process_lead_the_browser() {
+    let mut desktop = TestDesktop::start().await;
+    let site = PageServer::serve().await;
+    let port = free_port();
+    let devtools = format!("--remote-debugging-port={port}");
+    desktop.open_browser(&[&devtools], &site.url("misleading.html?kind=dead&seed=1"));
+    site.wait_until_loaded().await;
+    let setup = TestSetup::on(&desktop);
+    let setting = format!("--set=executor.devtools=http://127.0.0.1:{port}");
+    let page = || site.log().last().map(|entry| entry.page.clone());
+    let other = site.url("misleading.html?kind=disabled&seed=1");
+    let actions: [&[&str]; 2] = [&["refresh"], &["go", &other]];
+    for action in actions {
+        let before = page();
+        let words = [&[&setting, "act", "--in-process"], action].concat();
+        check(&setup.motorium(&words).await, 0, "performed");
+        until("another page", || async {
+            (page() != before).then_some(())
+        })
+        .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use motorium_tests::desktop::TestDesktop;
+use motorium_tests::page_server::PageServer;
 use motorium_tests::programs::{self, Process};
 use motorium_tests::services::{AllInOne, TestSetup};
 
@@ -386,6 +387,26 @@ async fn pages_on_a_virtual_desktop_are_isolated_from_their_browser() {
     for (_, line) in up.browser() {
         assert!(!line.contains("--no-sandbox"), "{line}");
     }
+}
+
+/// Browsers offer to save a password over the page to which a login leads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_of_the_browser_covers_a_page_after_a_login() {
+    let site = PageServer::serve().await;
+    let up = AllInOne::start(TestSetup::without_display(), &["--virtual-desktop"]).await;
+    let goal = format!(
+        "open {}, type \"ann\" into \"User name\", type \"lantern-42\" into \"Password\", \
+         click \"Sign in\", wait for \"Welcome\", wait 2 seconds, click \"My orders\", \
+         check that \"You have no open orders\" is shown",
+        site.url("login.html")
+    );
+    let run = ["run", "--server", &up.url, &goal];
+    let ended = up.setup.motorium(&run).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    // Not only out of the way: it is not shown at all.
+    let bubble = "check that \"Save password\" is shown";
+    let run = ["run", "--server", &up.url, bubble];
+    assert_eq!(up.setup.motorium(&run).await.code, Some(1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

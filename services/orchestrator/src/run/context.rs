@@ -320,11 +320,10 @@ impl RunContext {
         }
     }
 
-    /// Records a call of models that failed: its usage, and the responses that the error has.
+    /// Records a call of models that failed: its usage, and the exchange that the error has.
     pub(super) async fn record_failed_model_call(&mut self, what: &str, report: &ErrorReport) {
         let exchange = ExchangeTexts {
-            // An error travels in the header of a response, which has no room for requests.
-            requests: Vec::new(),
+            requests: report.model_requests(),
             responses: report.model_responses(),
         };
         // The failure counts, whether or not its responses can be stored; storing logs its own.

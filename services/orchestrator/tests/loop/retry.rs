@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use motorium_proto::domain::action::{Action, ScrollAmount};
+use motorium_proto::domain::action::{Action, Button, ScrollAmount, Target};
 use motorium_proto::domain::decision::PlannedAction;
 use motorium_proto::domain::effect::Verdict;
+use motorium_proto::domain::id::ElementId;
 use motorium_proto::error::{ErrorReport, FieldError};
 use motorium_proto::service::CaptureArea;
 use motorium_proto::v1::common::EffectVerdict;
@@ -26,6 +27,38 @@ fn ways(story: &TaskEvents) -> Vec<RetryStrategy> {
         Kind::ActionRetried(retried) => Some(retried.strategy()),
         _ => None,
     })
+}
+
+#[tokio::test]
+async fn scrolls_and_drags_at_a_point_are_judged_there() {
+    let at = |element| Target::Element(ElementId(element));
+    let scroll = Action::Scroll {
+        at: Some(at(1)),
+        amount: ScrollAmount::Notches { x: 0, y: 3 },
+        modifiers: Vec::new(),
+    };
+    let drag = Action::Drag {
+        path: vec![at(1), at(2)],
+        button: Button::Left,
+        modifiers: Vec::new(),
+        duration: None,
+        hold: None,
+    };
+    // A scroll that moves nothing at its point has come to an end there.
+    let (ended, elsewhere) = (EffectVerdict::EndReached, EffectVerdict::ChangedElsewhere);
+    for (action, beside) in [(scroll, ended), (drag, elsewhere)] {
+        let planned = || PlannedAction {
+            action: action.clone(),
+            ..scroll_down()
+        };
+        let cluster = Cluster::start(vec![act([planned()])]).await;
+        let story = cluster.carry_out().await;
+        assert_eq!(story.verdicts(), [EffectVerdict::Confirmed], "{action:?}");
+        let cluster = Cluster::start(vec![act([planned()])]).await;
+        cluster.world.pop_up(9, "elsewhere", None);
+        let story = cluster.carry_out().await;
+        assert_eq!(story.verdicts(), [beside], "{action:?}");
+    }
 }
 
 #[tokio::test]

@@ -76,7 +76,11 @@ mod tests {
 
     fn after(made: DegradedFeatures, status: u16, words: &str) -> Option<DegradedFeatures> {
         let words = words.to_owned();
-        made.degraded_by(&RejectedRequest { status, words })
+        made.degraded_by(&RejectedRequest {
+            status,
+            words,
+            body: serde_json::Value::Null,
+        })
     }
 
     #[test]

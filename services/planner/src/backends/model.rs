@@ -14,7 +14,7 @@ use motorium_proto::domain::decision::{Decision, Usage};
 use motorium_proto::domain::frame::Image;
 use motorium_proto::domain::geometry::CaptureSize;
 use motorium_proto::service::{BackendInfo, BackendState, PlanRequest};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
@@ -27,7 +27,7 @@ use super::{Backend, BackendDecision, BackendError, CallContext, estimate};
 use crate::models::TokenUsage;
 use crate::models::{Model, Prices};
 use crate::prompt::Prompts;
-use crate::provider::{Endpoint, ProviderFailure};
+use crate::provider::{Endpoint, ProviderFailure, RejectedRequest};
 use crate::response::text::ResponseText;
 use crate::response::{ParsedDecision, ResponseError};
 use crate::screenshot::{RenderedImage, RequestImages, SentImage};
@@ -243,19 +243,24 @@ impl ModelBackend {
     ) -> Result<Value, ProviderFailure> {
         let missing = |missing: &String| ProviderFailure::permanent(missing.clone());
         let endpoint = self.endpoint.as_ref().map_err(missing)?;
+        let name_of = |content: &str| images?.name_of(content);
+        let keep = |response: Value| {
+            let request = exchange::without_images(&model_request.body, &name_of);
+            call.keep(endpoint.masked(&request), response);
+        };
         let post = || async {
             let began = Instant::now();
-            let answer = endpoint
-                .post(&model_request.body, &model_request.headers)
-                .await?;
+            let posted = endpoint.post(&model_request.body, &model_request.headers);
+            let answer = posted.await.inspect_err(|failure| {
+                if let Some(rejection) = failure.rejected.as_ref().and_then(rejection_as_kept) {
+                    keep(rejection);
+                }
+            })?;
+            keep(endpoint.masked(&answer));
             call.usage.add(self.runner.usage_of(&answer, began));
             Ok(answer)
         };
-        let answer = call.send(post, may_repeat).await?;
-        let name_of = |content: &str| images?.name_of(content);
-        let request = exchange::without_images(&model_request.body, &name_of);
-        call.keep(endpoint.masked(&request), endpoint.masked(&answer));
-        Ok(answer)
+        call.send(post, may_repeat).await
     }
 
     /// Runs a step to its decision, with a limited number of repairs and observations. Returns also the annotated screenshot
@@ -386,6 +391,12 @@ impl Repairs {
         problem.clone_into(&mut self.last_problem);
         true
     }
+}
+
+/// Returns the response of a provider that rejected a request, as it is kept; `None` if there was none.
+fn rejection_as_kept(rejected: &RejectedRequest) -> Option<Value> {
+    let RejectedRequest { status, body, .. } = rejected;
+    (!body.is_null()).then(|| json!({"status": status, "body": body}))
 }
 
 fn no_decision(message: &str) -> BackendError {

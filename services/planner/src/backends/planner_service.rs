@@ -83,6 +83,7 @@ impl PlannerServiceBackend {
             rejected: (!is_unreachable).then(|| RejectedRequest {
                 status: 0,
                 words: report.reason.clone(),
+                body: Value::Null,
             }),
         }
     }
@@ -126,7 +127,7 @@ impl Backend for PlannerServiceBackend {
             let planned = self.planner.plan(request.clone()).await;
             planned.map_err(|report| {
                 call.usage.add(report.usage());
-                keep_exchange(call, &[], &report.model_responses());
+                keep_exchange(call, &report.model_requests(), &report.model_responses());
                 self.failure(&report)
             })
         };
@@ -150,8 +151,8 @@ impl Backend for PlannerServiceBackend {
     }
 }
 
-/// Keeps the responses that the other service got, with its requests. Errors do not have those, and earlier versions do not
-/// return them.
+/// Keeps the responses that the other service got, with its requests. Errors from another process do not have those, and earlier
+/// versions do not return them.
 fn keep_exchange(call: &CallContext, requests: &[String], responses: &[String]) {
     let parsed =
         |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));

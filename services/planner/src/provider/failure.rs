@@ -34,6 +34,8 @@ pub struct RejectedRequest {
     pub status: u16,
     /// Type, code and message of its error, as far as given.
     pub words: String,
+    /// Body of its response: JSON, or a text; null if there is none.
+    pub body: Value,
 }
 
 impl ProviderFailure {
@@ -70,22 +72,17 @@ impl ProviderFailure {
     /// Classifies a response other than a success.
     #[must_use]
     pub fn of(status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Self {
-        Self::with(status, headers, &ProviderError::of(body), now)
+        Self::with(status, headers, body, now)
     }
 
     /// Classifies an error that a provider, or a gateway before it, sends with the status of a success.
     #[must_use]
     pub fn in_success(headers: &HeaderMap, body: &[u8], now: SystemTime) -> Self {
-        let error = ProviderError::of(body);
-        Self::with(error.status(), headers, &error, now)
+        Self::with(ProviderError::of(body).status(), headers, body, now)
     }
 
-    fn with(
-        status: StatusCode,
-        headers: &HeaderMap,
-        error: &ProviderError,
-        now: SystemTime,
-    ) -> Self {
+    fn with(status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Self {
+        let error = ProviderError::of(body);
         let is_quota_exhausted = error.is_quota_exhausted(status, headers);
         let may_pass = should_retry(headers).unwrap_or(is_transient(status) && !is_quota_exhausted);
         let kind = if may_pass {
@@ -116,9 +113,18 @@ impl ProviderFailure {
             rejected: Some(RejectedRequest {
                 status: status.as_u16(),
                 words,
+                body: body_as_sent(body),
             }),
         }
     }
+}
+
+/// Returns the body of a response for the record of the task.
+fn body_as_sent(body: &[u8]) -> Value {
+    serde_json::from_slice(body).unwrap_or_else(|_| match String::from_utf8_lossy(body) {
+        text if text.trim().is_empty() => Value::Null,
+        text => Value::String(text.into_owned()),
+    })
 }
 
 /// The error in a provider's body, in any of the known formats.

@@ -1081,7 +1081,7 @@ fn an_entered_text_is_read_back() {
         task.step_with(FORM, verdict);
         // A field that shows nothing of its text is looked at again for a while.
         let looks = std::iter::repeat_with(|| task.step(after));
-        looks.take(9).find(|step| step != "wait 600ms").unwrap()
+        looks.take(16).find(|step| step != "wait 600ms").unwrap()
     };
     let fill = r#"fill "Name" with "Bob""#;
     let nothing = "fail: `fill \"Name\" with \"Bob\"`: the field did not take the text.";
@@ -1103,10 +1103,45 @@ fn an_entered_text_is_read_back() {
     // Typed without a field: the one that was clicked before was read by the Orchestrator.
     let end = steps(r#"type "SPRING10""#, Verdict::TextDiffers, FORM);
     assert!(end.starts_with("fail: `type \"SPRING10\"` failed"), "{end}");
+    // The field was empty, so that all of its text is replaced.
     assert_eq!(
         steps(typed, Verdict::Confirmed, &field("Berlin")),
+        r#"click (200, 30) x3; paste "Hamburg-Altona""#
+    );
+    let mut task = Task::new(typed);
+    task.step_with(
+        &filled("text_field 100,15 200x30 \"Anna\""),
+        Verdict::Confirmed,
+    );
+    let looks = std::iter::repeat_with(|| task.step(&field("Berlin")));
+    let end = looks.take(16).find(|step| step != "wait 600ms").unwrap();
+    assert_eq!(
+        end,
         "fail: `type \"Hamburg-Altona\" into \"Name\"`: the field did not take the text; it shows \"Berlin\"."
     );
+}
+
+/// A slow application shows a text bit by bit, also for longer than a field is looked at that shows nothing.
+#[test]
+fn a_text_that_is_arriving_is_waited_for() {
+    let field = |text: &str| {
+        form(&[(
+            "text_field 100,15 200x30",
+            &format!("text_field 100,15 200x30 \"{text}\""),
+        )])
+    };
+    let typed = "Hamburg-Altona an der Elbe";
+    let mut task = Task::new(&format!("type \"{typed}\" into \"Name\""));
+    task.step_with(FORM, Verdict::NoEffect);
+    for length in 0..typed.len() {
+        assert_eq!(
+            task.step(&field(&typed[..length])),
+            "wait 600ms",
+            "{length}"
+        );
+    }
+    let end = task.step(&field(typed));
+    assert!(end.starts_with("done: "), "{end}");
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Models with their own computer tool at work in a browser whose DevTools are open: they lead it by functions, are told the address
 //! of the page, and read what is not on the screen, without what is hidden from them.
 
-use std::net::TcpListener;
-
 use motorium_tests::desktop::TestDesktop;
+use motorium_tests::free_port;
 use motorium_tests::page_server::PageServer;
 use motorium_tests::services::{AllInOne, TestSetup};
 use serde_json::{Value, json};
@@ -172,9 +171,4 @@ fn check_page_text(dialect: Dialect, provider: &Provider, events: &[Value]) {
     for hidden in [CARD, EMAIL] {
         assert!(!provider.was_told(hidden), "{dialect:?}: {hidden}");
     }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }

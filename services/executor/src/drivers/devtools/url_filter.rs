@@ -155,18 +155,18 @@ impl UrlFilter {
 
     /// Runs the filter until the connection ends.
     pub(super) async fn run(mut self, mut events: Events) -> Result<(), Error> {
+        // A process that performs a single action reloads no rules.
+        let mut may_change = true;
         loop {
             tokio::select! {
                 event = events.recv() => match event {
                     None => return Ok(()),
                     Some(event) => self.handle_event(event),
                 },
-                changed = self.rules.changed() => {
-                    if changed.is_err() {
-                        return Ok(());
-                    }
-                    self.apply_rules(&mut events).await?;
-                }
+                changed = self.rules.changed(), if may_change => match changed {
+                    Ok(()) => self.apply_rules(&mut events).await?,
+                    Err(_) => may_change = false,
+                },
             }
         }
     }

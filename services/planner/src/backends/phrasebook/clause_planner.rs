@@ -997,6 +997,18 @@ impl ClausePlanner<'_> {
             !is_told && one.is_some_and(|shown| shown.holds(content))
         };
         let is_late = cursor.work.field_looks > 0;
+        let lengths = shown
+            .iter()
+            .flatten()
+            .map(|shown| shown.value().chars().count());
+        let length: usize = lengths.sum();
+        // A part of the text may be all that there is room for, or all that has come yet.
+        let is_growing = cursor.work.shown_length != Some(length)
+            && cursor.work.field_looks < MAX_LOOKS_AT_FIELD;
+        if is_late && is_growing && length < content.chars().count() {
+            count_look(cursor, length);
+            return Err(ClauseDecision::Wait);
+        }
         if shown.iter().all(holds) && (in_vain || is_late || cursor.work.corrected) {
             return match is_late || cursor.work.corrected {
                 true => Ok(ClauseDecision::Done),
@@ -1006,11 +1018,7 @@ impl ClausePlanner<'_> {
             };
         }
         if self.may_come_late(cursor, &shown, content, is_told) {
-            let lengths = shown
-                .iter()
-                .flatten()
-                .map(|shown| shown.value().chars().count());
-            count_look(cursor, lengths.sum());
+            count_look(cursor, length);
             return Err(ClauseDecision::Wait);
         }
         // A field with segments that shows nothing but dashes has taken no value. Of a date, letters are left.
@@ -1025,8 +1033,12 @@ impl ClausePlanner<'_> {
             _ if in_vain || is_late && first.is_none_or(|shown| !shown.differs_from(content)) => {
                 not_taken()
             }
-            // Only a text that was to be replaced anyway is replaced once more, or all that is in a field that was empty.
-            Some(_) if (replace || cursor.work.was_empty) && !cursor.work.corrected => {
+            // Only a text that was to be replaced anyway is replaced once more, or all that is in a field that was empty. One that is
+            // empty again may have taken the text and sent it.
+            Some(shown)
+                if !cursor.work.corrected
+                    && (replace || cursor.work.was_empty && !shown.is_blank()) =>
+            {
                 self.correct(cursor, text)
             }
             Some(shown) => self.fail(self.voice.not_taken(self.words, shown.value())),

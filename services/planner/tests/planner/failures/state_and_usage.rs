@@ -186,18 +186,18 @@ async fn usage_of_failed_attempts_is_counted() {
 
 #[tokio::test]
 async fn every_response_is_kept_as_it_was_sent() {
-    let stage = Setup::with(vec![says("no"), Reply::of(529, "", "{}"), good()]).await;
+    let overloaded = r#"{"error": {"message": "Overloaded", "details": ["a", 1]}}"#;
+    let stage = Setup::with(vec![says("no"), Reply::of(529, "", overloaded), good()]).await;
     let planned = stage.plan().await.unwrap();
-    let texts: Vec<String> = planned
-        .responses
-        .iter()
-        .map(|response| {
-            let response: Value = serde_json::from_str(response).unwrap();
-            response["content"][1]["text"].as_str().unwrap().to_owned()
-        })
+    let responses = planned.responses.iter();
+    let responses: Vec<Value> = responses
+        .map(|response| serde_json::from_str(response).unwrap())
         .collect();
-    assert_eq!(texts.len(), 2, "also the one that was no decision");
-    assert_eq!(texts[0], "no");
+    assert_eq!(responses.len(), 3, "also what was no decision");
+    let text = |index: usize| responses[index]["content"][1]["text"].as_str().unwrap();
+    assert_eq!(text(0), "no");
+    let overloaded: Value = serde_json::from_str(overloaded).unwrap();
+    assert_eq!(responses[1], json!({"status": 529, "body": overloaded}));
     let requests: Vec<Value> = planned
         .requests
         .iter()
@@ -206,10 +206,8 @@ async fn every_response_is_kept_as_it_was_sent() {
     let received = stage.claude.received();
     let shown = planned.annotated_image.as_ref().unwrap().sha256;
     let name = format!("<image artifacts/{}>", motorium_text::hex::encode(&shown));
-    // The provider was overloaded at first when it was sent the second one.
-    let answered = [&received[0], &received[2]];
-    assert_eq!(requests.len(), 2);
-    for (kept, sent) in requests.iter().zip(answered) {
+    assert_eq!((requests.len(), received.len()), (3, 3));
+    for (kept, sent) in requests.iter().zip(&received) {
         assert_eq!(kept["system"], sent["system"]);
         assert_eq!(kept["tools"], sent["tools"]);
         let text = kept.to_string();
@@ -221,7 +219,7 @@ async fn every_response_is_kept_as_it_was_sent() {
         repair.contains(r#""text":"no""#),
         "the repair shows the response: {repair}"
     );
-    assert!(texts[1].contains("\"click\""), "{texts:?}");
+    assert!(text(2).contains("\"click\""), "{responses:?}");
 
     // Also those of a backend before.
     let stage = Setup::with(vec![says("no")]).await;
