@@ -35,6 +35,8 @@ const KINDS: &[(&str, &[Act])] = &[
     ("covered", &[Act::Click("Lantern")]),
     ("feed", &[Act::Click("Lantern")]),
     ("notice", &[Act::Click("Lantern")]),
+    ("failing", &[Act::Click("Save")]),
+    ("saving", &[Act::Click("Save")]),
     ("reverting", &[Act::Click("Lantern")]),
     ("masked", &[Act::Type(1, "forty")]),
     ("emptying", &[Act::Type(1, "forty2")]),
@@ -45,7 +47,7 @@ const KINDS: &[(&str, &[Act])] = &[
     ),
 ];
 /// Kinds on which the action reaches the goal.
-const REACHABLE: &[&str] = &["reverting", "slow"];
+const REACHABLE: &[&str] = &["reverting", "saving", "slow"];
 
 /// Actions that the model has yet to do on a page, and the last one that it did.
 #[derive(Debug, Default)]
