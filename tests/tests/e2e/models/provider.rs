@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
+use image::RgbImage;
 use motorium_tests::page_server::serve_application;
 use serde_json::{Value, json};
 
@@ -39,8 +40,8 @@ struct Record {
     dialect: Dialect,
     faults: VecDeque<Fault>,
     requests: Vec<Value>,
-    /// Decisions about the file in the editor so far.
-    editing: usize,
+    /// What was seen of the file in the editor so far.
+    editing: Option<Editing>,
     /// States of the form that were seen at each decision about the page in the browser so far.
     browsing: Vec<&'static str>,
     /// Corrections of the pointer that are still to be given: distances to the right.
@@ -62,7 +63,7 @@ impl Provider {
             dialect,
             faults: VecDeque::new(),
             requests: Vec::new(),
-            editing: 0,
+            editing: None,
             browsing: Vec::new(),
             corrections: Vec::new(),
             remembered: None,
@@ -176,10 +177,7 @@ impl Record {
             Some(Fault::Nowhere) => Move::ClickNowhere,
             Some(Fault::BrokenOff) => Move::BreakOff,
             Some(Fault::Pondering) => Move::Ponder,
-            _ if has(super::EDITOR_GOAL) => {
-                self.editing += 1;
-                edit(self.editing)
-            }
+            _ if has(super::EDITOR_GOAL) => edit(&mut self.editing, sight),
             _ if has(super::browser::GOAL) => {
                 self.browsing.push(sight.form().state());
                 super::browser::decide(self.browsing.len(), sight)
@@ -199,13 +197,37 @@ impl Record {
     }
 }
 
-/// Decides about the file that is open in an editor, which has the focus: its window looks the same at each step but for a sign
-/// in its title.
-fn edit(step: usize) -> Move {
-    match step {
-        1 => Move::Type(super::LINES.to_owned()),
-        2 => Move::Control('s'),
-        _ => Move::Done("return a + b"),
+/// Sight of a file that is open in an editor, which has the focus.
+#[derive(Debug)]
+enum Editing {
+    /// The screen with the empty file.
+    Empty(RgbImage),
+    /// The screen with the text, and a sign in the title that it is not saved.
+    Written(RgbImage),
+}
+
+/// Maximum number of rows of a title bar, with the numbers that are drawn beside its parts.
+const TITLE_ROWS: u32 = 60;
+
+/// Decides about the file by what is seen: types into the empty one, saves once the text is there, and ends when nothing but the
+/// title has changed since.
+fn edit(editing: &mut Option<Editing>, sight: &Sight) -> Move {
+    let seen = sight.screen.clone();
+    match editing {
+        None => {
+            *editing = Some(Editing::Empty(seen));
+            Move::Type(super::LINES.to_owned())
+        }
+        Some(Editing::Empty(empty)) => {
+            let written = sight.rows_unlike(empty);
+            written.expect("the text is on the screen");
+            *editing = Some(Editing::Written(seen));
+            Move::Control('s')
+        }
+        Some(Editing::Written(written)) => match sight.rows_unlike(written) {
+            Some((first, last)) if last - first < TITLE_ROWS => Move::Done("return a + b"),
+            _ => Move::Control('s'),
+        },
     }
 }
 

@@ -16,6 +16,9 @@ const SAVED: Rgb<u8> = Rgb([0x00, 0xc8, 0x53]);
 const TOLERANCE: u8 = 24;
 /// Minimum number of pixels of a part of the form. Marks of elements are drawn in other colours and are smaller.
 const MIN_PIXELS: usize = 1500;
+/// Difference of a channel that is seen, and the number of such pixels in a row.
+const DIFFERENCE: u8 = 80;
+const MIN_ROW_PIXELS: usize = 3;
 
 /// State of the form.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -86,6 +89,22 @@ impl Sight {
     /// Returns the centre of the screenshot, in whole pixels.
     pub(super) fn centre(&self) -> (u32, u32) {
         (self.screen.width() / 2, self.screen.height() / 2)
+    }
+
+    /// Returns the first and the last row in which the screenshot differs from an earlier one; `None` if it does not.
+    pub(super) fn rows_unlike(&self, earlier: &RgbImage) -> Option<(u32, u32)> {
+        assert_eq!(self.screen.dimensions(), earlier.dimensions());
+        let is_other = |(one, other): &(&Rgb<u8>, &Rgb<u8>)| {
+            let mut channels = one.0.iter().zip(other.0);
+            channels.any(|(one, other)| one.abs_diff(other) > DIFFERENCE)
+        };
+        let rows = self.screen.rows().zip(earlier.rows()).zip(0..);
+        let differing = rows.filter_map(|((row, other), number)| {
+            let pixels = row.zip(other).filter(is_other).count();
+            (pixels >= MIN_ROW_PIXELS).then_some(number)
+        });
+        let differing: Vec<u32> = differing.collect();
+        differing.first().copied().zip(differing.last().copied())
     }
 
     pub(super) fn form(&self) -> Form {
