@@ -400,8 +400,14 @@ fn router(config: &Config, app: App) -> Router {
         .route("/api/chat/stream", get(chat::follow))
         .route("/task", post(chat::create))
         .route("/task/{id}", get(chat::get))
-        .route("/api/v1/tasks", get(resources::list_tasks))
-        .route("/api/v1/tasks/{task}", get(resources::get_task))
+        .route(
+            "/api/v1/tasks",
+            get(resources::list_tasks).post(resources::create_task),
+        )
+        .route(
+            "/api/v1/tasks/{task}",
+            get(resources::get_task).delete(resources::delete_task),
+        )
         .route("/api/v1/tasks/{task}/steps", get(resources::list_steps))
         .route("/api/v1/tasks/{task}/frame", get(frame_of_task))
         .route(
@@ -443,8 +449,14 @@ fn router(config: &Config, app: App) -> Router {
         .route("/api/v1/desktops", get(resources::list_desktops))
         .route("/api/v1/desktops/{desktop}", get(resources::get_desktop))
         .route("/api/v1/desktops/{desktop}/frame", get(frame_of_desktop))
-        .route("/api/v1/sessions", get(resources::list_sessions))
-        .route("/api/v1/sessions/{session}", get(resources::get_session))
+        .route(
+            "/api/v1/sessions",
+            get(resources::list_sessions).post(resources::create_session),
+        )
+        .route(
+            "/api/v1/sessions/{session}",
+            get(resources::get_session).delete(resources::delete_session),
+        )
         .route("/api/openapi.json", get(openapi::describe))
         .route("/api/desktops/{desktop}/live", get(watch_screen))
         .route_service("/api/desktops/{desktop}/{service}/{method}", proxy.clone())

@@ -160,6 +160,54 @@ def test_a_program_with_only_http_commands_tasks_and_decides_approvals(stack: St
             assert command(f"{approval}/{decision}", status=400)["error"]["reason"] == "APPROVAL_ENDED"
 
 
+def test_tasks_and_sessions_are_created_and_deleted(stack: Stack) -> None:
+    with httpx2.Client(base_url=stack.gateway, headers=OWNER, timeout=30) as client:
+
+        def call(method: str, path: str, body: dict | None = None, status: int = 200, **headers: str) -> dict:
+            answer = client.request(method, f"/api/v1/{path}", json=body, headers=headers)
+            assert answer.status_code == status, (method, path, answer.text)
+            return answer.json()
+
+        session = call("POST", "sessions", {"session_id": "letters", "display_name": "Letters"})
+        assert (session["name"], session["display_name"]) == ("sessions/letters", "Letters")
+        wanted = {
+            "goal": "wait 1 seconds", "session": "letters", "task_id": "first-letter", "instructions": "be quick", "language": "zh",
+            "desktop": "local", "labels": {"team": "post"}, "limits": {"max_steps": 7, "max_duration_seconds": 60},
+        }
+        key = {"idempotency-key": "letter-1"}
+        task = call("POST", "tasks", wanted, **key)
+        assert call("POST", "tasks", wanted, **key)["name"] == task["name"] == "tasks/first-letter"
+        assert (task["session"], task["language"], task["labels"]) == ("sessions/letters", "zh", {"team": "post"})
+        assert task["limits"] == {"max_steps": 7, "max_duration": "60s"} and task["desktop_selector"] == {"desktop": "desktops/local"}
+        refused = call("DELETE", "tasks/first-letter", status=400)["error"]
+        assert refused["reason"] == "TASK_NOT_ENDED", refused
+        deadline = time.monotonic() + 20
+        while call("GET", "tasks/first-letter")["state"] != "STATE_SUCCEEDED":
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+        # What is wrong is named as the contract names it.
+        for body in [{}, {"goal": ""}, {"goal": "x", "steps": 3}, {"goal": "x", "limits": {"max_steps": -1}}, {"goal": "x", "session": "a/b"}]:
+            assert call("POST", "tasks", body, status=400)["error"]["reason"] == "INVALID_FIELD", body
+        assert call("POST", "tasks", {"goal": "x", "session": "none"}, status=404)["error"]["reason"] == "SESSION_NOT_FOUND"
+
+        watcher = {"authorization": f"Bearer {token('watcher')}"}
+        for method, path, body in [("POST", "tasks", {"goal": "x"}), ("POST", "sessions", {}), ("DELETE", "sessions/letters", None)]:
+            assert call(method, path, body, status=403, **watcher)["error"]["reason"] == "ROLE_MISSING"
+        foreign = {"origin": "https://evil.example"}
+        assert call("DELETE", "sessions/letters", status=403, **foreign)["error"]["reason"] == "ORIGIN_DENIED"
+        assert call("DELETE", "sessions/letters", status=400)["error"]["reason"] == "SESSION_NOT_EMPTY"
+        assert call("DELETE", "tasks/first-letter") == {}
+        assert call("GET", "tasks/first-letter", status=404)["error"]["reason"] == "TASK_NOT_FOUND"
+        second = call("POST", "tasks", {"goal": "wait 0 seconds", "session": "letters"})["name"]
+        while "end_time" not in call("GET", second):
+            assert time.monotonic() < deadline + 20
+            time.sleep(0.1)
+        assert call("DELETE", "sessions/letters?force=true") == {}
+        for gone in (second, "sessions/letters"):
+            call("GET", gone, status=404)
+
+
 def check_frame(client: httpx2.Client, task: str) -> None:
     """Checks that the screen of a task is served as an image, in the size that is asked for."""
     whole = client.get(f"/api/v1/{task}/frame")

@@ -12,7 +12,7 @@ mod requests;
 mod stream;
 mod tasks;
 
-pub(crate) use requests::{acknowledge, request_id, send, stop};
+pub(crate) use requests::{ChatAttachment, acknowledge, attachments, request_id, send, stop};
 pub(crate) use stream::follow;
 pub(crate) use tasks::{create, get};
 

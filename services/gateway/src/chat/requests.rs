@@ -304,7 +304,7 @@ async fn recent_tasks(
 }
 
 /// Converts files of a message.
-pub(super) fn attachments(files: Vec<ChatAttachment>) -> Result<Vec<wire::Attachment>, Error> {
+pub(crate) fn attachments(files: Vec<ChatAttachment>) -> Result<Vec<wire::Attachment>, Error> {
     files.into_iter().map(attachment).collect()
 }
 

@@ -22,7 +22,7 @@ use crate::json::JsonBody;
 use crate::path::Path;
 use crate::upstream::{Client, Upstream};
 
-const TASK: &str = "motorium.orchestrator.v1.Task";
+pub(super) const TASK: &str = "motorium.orchestrator.v1.Task";
 
 /// A command without parameters: `{}`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -290,7 +290,7 @@ fn as_registered(desktop: Desktop) -> Desktop {
     }
 }
 
-fn task_name(task: &str) -> Result<String, Error> {
+pub(super) fn task_name(task: &str) -> Result<String, Error> {
     Ok(format!("tasks/{}", segment("task", task)?))
 }
 

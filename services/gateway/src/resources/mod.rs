@@ -1,13 +1,15 @@
 //! Resources over REST: tasks, steps, approvals, desktops, sessions and the policy.
 //!
 //! - `commands`: what may be done with them
+//! - `lifecycle`: creation and deletion of tasks and sessions
 //! - `json`: messages in the JSON form of the contracts
 //! - `schema`: the same, described for OpenAPI
 //!
-//! Each response is that of a call, unchanged. Tasks are created through the chat protocol.
+//! Each response is that of a call, unchanged.
 
 mod commands;
 mod json;
+mod lifecycle;
 mod schema;
 
 use std::sync::Arc;
@@ -27,6 +29,7 @@ pub(crate) use commands::{
     approve, cancel_task, deny, drain_desktop, hand_back, pause_task, resume_task, send_message,
     take_over, undrain_desktop,
 };
+pub(crate) use lifecycle::{create_session, create_task, delete_session, delete_task};
 pub(crate) use schema::ContractSchemas;
 
 use crate::caller::Caller;
@@ -404,6 +407,7 @@ pub(crate) async fn test_policy(
 /// Handlers, for the description of the interface.
 pub(crate) mod description {
     pub(crate) use super::commands::description::*;
+    pub(crate) use super::lifecycle::description::*;
     pub(crate) use super::{
         __path_get_approval, __path_get_desktop, __path_get_policy, __path_get_session,
         __path_get_task, __path_list_approvals, __path_list_approvals_of_task,
