@@ -142,3 +142,29 @@ fn media_type(name: &str) -> &'static str {
         _ => "application/octet-stream",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+
+    use super::*;
+
+    /// Which files are in this build, a test does not choose.
+    #[tokio::test]
+    async fn a_build_without_the_page_says_how_to_get_it() {
+        let response = missing_page();
+        assert_eq!(response.status(), StatusCode::OK);
+        let policy = &response.headers()[header::CONTENT_SECURITY_POLICY];
+        assert!(policy.to_str().unwrap().starts_with("default-src 'none'"));
+        let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        for words in [
+            "tools/setup page",
+            "does not contain the web page",
+            "此构建不含网页",
+        ] {
+            assert!(text.contains(words), "{text}");
+        }
+        assert!(!text.contains("<script"), "{text}");
+    }
+}

@@ -9,7 +9,7 @@ use image::RgbaImage;
 use motorium_kit::http_client;
 use motorium_tests::desktop::TestDesktop;
 use motorium_tests::page_server::PageServer;
-use motorium_tests::services::{AllInOne, TestSetup};
+use motorium_tests::services::{AllInOne, Server, Services, TestSetup};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -208,4 +208,51 @@ async fn a_browser_runs_a_task_and_watches_it() {
     let names_the_file = refused.stderr.contains(&format!("the token from {wrong}"));
     let advises_to_start = refused.stderr.contains("motorium up");
     assert!(names_the_file && !advises_to_start, "{refused:?}");
+}
+
+/// The four services and the gateway, each a program: a page, a task over REST, and a stream that a quiet minute does not end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_gateway_is_also_a_program_of_its_own() {
+    let desktop = TestDesktop::start().await;
+    let services = Services::start(&desktop).await;
+    let orchestrator = format!("gateway.orchestrator={}", services.orchestrator.url());
+    let settings = [orchestrator];
+    let gateway = Server::start(&services.setup, "gateway", &settings).await;
+    let client = http_client::plaintext().unwrap().build().unwrap();
+    let token = services.setup.motorium(&["token"]).await.stdout;
+    let get = async |path: &str| {
+        let request = client.get(format!("{}{path}", gateway.url()));
+        request.bearer_auth(token.trim()).send().await.unwrap()
+    };
+    let page = client.get(gateway.url()).header("accept", "text/html");
+    let page = page.send().await.unwrap();
+    assert_eq!(page.status(), 200);
+    assert!(page.headers().contains_key("content-security-policy"));
+    let unknown = client.get(format!("{}/api/v1/tasks", gateway.url()));
+    assert_eq!(unknown.send().await.unwrap().status(), 401);
+
+    let mut stream = get("/api/chat/stream?session_id=apart").await;
+    assert_eq!(stream.headers()["content-type"], "text/event-stream");
+    let mut received = String::new();
+    let mut read_until = async |part: &str| {
+        let reading = async {
+            while !received.contains(part) {
+                let bytes = stream.chunk().await.unwrap();
+                let bytes = bytes.expect("the stream goes on");
+                received.push_str(&String::from_utf8_lossy(&bytes));
+            }
+        };
+        let read = tokio::time::timeout(TIMEOUT, reading).await;
+        assert!(read.is_ok(), "{part:?} is not in {received:?}");
+    };
+    // Nothing happens in the conversation.
+    read_until(": heartbeat").await;
+    let message = json!({"session_id": "apart", "text": "wait 1 seconds", "attachments": []});
+    let send = client.post(format!("{}/api/chat/send", gateway.url()));
+    let sent = send.bearer_auth(token.trim()).json(&message).send().await;
+    let sent: Value = sent.unwrap().json().await.unwrap();
+    read_until("event: task.completed").await;
+    let task = get(&format!("/task/{}", sent["task_id"].as_str().unwrap())).await;
+    let task: Value = task.json().await.unwrap();
+    assert_eq!(task["status"], "completed", "{task}");
 }

@@ -11,7 +11,7 @@ import { formatMoment } from "@/lib/format.ts";
 import { useNow } from "@/lib/use-now.ts";
 import { ageOf, conversationsOf, searchConversations, type Age, type ConversationEntry } from "@/model/conversations.ts";
 import { TaskState } from "@/model/task.ts";
-import { refreshLists, useLists } from "@/store/lists.ts";
+import { readOlder, refreshLists, useLists } from "@/store/lists.ts";
 import { fragmentOf, useRoute, type Route } from "@/store/route.ts";
 import { useSettings, type Language } from "@/store/settings.ts";
 import { modifierKey } from "@/lib/platform.ts";
@@ -103,9 +103,21 @@ function ConversationList({ onNavigate }: { onNavigate(): void }): ReactNode {
             </section>
           );
         })}
-        {cut && <p className="px-3 pt-4 text-xs text-balance text-muted-foreground">{t("list.cut")}</p>}
+        {cut && <Older />}
       </div>
     </>
+  );
+}
+
+/** Reads the conversations that are not listed yet, and are not searched. */
+function Older(): ReactNode {
+  const t = useText();
+  const reading = useLists((state) => state.readingOlder);
+  return (
+    <div className="space-y-2 px-3 pt-4 text-center">
+      <p className="text-xs text-balance text-muted-foreground">{t("list.cut")}</p>
+      <Button variant="ghost" size="small" disabled={reading} onClick={() => void readOlder()}>{t(reading ? "list.reading" : "list.older")}</Button>
+    </div>
   );
 }
 
