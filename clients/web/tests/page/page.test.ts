@@ -24,7 +24,7 @@ const FIRST_LOAD_LIMIT_BYTES = 350 * 1024;
 
 /** Compares the live screen with itself at an earlier time. The pixels stay in the page: a million numbers take a second on their way here. */
 function liveScreenOf(page: Page): { remember(): Promise<void>; changedPixels(): Promise<number> } {
-  const screen = page.getByRole("img", { name: "Live screen" });
+  const screen = page.getByRole("img", { name: /^(Live screen|实时画面)$/ });
   return {
     remember: () => screen.evaluate((canvas: HTMLCanvasElement) => {
       Object.assign(window, { remembered: canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data });
@@ -744,6 +744,33 @@ describe.skipIf(missing !== undefined)("the page", () => {
     await surface.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByText("Stopped", { exact: true }).waitFor();
+  });
+
+  test("a desktop is taken over and handed back in full screen, in Chinese as well", async () => {
+    const { page, send } = bound(await open({ locale: "zh-CN" }));
+    await send("打开editor，然后等待60秒");
+    await page.getByRole("button", { name: /等待.*60/ }).first().waitFor();
+    await page.getByRole("button", { name: "全屏" }).click();
+    await expect.poll(() => page.evaluate(() => document.fullscreenElement !== null)).toBe(true);
+    const full = page.locator(":fullscreen");
+    await full.getByRole("button", { name: "接管" }).click();
+    const surface = full.locator("[data-state=open]");
+    await surface.waitFor();
+    const { remember, changedPixels } = liveScreenOf(page);
+    const box = (await surface.boundingBox())!;
+    await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("TEXTAREA");
+    await remember();
+    await page.keyboard.type("WWWWWWWWWWWWWWWWWWWWWWWW");
+    await expect.poll(changedPixels).toBeGreaterThan(100);
+    // The keys of the desktop leave neither the full screen nor the desktop, but for the one that does.
+    await page.keyboard.press("Shift+Escape");
+    await full.getByLabel("您做了什么，告诉智能体（可不填）").fill("写好了");
+    await full.getByRole("button", { name: "交还" }).click();
+    await surface.waitFor({ state: "detached" });
+    expect(await page.evaluate(() => document.fullscreenElement !== null)).toBe(true);
+    await full.getByRole("button", { name: "停止", exact: true }).click();
+    await page.getByText("已停止", { exact: true }).first().waitFor();
   });
 
   test("what is copied on a desktop that is taken over is on one's own clipboard, after a press of one's own", async () => {
