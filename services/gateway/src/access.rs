@@ -17,6 +17,7 @@ use http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use motorium_kit::bearer;
 use motorium_kit::config::Secret;
 use motorium_kit::private_file;
+use motorium_kit::server::{RefusalObserver, RefusedCall};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +37,10 @@ const TOKEN_FILE: &str = "token";
 /// Interval at which the caller of a stream is checked again, because its token may have been revoked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(15);
 
+/// Names under which refusals are recorded: of a request, whose path is any text of the caller's choice, and of a login.
+const REQUEST: &str = "Request";
+const LOGIN: &str = "Login";
+
 /// Sessions, login codes and tokens.
 #[derive(Debug)]
 pub(crate) struct Access {
@@ -46,6 +51,7 @@ pub(crate) struct Access {
     quotas: Arc<Quotas>,
     cookie_name: String,
     page: PageAddress,
+    refusals: Option<Arc<dyn RefusalObserver>>,
 }
 
 /// The token of programs on this machine.
@@ -139,6 +145,7 @@ impl Access {
         upstream: Arc<Upstream>,
         quotas: Arc<Quotas>,
         page: PageAddress,
+        refusals: Option<Arc<dyn RefusalObserver>>,
     ) -> Self {
         Self {
             sessions,
@@ -149,6 +156,26 @@ impl Access {
             // Cookies do not depend on the port: two gateways of one host would end each other's sessions.
             cookie_name: format!("motorium_session_{}", page.port),
             page,
+            refusals,
+        }
+    }
+
+    /// Tells that a caller is not known. What a service has refused, it has recorded.
+    fn record_refusal(&self, method: &str, error: &Error) {
+        let own = match error {
+            Error::LoginRequired => Error::LoginRequired,
+            Error::LoginCodeInvalid => Error::LoginCodeInvalid,
+            Error::TokenRejected if matches!(self.local, LocalToken::Own(_)) => {
+                Error::TokenRejected
+            }
+            _ => return,
+        };
+        if let Some(refusals) = &self.refusals {
+            refusals.refused(RefusedCall {
+                method: Some(method.to_owned()),
+                caller: None,
+                reason: own.report().reason,
+            });
         }
     }
 
@@ -276,6 +303,7 @@ impl Access {
     pub(crate) fn log_in(&self, code: &str, peer: IpAddr) -> Result<HeaderValue, Error> {
         let Some(caller) = self.codes.redeem(code) else {
             // Only failures count: a code cannot be guessed, and a right one works however many others fail.
+            self.record_refusal(LOGIN, &Error::LoginCodeInvalid);
             self.quotas.count_login(peer)?;
             return Err(Error::LoginCodeInvalid);
         };
@@ -306,7 +334,10 @@ pub(crate) async fn require_caller(
     let admitted = access.admit(request.extensions(), request.headers()).await;
     let (caller, admission) = match admitted {
         Ok(admitted) => admitted,
-        Err(error) => return refuse(error, request.headers()),
+        Err(error) => {
+            access.record_refusal(REQUEST, &error);
+            return refuse(error, request.headers());
+        }
     };
     if let Err(error) = access.quotas.count_request(caller.identity()) {
         return refuse(error, request.headers());

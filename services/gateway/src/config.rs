@@ -4,11 +4,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Uri};
 use motorium_kit::client;
 use motorium_kit::config::{ListenAddress, Secret, Section};
+use motorium_kit::server::RefusalObserver;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +104,8 @@ pub struct Services {
     pub client: client::Config,
     /// Callers send the token of the user, so that services on this machine must be of this user.
     pub are_own: bool,
+    /// Is told of requests without a caller and of wrong login codes, which no service sees.
+    pub refusals: Option<Arc<dyn RefusalObserver>>,
 }
 
 /// The token by which the gateway knows the programs of this machine.

@@ -28,6 +28,8 @@ async fn run() -> Result<(), Error> {
         perception: settings.perception,
         executor: settings.executor,
         are_own,
+        // The audit log is the Orchestrator's.
+        refusals: None,
         client: ClientConfig {
             token: None,
             loopback_token: None,

@@ -342,6 +342,7 @@ fn app(
     address: SocketAddr,
     shutdown: &Shutdown,
 ) -> Result<App, StartError> {
+    let refusals = services.refusals.clone();
     let upstream = Arc::new(Upstream::new(services));
     let quotas = Arc::new(Quotas::default());
     let page = PageAddress::open(config, folder, address).map_err(StartError::Folder)?;
@@ -352,6 +353,7 @@ fn app(
         Arc::clone(&upstream),
         Arc::clone(&quotas),
         page.clone(),
+        refusals,
     );
     let access = Arc::new(access);
     let screens = Arc::new(Screens::new(Arc::clone(&upstream)));

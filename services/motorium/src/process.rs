@@ -196,7 +196,10 @@ impl Process {
             servers.extend(others.serve(loaded, &refusals, &shutdown).await?);
         }
         let gateway = match served {
-            true => gateway(loaded, &config, &servers, &data, &shutdown).await?,
+            true => {
+                let refusals = Arc::clone(&refusals);
+                gateway(loaded, &config, &servers, &data, refusals, &shutdown).await?
+            }
             false => PageServer::Disabled,
         };
         // Last, when every service answers: an unfinished task of an earlier process continues at once.
@@ -394,6 +397,7 @@ async fn gateway(
     orchestrator: &OrchestratorConfig,
     servers: &[(&'static str, RunningServer)],
     data: &Path,
+    refusals: Arc<RefusalRecorder>,
     shutdown: &Shutdown,
 ) -> Result<PageServer, Error> {
     let settings: GatewaySettings = loaded.section()?;
@@ -423,6 +427,7 @@ async fn gateway(
         },
         // They are of this process.
         are_own: true,
+        refusals: Some(refusals),
     };
     let access = match server.demands_token() {
         true => LocalAccess::OfServices(server.token_of_user().map_err(start_error)?),

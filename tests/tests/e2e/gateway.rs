@@ -205,6 +205,17 @@ async fn a_browser_runs_a_task_and_watches_it() {
     let wrong = wrong.to_string_lossy();
     let refused = up.setup.motorium(&["page", "--token-file", &wrong]).await;
     assert_eq!(refused.code, Some(2), "{refused:?}");
+    let guessed = format!("{}/login?code=guessed", browser.base);
+    let guessed = browser.client.get(guessed).send().await.unwrap();
+    assert!(!guessed.headers().contains_key("set-cookie"), "{guessed:?}");
+    let unknown = browser.client.get(format!("{}/api/v1/tasks", browser.base));
+    assert_eq!(unknown.send().await.unwrap().status(), 401);
+    let recorded = motorium_tests::until("the refusals in the audit log", async || {
+        let exported = up.setup.motorium(&["audit", "export"]).await.stdout;
+        let has = |kind: &str| exported.contains(&format!("\"kind\":\"{kind}\""));
+        (has("Login") && has("Request")).then_some(exported)
+    });
+    assert!(!recorded.await.contains("guessed"));
     let names_the_file = refused.stderr.contains(&format!("the token from {wrong}"));
     let advises_to_start = refused.stderr.contains("motorium up");
     assert!(names_the_file && !advises_to_start, "{refused:?}");

@@ -178,6 +178,7 @@ async fn start_gateway(
         executor: uri,
         client: ClientConfig::new(""),
         are_own: true,
+        refusals: None,
     };
     let access = match services.token {
         Some(token) => LocalAccess::OfServices(Some(Secret::new(token))),
