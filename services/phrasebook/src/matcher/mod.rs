@@ -179,6 +179,12 @@ impl ScreenIndex<'_> {
                 .any(|point| hit.bounds.contains(*point))
         };
         let hits = hits.into_iter().filter(is_meant).collect();
+        let hits = match purpose {
+            Interaction::Click => {
+                self.without_browser_bars(counted(hits, description), description)
+            }
+            _ => hits,
+        };
         let hits = self.related(hits, description);
         let hits = self.placed(hits, description.place);
         let hits = deduplicated(best_tier(without_longer_names(hits)));
@@ -186,6 +192,29 @@ impl ScreenIndex<'_> {
             Some(ordinal) => nth(hits, ordinal).into_iter().collect(),
             None => hits,
         }
+    }
+
+    /// Removes the tabs and buttons of browsers, where elements are counted or stand in a relation to one of the page: only the page is
+    /// meant, unless it is a tab that is counted.
+    fn without_browser_bars(
+        &self,
+        hits: Vec<ElementMatch>,
+        description: &ElementQuery,
+    ) -> Vec<ElementMatch> {
+        let is_counted =
+            description.ordinal.is_some() && description.kind != Some(ElementKind::Tab);
+        let is_of_page = || {
+            let relation = description.relation.as_ref();
+            relation.is_some_and(|(relation, other)| {
+                let others = self.regions(other, *relation);
+                others.iter().any(|other| !self.is_in_browser_bar(*other))
+            })
+        };
+        if !is_counted && !is_of_page() {
+            return hits;
+        }
+        let is_on_page = |hit: &ElementMatch| !self.is_in_browser_bar(hit.bounds);
+        hits.into_iter().filter(is_on_page).collect()
     }
 
     /// Returns the line that contains the text, if it is visible anywhere on the screen other than in the browser's own words.
@@ -283,10 +312,21 @@ impl ScreenIndex<'_> {
                 .collect();
         };
         let wanted = FoldedText::new(text);
-        self.items
-            .iter()
+        let named = self.items.iter();
+        let mut hits: Vec<ElementMatch> = named
             .flat_map(|item| matches_in(item, &wanted, description.kind))
-            .collect()
+            .collect();
+        // A sign may be a part of many texts, so that its icon is meant where it stands beside something, or where no text has it.
+        if let Some(icon) = icon_of_sign(text)
+            && (description.relation.is_some() || hits.is_empty())
+        {
+            let icons = self
+                .items
+                .iter()
+                .filter(|item| item.kind() == ElementKind::Icon && item.content() == icon);
+            hits.extend(icons.map(|item| element_match(item, description.kind, SIGN, None)));
+        }
+        hits
     }
 
     /// Returns the toggles with that name, or next to a text with that name.
@@ -531,6 +571,18 @@ const KIND_COMPATIBLE: f64 = 0.1;
 // Between a compatible kind and a wrong one.
 const KIND_UNKNOWN: f64 = 0.05;
 
+/// Score of an icon that a sign stands for: as good as its name, but for look-alikes.
+const SIGN: f64 = 0.95;
+
+/// Returns the name of the icon that people write as a sign.
+fn icon_of_sign(text: &str) -> Option<&'static str> {
+    match text.trim() {
+        "x" | "X" | "×" | "✕" | "✖" => Some("close"),
+        "+" | "＋" => Some("add"),
+        _ => None,
+    }
+}
+
 /// Returns the rank bonus of an element for a wanted kind.
 fn kind_fit(wanted: ElementKind, item: &IndexedElement<'_>) -> f64 {
     use ElementKind as K;
@@ -710,6 +762,16 @@ fn deduplicated(hits: Vec<ElementMatch>) -> Vec<ElementMatch> {
         }
     }
     kept
+}
+
+/// Returns only the matches of exactly the kind that is counted, if there are any: the second link is not a tab.
+fn counted(hits: Vec<ElementMatch>, description: &ElementQuery) -> Vec<ElementMatch> {
+    let kind = description.kind.filter(|_| description.ordinal.is_some());
+    let is_exact = |hit: &ElementMatch| Some(hit.kind) == kind;
+    match hits.iter().any(is_exact) {
+        true => hits.into_iter().filter(is_exact).collect(),
+        false => hits,
+    }
 }
 
 fn nth(hits: Vec<ElementMatch>, ordinal: Ordinal) -> Option<ElementMatch> {

@@ -74,7 +74,9 @@ impl<'a> TextAtField<'a> {
         if self.is_completed(text) || self.is_longer_number(text) || self.has_lost_point(text) {
             return false;
         }
-        let is_part = entered.contains(&shown) && shown.chars().count() >= MIN_VISIBLE_PART_CHARS;
+        let is_part = entered.contains(&shown)
+            && shown.chars().count() >= MIN_VISIBLE_PART_CHARS
+            && !self.is_cut_off(&shown, &entered);
         let matches = compare(&FoldedText::new(text), &FoldedText::new(self.value));
         let is_alike = matches
             .first()
@@ -665,6 +667,11 @@ mod tests {
     #[test]
     fn beginning_of_a_text_in_a_field_with_room_for_more_is_another_text() {
         check("abcde", "abcdefgh", false, true);
+        let shown = TextAtField {
+            value: "Maximili",
+            room: 20,
+        };
+        assert!(!shown.holds("Maximilian the Great") && shown.differs_from("Maximilian the Great"));
         // This one is as wide as the field.
         check("abcdefghijkl", "abcdefghijklmnopq", true, false);
         assert_eq!(

@@ -5,16 +5,20 @@
 use std::ops::Range;
 
 use motorium_proto::domain::element::{Element, ElementKind, ElementSource, Scene};
-use motorium_proto::domain::frame::{Frame, Window};
+use motorium_proto::domain::frame::{Frame, Window, is_browser};
 use motorium_proto::domain::geometry::{CapturePoint, CaptureRect, CaptureSize};
 use motorium_text::browser_words::{
     BrowserWords, browser_bubble, browser_error, leave_question, status_line,
 };
 
 use super::geometry::{centre, on_one_row};
+use super::is_same_text;
 use super::row_split::{self, LinePart};
 use super::text_match::FoldedText;
 use super::word_bounds;
+
+/// Tabs, address bar and bookmarks of common browsers take less than this part of their window: a sixth.
+const BARS_OF_WINDOW: i32 = 6;
 
 /// Minimum ratio of width to height of a control that may be a field. Table cells and calendar days are narrower.
 const MIN_FIELD_ASPECT_RATIO: i32 = 4;
@@ -193,14 +197,52 @@ impl<'a> ScreenIndex<'a> {
     #[must_use]
     pub fn is_page_blank(&self) -> bool {
         self.frame.active_window().is_some_and(|window| {
-            // Tabs, address bar and bookmarks of common browsers take less than a sixth of their window.
-            let top = window.bounds.min.y + window.bounds.height() / 6;
+            let top = window.bounds.min.y + window.bounds.height() / BARS_OF_WINDOW;
             let is_of_page = |item: &&IndexedElement<'_>| {
                 let at = centre(item.bounds);
                 window.bounds.contains(at) && at.y > top
             };
             !self.items.iter().any(|item| is_of_page(&item))
         })
+    }
+
+    /// Returns whether a box lies in the bars at the top of a browser's window: its tabs, its buttons and its address bar.
+    pub(super) fn is_in_browser_bar(&self, bounds: CaptureRect) -> bool {
+        let at = centre(bounds);
+        let windows = self.frame.windows.iter();
+        let mut on_top = windows.filter(|window| !window.minimised && window.bounds.contains(at));
+        let window = on_top
+            .next()
+            .filter(|window| is_browser(&window.application));
+        window.is_some_and(|window| {
+            let top = window.bounds.min.y + window.bounds.height() / BARS_OF_WINDOW;
+            // The address bar is the first field, and the last of the bars that every browser has.
+            let fields = self.items.iter().filter(|item| {
+                item.kind() == ElementKind::TextField
+                    && window.bounds.contains(centre(item.bounds))
+                    && item.bounds.max.y <= top
+            });
+            let address = fields.map(|item| item.bounds.max.y).min();
+            address.is_some_and(|end| at.y <= end)
+        })
+    }
+
+    /// Returns points of the fields that show this text, and of the text in them.
+    #[must_use]
+    pub fn fields_showing(&self, text: &str) -> Vec<CapturePoint> {
+        let fields = self.items.iter().filter(|item| {
+            (item.is_field() || item.may_be_field()) && is_same_text(item.content(), text)
+        });
+        let in_field = |field: &IndexedElement<'_>| {
+            let field = field.bounds;
+            let inside = self
+                .items
+                .iter()
+                .map(|item| centre(item.bounds))
+                .filter(move |at| field.contains(*at));
+            inside.chain([centre(field)]).collect::<Vec<_>>()
+        };
+        fields.flat_map(in_field).collect()
     }
 
     /// Returns the box of the frame.

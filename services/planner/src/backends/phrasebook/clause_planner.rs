@@ -26,18 +26,22 @@ use motorium_phrasebook::grammar::{
     Clause, Direction, EditCommand, Instruction, ScrollExtent, TargetPhrase, parse_target,
 };
 use motorium_phrasebook::matcher::{
-    ElementMatch, Interaction, MatchResult, ScreenIndex, TextAtField,
+    ElementMatch, Interaction, MatchResult, ScreenIndex, TextAtField, is_same_text,
 };
 
 /// Time between two observations while a target is missing. Covers most menu and page animations.
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(600);
 /// Maximum retries for a missing target. Bounds the delay before a misspelled name is reported.
 const MAX_RETRIES: u32 = 2;
+/// Maximum retries after a click or a key: 5 s in total, as results of a search take.
+const MAX_RETRIES_WHILE_LOADING: u32 = 8;
 /// Maximum retries after something was opened: 12 s in total, because applications and pages start slowly.
 const MAX_RETRIES_WHILE_OPENING: u32 = 20;
 /// Maximum looks at a field that shows nothing of its text: 8 s in total. A busy application shows typed text late, and typing it
 /// again would double it. A page that needs 700 ms for a key shows none of eleven before.
 const MAX_LOOKS_AT_FIELD: u32 = 14;
+/// Maximum looks at a field that shows the beginning of its text and nothing more: 2 s in total.
+const MAX_LOOKS_AT_BEGINNING: u32 = 3;
 /// Maximum looks at a list that shows another entry, and at a field that was cleared: 4 s in total.
 const MAX_LOOKS_AT_CHANGE: u32 = 7;
 /// Maximum further looks at a field whose content changes from one to the next: 24 s in total. A slow application shows the text bit
@@ -100,6 +104,8 @@ pub(super) struct ClausePlanner<'a> {
     pub(super) words: &'a str,
     /// Words of all clauses if they are one name.
     pub(super) joined_words: &'a str,
+    /// Texts that earlier clauses type.
+    pub(super) typed: Vec<&'a str>,
 }
 
 /// A value, or the decision that ends the attempt.
@@ -243,11 +249,15 @@ impl ClausePlanner<'_> {
             .iter()
             .any(|window| cursor.work.windows.contains(&window.id));
         let is_named = !file.is_empty();
-        let mut titles = windows.iter().map(|window| &window.title);
-        let is_seen = is_named
-            && (titles.any(|title| title.contains(file)) || self.screen.find_text(file).is_some());
         let mut no_file = NO_FILE_TEXTS.iter().copied();
         let no_file = no_file.find(|text| self.screen.find_text(text).is_some());
+        let is_titled = |window: &Window| window.title.contains(file);
+        let mut active = windows.iter().filter(|window| window.active);
+        // Another application may have the file open, whose title is text on the screen as well.
+        let mut others = windows.iter().filter(|window| !window.active);
+        let is_open_elsewhere = no_file.is_some() && others.any(is_titled);
+        let is_on_screen = !is_open_elsewhere && self.screen.find_text(file).is_some();
+        let is_seen = is_named && (active.any(is_titled) || is_on_screen);
         if is_open || is_seen || !is_named && no_file.is_none() {
             return None;
         }
@@ -401,6 +411,8 @@ impl ClausePlanner<'_> {
     fn missing<T>(&self, cursor: &mut ClauseCursor, reason: impl FnOnce() -> String) -> Attempt<T> {
         let max_retries = if cursor.opening {
             MAX_RETRIES_WHILE_OPENING
+        } else if cursor.loading {
+            MAX_RETRIES_WHILE_LOADING
         } else {
             MAX_RETRIES
         };
@@ -428,8 +440,31 @@ impl ClausePlanner<'_> {
         aim: &TargetPhrase,
         purpose: Interaction,
     ) -> Attempt<ElementMatch> {
-        let screen = self.untried(cursor);
+        let screen = self.meant(cursor, aim, purpose);
         self.only(cursor, aim, locate::find(&screen, aim, purpose))
+    }
+
+    /// Returns the screen in which a target is looked for: without the points that were clicked without effect, and without the fields
+    /// into which an earlier clause has typed the same text. What is found by it is meant, and not what it was found with.
+    fn meant(
+        &self,
+        cursor: &ClauseCursor,
+        aim: &TargetPhrase,
+        purpose: Interaction,
+    ) -> ScreenIndex<'_> {
+        let tried = cursor.work.tried.iter();
+        let mut points: Vec<CapturePoint> = tried.map(|spot| CapturePoint::from(*spot)).collect();
+        let text = aim
+            .text
+            .as_deref()
+            .filter(|_| purpose == Interaction::Click);
+        let typed = text.filter(|text| self.typed.iter().any(|typed| is_same_text(typed, text)));
+        points.extend(
+            typed
+                .into_iter()
+                .flat_map(|text| self.screen.fields_showing(text)),
+        );
+        self.screen.excluding(points)
     }
 
     /// Returns the screen without the points that were clicked without effect.
@@ -575,6 +610,7 @@ impl ClausePlanner<'_> {
             }
             _ => return self.fail(self.voice.nothing_changed(self.words)),
         };
+        let hits = self.with_radio_button(cursor, aim, hits);
         let is_text = |hit: &ElementMatch| matches!(hit.kind, ElementKind::Label);
         cursor.work.clicked_text = hits.iter().all(is_text);
         cursor
@@ -582,6 +618,23 @@ impl ClausePlanner<'_> {
             .tried
             .extend(hits.iter().map(|hit| FramePixel::from(hit.point)));
         Ok(hits)
+    }
+
+    /// Returns the radio button that stands beside the text that was found, in its place: the text need not be its label.
+    fn with_radio_button(
+        &self,
+        cursor: &ClauseCursor,
+        aim: &TargetPhrase,
+        hits: Vec<ElementMatch>,
+    ) -> Vec<ElementMatch> {
+        let [hit] = hits.as_slice() else { return hits };
+        if hit.kind != ElementKind::Label || cursor.work.stage > 0 {
+            return hits;
+        }
+        match locate::find(self.screen, aim, Interaction::Toggle) {
+            MatchResult::Unique(found) if found.kind == ElementKind::Radio => vec![found],
+            _ => hits,
+        }
     }
 
     /// Returns the next best match, excluding the points that were clicked without effect.
@@ -1077,8 +1130,21 @@ impl ClausePlanner<'_> {
             })
         };
         let looks = cursor.work.field_looks;
+        let length: usize = shown
+            .iter()
+            .flatten()
+            .map(|shown| shown.value().chars().count())
+            .sum();
+        let mut readable = shown.iter().flatten();
+        let is_beginning = readable.all(|shown| content.starts_with(shown.value().trim()));
+        // What is there and does not change is all that the field has taken.
+        let max_looks = match cursor.work.shown_length == Some(length) && length > 0 {
+            true if is_beginning => MAX_LOOKS_AT_BEGINNING,
+            true => MAX_LOOKS_AT_CHANGE,
+            false => MAX_LOOKS_AT_FIELD,
+        };
         let may_come = looks > 0 || is_readable && (self.nothing_changed() || shows_former());
-        may_come && looks < MAX_LOOKS_AT_FIELD
+        may_come && looks < max_looks
     }
 
     /// Replaces the content of the fields once more, pasted instead of typed.

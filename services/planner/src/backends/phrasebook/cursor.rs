@@ -22,6 +22,9 @@ pub(super) struct ClauseCursor {
     pub(super) touched: bool,
     /// The last action opens an application or page, which takes longer than a click.
     pub(super) opening: bool,
+    /// The clause before was a click or a key, which may load something.
+    #[serde(default)]
+    pub(super) loading: bool,
     /// The question that awaits an answer.
     pub(super) asked: Option<OpenQuestion>,
     /// Goals that the user added later, in their words.
@@ -171,6 +174,7 @@ impl Default for ClauseCursor {
             work: ClauseProgress::default(),
             touched: false,
             opening: false,
+            loading: false,
             asked: None,
             added: Vec::new(),
             evidence: Vec::new(),

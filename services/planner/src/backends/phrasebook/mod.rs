@@ -274,6 +274,28 @@ fn changed_desktop(step: &PastStep) -> bool {
     })
 }
 
+/// Returns whether an instruction may have an application load something.
+fn may_load(instruction: &Instruction) -> bool {
+    matches!(
+        instruction,
+        Instruction::Click { .. } | Instruction::Press { .. }
+    )
+}
+
+/// Returns the texts that these clauses type.
+fn texts_typed(clauses: &[ParsedClause]) -> Vec<&str> {
+    let typed = clauses
+        .iter()
+        .filter_map(|parsed| match &parsed.clause.instruction {
+            Instruction::Type { text, .. } | Instruction::PasteText { text, .. } => match text {
+                Text::Literal(text) => Some(text.as_str()),
+                Text::Secret(_) => None,
+            },
+            _ => None,
+        });
+    typed.collect()
+}
+
 /// State of one call.
 struct PlanCall<'a> {
     request: &'a PlanRequest,
@@ -310,9 +332,13 @@ impl PlanCall<'_> {
                 is_last: self.cursor.clause + 1 == user_words.len(),
                 words,
                 joined_words,
+                typed: texts_typed(&user_words[..self.cursor.clause]),
             };
             match plan_clause(&turn, &mut self.cursor) {
-                ClauseDecision::Done => self.cursor.advance(),
+                ClauseDecision::Done => {
+                    self.cursor.advance();
+                    self.cursor.loading = may_load(&parsed.clause.instruction);
+                }
                 ClauseDecision::AlreadySo => self.cursor.advance_already_so(),
                 ClauseDecision::Act(actions) => return Ok(self.act(actions, was_opening)),
                 ClauseDecision::Wait => {
