@@ -90,10 +90,10 @@ impl ChangedTexts {
     fn has_reply_to(&self, record: &ActionRecord) -> bool {
         let label = record.target_label.as_deref().unwrap_or_default();
         let said = [label, &record.planned.intent].join(" ");
-        let said: Vec<String> = significant_words(&said).collect();
+        let named: Vec<String> = significant_words(&named).collect();
         self.appeared.iter().any(|text| {
             let mut words = significant_words(text);
-            replies::acknowledges(text) || words.any(|word| said.contains(&word))
+            replies::acknowledges(text) || words.any(|word| named.contains(&word))
         })
     }
 

@@ -263,7 +263,7 @@ fn a_browsers_own_bars_are_not_counted() {
 }
 
 #[test]
-fn what_was_searched_for_is_not_the_field_it_was_typed_into() {
+fn a_field_that_was_typed_into_is_not_the_result() {
     let goal = r#"type "dracula" into "Title", click "Search" and then click "Dracula""#;
     let page = |results: &str| {
         format!(

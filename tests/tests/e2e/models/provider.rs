@@ -40,7 +40,7 @@ struct Record {
     dialect: Dialect,
     faults: VecDeque<Fault>,
     requests: Vec<Value>,
-    /// What was seen of the file in the editor so far.
+    /// The file in the editor, as it was seen so far.
     editing: Option<Editing>,
     /// States of the form that were seen at each decision about the page in the browser so far.
     browsing: Vec<&'static str>,
