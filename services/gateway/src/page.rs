@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// Which files are in this build, a test does not choose.
+    /// The response alone: the files of this build are not chosen by a test.
     #[tokio::test]
     async fn a_build_without_the_page_says_how_to_get_it() {
         let response = missing_page();

@@ -104,7 +104,7 @@ pub(crate) struct SessionDeletion {
     force: bool,
 }
 
-/// What a deletion returns: nothing.
+/// Response to a deletion. Empty.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Deleted {}
 

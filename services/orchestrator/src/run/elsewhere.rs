@@ -89,8 +89,8 @@ impl ChangedTexts {
     /// Returns true if a text came that replies to the action: one that says that something is done, or shares a word with it.
     fn has_reply_to(&self, record: &ActionRecord) -> bool {
         let label = record.target_label.as_deref().unwrap_or_default();
-        let said = [label, &record.planned.intent].join(" ");
-        let named: Vec<String> = significant_words(&named).collect();
+        let words = [label, &record.planned.intent].join(" ");
+        let named: Vec<String> = significant_words(&words).collect();
         self.appeared.iter().any(|text| {
             let mut words = significant_words(text);
             replies::acknowledges(text) || words.any(|word| named.contains(&word))
